@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * From service time, round trip and packets outstanding to a rate and a window.
+ *
+ *	n_b  = S - R / s_b                     queue at the bottleneck   (eq 12)
+ *	RTT' = R + n_b * s_b                   round trip to come
+ *	J    = attack * RTT'                   time to reach the setpoint
+ *	rate = 1 / s_b + (B - n_b) / J         continuous law            (eq 14)
+ *
+ * (Keshav's packet-pair memorandum of 1994, sections 4.3, 7 and 8.) The queue
+ * error decays as exp(-t / J), one stable pole.
+ *
+ * Packets are counted with eight binary places (_q8), service times in ns with
+ * ten (_q10, PAIR_SERVICE_SHIFT), rates in payload bytes per second, because
+ * that is what the stack's pacing charges.
+ *
+ * Where this is not the memorandum:
+ *  - n_b: see control_backlog_q8().
+ *  - The 1994 rise (a fifth of the way per pair while n_b < 2) is left out: an
+ *    initial train of ten shows the share within one round trip, and the rate
+ *    goes there at once.
+ *  - The rate never falls below one train per round trip: without trains no
+ *    sample comes, and a law that waits for samples dies.
+ */
+#ifndef _CONTROL_LAW_H
+#define _CONTROL_LAW_H
+
+#include "portable.h"
+
+#define CONTROL_PACKET_Q8	256
+#define CONTROL_SERVICE_SHIFT	10
+
+/* attack constants, table 2: towards the setpoint from below, and from above */
+#define CONTROL_ATTACK_UP_Q8	384	/* 1.5 round trips */
+#define CONTROL_ATTACK_DOWN_Q8	205	/* 0.8 round trips */
+
+/* setpoint probing, table 2 */
+#define CONTROL_PROBE_STEP_Q8	(2 * CONTROL_PACKET_Q8)
+#define CONTROL_PROBE_ROUNDS	2
+#define CONTROL_PROBE_CUT_Q8	192	/* 0.75 */
+#define CONTROL_SETPOINT_MIN_Q8	(2 * CONTROL_PACKET_Q8)
+/* highest setpoint: with 9000-byte packets 37 MB, more than any sane buffer */
+#define CONTROL_SETPOINT_MAX_Q8	(4096 * CONTROL_PACKET_Q8)
+
+/* largest queue estimate, packets: keeps the products below within 64 bits */
+#define CONTROL_BACKLOG_MAX	65536
+/* longest round trip and propagation delay that count, 100 s */
+#define CONTROL_RTT_MAX_US	100000000U
+/* largest segment payload, bytes */
+#define CONTROL_MSS_MAX		65535U
+/* largest service time: ns in 47 bits with ten places, 137 s */
+#define CONTROL_SERVICE_MAX_Q10	(1ULL << 47)
+/* the paper's overflow guard acts above three setpoints (appendix) */
+#define CONTROL_GUARD_SETPOINTS	3
+/* D may stand for T / s_b where they agree to one part in eight: s_b errs by
+ * a percent or two, while a changed share or a window that is being filled
+ * differs by more within a round trip
+ */
+#define CONTROL_AGREE_SHIFT	3
+
+/**
+ * struct control_path - what is known of the path
+ * @service_q10: service time of one packet, ns; 1 .. CONTROL_SERVICE_MAX_Q10
+ * @rtt_us: newest round trip, 1 .. CONTROL_RTT_MAX_US
+ * @prop_us: propagation delay, at most @rtt_us
+ * @outstanding: packets in flight (S), the newest included
+ * @delivered: packets delivered (D) since the packet of @rtt_us was sent
+ * @backlog_q8: the queue, packets, from control_backlog_q8(): n_b
+ */
+struct control_path {
+	u64 service_q10;
+	u32 rtt_us;
+	u32 prop_us;
+	u32 outstanding;
+	u32 delivered;
+	u32 backlog_q8;
+};
+
+/**
+ * struct control_orders - what the law asks for
+ * @rate_bytes_ps: payload bytes per second
+ * @setpoint_q8: queue aimed for, packets; negative: drain it
+ * @window: cap on the packets in flight
+ */
+struct control_orders {
+	u64 rate_bytes_ps;
+	s32 setpoint_q8;
+	u32 window;
+};
+
+/* Packets served in a time: time / s_b */
+static inline u64 control_served_q8(u32 time_us, u64 service_q10)
+{
+	u64 time_ns = (u64)min_t(u32, time_us, CONTROL_RTT_MAX_US) *
+		      NSEC_PER_USEC;
+
+	return div64_u64(time_ns << (CONTROL_SERVICE_SHIFT + 8), service_q10);
+}
+
+/**
+ * control_pipe_q8 - packets that fill the path without a queue: R / s_b
+ * @path: the path
+ *
+ * Return: packets, rounded down to 1/256.
+ */
+static inline u64 control_pipe_q8(const struct control_path *path)
+{
+	return control_served_q8(path->prop_us, path->service_q10);
+}
+
+/**
+ * control_backlog_q8 - the queue that the newest packet will meet
+ * @path: the path; its backlog is not read
+ *
+ * The packet now acknowledged met a queue of (T - R) / s_b, T being its round
+ * trip. Since it was sent, S more packets followed it; by the time the newest
+ * of them arrives at the bottleneck, the bottleneck will have served T / s_b:
+ *
+ *	n_b = (T - R) / s_b + S - T / s_b  =  S - R / s_b
+ *
+ * which is the memorandum's eq (12). R / s_b can be hundreds of packets, so
+ * that a percent of error in s_b is as large as the setpoint. But while the
+ * bottleneck has been busy with this flow all the time, D, what was delivered
+ * in the last round trip, is the same number as T / s_b without the error:
+ *
+ *	n_b = (T - R) / s_b + S - D
+ *
+ * where only the small first term is divided by a noisy number. D is the past:
+ * in the round trip in which the window is being filled, or the share has just
+ * changed, D says nothing of what will be served. So D is used where it agrees
+ * with T / s_b to one part in eight, and T / s_b where it does not.
+ *
+ * Return: packets, 0 .. CONTROL_BACKLOG_MAX.
+ */
+static inline u32 control_backlog_q8(const struct control_path *path)
+{
+	const s64 max_q8 = (s64)CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8;
+	s64 passed_q8 = (s64)control_served_q8(path->rtt_us, path->service_q10);
+	s64 pipe_q8 = (s64)control_pipe_q8(path);
+	s64 delivered_q8 = (s64)path->delivered * CONTROL_PACKET_Q8;
+	s64 backlog_q8 = (s64)path->outstanding * CONTROL_PACKET_Q8 - pipe_q8;
+	s64 differ_q8 = passed_q8 - delivered_q8;
+
+	if (max_t(s64, differ_q8, -differ_q8) <= passed_q8 >> CONTROL_AGREE_SHIFT)
+		backlog_q8 += differ_q8;
+	return (u32)clamp_t(s64, backlog_q8, 0, max_q8);
+}
+
+/**
+ * struct control_setpoint - the queue that is aimed for
+ * @target_q8: packets
+ * @rounds: round trips since the last step up
+ * @was_cut: cut in this round trip already
+ */
+struct control_setpoint {
+	u32 target_q8;
+	u8 rounds;
+	bool was_cut;
+};
+
+/**
+ * control_setpoint_reset - at the start and after a timeout (appendix)
+ * @s: the setpoint
+ * @initial_q8: packets, CONTROL_SETPOINT_MIN_Q8 .. CONTROL_SETPOINT_MAX_Q8
+ */
+static inline void control_setpoint_reset(struct control_setpoint *s,
+					  u32 initial_q8)
+{
+	s->target_q8 = initial_q8;
+	s->rounds = 0;
+	s->was_cut = false;
+}
+
+/**
+ * control_setpoint_round - a round trip has passed (section 7, table 2)
+ * @s: the setpoint
+ * @highest_q8: where the steps up end, packets: CONTROL_SETPOINT_MAX_Q8 where
+ *	the setpoint probes for buffer, its initial value where it is fixed and
+ *	only recovers from a cut
+ */
+static inline void control_setpoint_round(struct control_setpoint *s,
+					  u32 highest_q8)
+{
+	bool was_cut = s->was_cut;
+
+	s->was_cut = false;
+	if (was_cut || ++s->rounds < CONTROL_PROBE_ROUNDS)
+		return;
+	s->rounds = 0;
+	if (s->target_q8 < highest_q8)
+		s->target_q8 = min_t(u32, s->target_q8 + CONTROL_PROBE_STEP_Q8,
+				     highest_q8);
+}
+
+/**
+ * control_setpoint_congestion - a packet was lost, or marked (RFC 3168)
+ * @s: the setpoint
+ *
+ * Cuts the setpoint once per round trip, down to two packets.
+ */
+static inline void control_setpoint_congestion(struct control_setpoint *s)
+{
+	if (s->was_cut)
+		return;
+	s->was_cut = true;
+	s->rounds = 0;
+	s->target_q8 = max_t(u32, (s->target_q8 * CONTROL_PROBE_CUT_Q8) >> 8,
+			     CONTROL_SETPOINT_MIN_Q8);
+}
+
+/**
+ * control_setpoint_q8 - the setpoint, bounded in time
+ * @s: the setpoint
+ * @bound_ns: longest time in the queue, 1 .. 2^32 - 1 ns
+ * @service_q10: service time of one packet, ns
+ * @train: segments of a train, 1 .. 255
+ *
+ * At 1 Mbit/s four full packets take 48 ms, and a CoDel at the bottleneck
+ * would drop for ever. But trains come whole: the queue swings by a train, and
+ * less than half a train and one packet on average would leave it empty.
+ *
+ * Return: packets.
+ */
+static inline u32 control_setpoint_q8(const struct control_setpoint *s,
+				      u32 bound_ns, u64 service_q10, u32 train)
+{
+	u64 bound_q8 = div64_u64((u64)bound_ns << (CONTROL_SERVICE_SHIFT + 8),
+				 service_q10);
+	u32 least_q8 = (train + 2) * (CONTROL_PACKET_Q8 / 2);
+
+	return (u32)max_t(u64, min_t(u64, s->target_q8, bound_q8), least_q8);
+}
+
+/**
+ * control_share_bytes_ps - the bottleneck's rate for this flow: MSS / s_b
+ * @path: the path; only its service time is read
+ * @mss_bytes: payload of a full segment, 1 .. CONTROL_MSS_MAX
+ *
+ * Return: payload bytes per second, rounded down.
+ */
+static inline u64 control_share_bytes_ps(const struct control_path *path,
+					 u32 mss_bytes)
+{
+	u64 mss = clamp_t(u32, mss_bytes, 1, CONTROL_MSS_MAX);
+
+	/* mss < 2^16, 10^9 < 2^30, ten places: below 2^56 */
+	return div64_u64((mss * NSEC_PER_SEC) << CONTROL_SERVICE_SHIFT,
+			 path->service_q10);
+}
+
+/**
+ * control_window_rate_bytes_ps - the rate that sends a window in a round trip
+ * @packets: the window
+ * @mss_bytes: payload of a full segment, 1 .. CONTROL_MSS_MAX
+ * @rtt_us: the round trip, at least 1
+ *
+ * Return: payload bytes per second, rounded down.
+ */
+static inline u64 control_window_rate_bytes_ps(u32 packets, u32 mss_bytes,
+					       u32 rtt_us)
+{
+	u64 bytes = (u64)min_t(u32, packets, 16 * CONTROL_BACKLOG_MAX) *
+		    min_t(u32, mss_bytes, CONTROL_MSS_MAX);
+
+	return div_u64(bytes * USEC_PER_SEC, rtt_us);
+}
+
+/**
+ * control_rate_bytes_ps - the continuous rate law, eq (14)
+ * @path: the path, its backlog at most CONTROL_BACKLOG_MAX
+ * @setpoint_q8: B, packets; negative to drain the queue
+ * @mss_bytes: payload of a full segment, 1 .. CONTROL_MSS_MAX
+ * @train: segments of a train, 1 .. 255
+ *
+ * Return: payload bytes per second, at least 1. At least one train per round
+ * trip, and, far above the setpoint, at least a pair by the time the queue is
+ * expected back there (the guard of the memorandum's appendix).
+ */
+static inline u64 control_rate_bytes_ps(const struct control_path *path,
+					s32 setpoint_q8, u32 mss_bytes,
+					u32 train)
+{
+	const u32 backlog_q8 = path->backlog_q8;
+	const s64 error_max_q8 = (s64)CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8;
+	s64 error_q8 = (s64)setpoint_q8 - backlog_q8;
+	u64 mss = clamp_t(u32, mss_bytes, 1, CONTROL_MSS_MAX);
+	u64 share, change, floor, wait_us, round_us, attack_us;
+
+	share = control_share_bytes_ps(path, mss_bytes);
+	wait_us = div_u64(mul_u64_u32_shr(path->service_q10, backlog_q8,
+					  CONTROL_SERVICE_SHIFT + 8),
+			  NSEC_PER_USEC);
+	round_us = min_t(u64, path->prop_us + wait_us, CONTROL_RTT_MAX_US);
+	round_us = max_t(u64, round_us, 1);
+	attack_us = (round_us * (error_q8 > 0 ? CONTROL_ATTACK_UP_Q8 :
+				 CONTROL_ATTACK_DOWN_Q8)) >> 8;
+	attack_us = max_t(u64, attack_us, 1);
+
+	/* 2^24 * 2^16 * 10^6 is below 2^60 */
+	error_q8 = clamp_t(s64, error_q8, -error_max_q8, error_max_q8);
+	change = div_u64((u64)max_t(s64, error_q8, -error_q8) * mss *
+			 USEC_PER_SEC, (u32)attack_us) >> 8;
+
+	floor = control_window_rate_bytes_ps(train, mss_bytes, (u32)round_us);
+	if (setpoint_q8 > 0 &&
+	    backlog_q8 > CONTROL_GUARD_SETPOINTS * (u32)setpoint_q8)
+		floor = max_t(u64, floor, div64_u64((2 * share) << 8,
+						    backlog_q8 - (u32)setpoint_q8));
+	floor = max_t(u64, floor, 1);
+
+	if (error_q8 >= 0)
+		return max_t(u64, share + change, floor);
+	return change < share ? max_t(u64, share - change, floor) : floor;
+}
+
+/**
+ * control_window - cap on the packets in flight (memorandum, section 10.3)
+ * @path: the path
+ * @setpoint_q8: B, packets, not negative
+ * @train: segments of a train
+ *
+ * The law keeps the window by itself; the cap bites only when an estimate is
+ * wrong, so it has an eighth of the pipe, a setpoint and two trains to spare,
+ * and is a whole number of trains.
+ *
+ * Return: packets, at least two trains.
+ */
+static inline u32 control_window(const struct control_path *path,
+				 u32 setpoint_q8, u32 train)
+{
+	u64 pipe_q8 = control_pipe_q8(path);
+	u64 packets = (pipe_q8 + (pipe_q8 >> 3) + 2ULL * setpoint_q8) >> 8;
+	u64 trains = div_u64(packets, train) + 2;
+
+	return (u32)min_t(u64, trains * train, S32_MAX);
+}
+
+#endif /* _CONTROL_LAW_H */

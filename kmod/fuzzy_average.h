@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Fuzzy exponential averaging, in fixed point.
+ *
+ *	value    = alpha * value + (1 - alpha) * sample
+ *	smoothed = beta * smoothed + (1 - beta) * error
+ *	error    = |sample - value| / value
+ *	alpha    = A(smoothed)       history counts while the estimate is good
+ *	beta     = B(|error - previous error|)   a lone spike is not believed
+ *
+ * Keshav's packet-pair memorandum (1994), section 4.5 and appendix, gives A
+ * and B as fuzzy controllers: membership in low/medium/high, three rules, the
+ * centroid of the union of the clipped conclusions. Each maps one number to
+ * one number, so each is a curve, and integrating the centroid by hand gives
+ * it in closed form:
+ *
+ *	B(c) = c^2 (3 - 2c)
+ *	A(e) = 1/2 + g((m - e) / m)          for e <= m,  m = 0.7
+ *	A(e) = 1/2 - g((e - m) / (1 - m))    for e >= m
+ *	g(h) = h^2 (3 - h) / (4 (2 - h^2))
+ *
+ * Where this is not the appendix's listing: the listing (1) builds the overlap
+ * of "low" and "medium" from crossed intercepts for 0.7 < e < 0.85, so its
+ * alpha jumps to the wrong side there (0.425 instead of 0.461 at 0.8); (2)
+ * never writes the smoothed error back; (3) sets its first estimate, 1.5 times
+ * the observation, on a copy; (4) has no answer for an error above 1, which
+ * ten flows joining at once produce: error and change are clamped to 1 here.
+ * The error is taken relative to the estimate, as in the listing; the text of
+ * 4.5.2 divides by the observation.
+ */
+#ifndef _FUZZY_AVERAGE_H
+#define _FUZZY_AVERAGE_H
+
+#include "portable.h"
+
+#define FUZZY_ONE_Q16		(1U << 16)
+/* "medium" error, table 2 of the memorandum: 0.7 */
+#define FUZZY_ERROR_MID_Q16	45875U
+/* the smoothed error before any observation: one half, as in the appendix */
+#define FUZZY_ERROR_FIRST_Q16	(FUZZY_ONE_Q16 / 2)
+/* largest value and sample: keeps difference * 2^16 within 64 bits */
+#define FUZZY_VALUE_MAX		(1ULL << 47)
+
+/**
+ * struct fuzzy_average - one fuzzily averaged quantity
+ * @value: the estimate, in the sample's unit; 0 before the first sample
+ * @smoothed_error_q16: smoothed proportional error, 0 .. 1
+ * @last_error_q16: the last sample's proportional error, 0 .. 1
+ */
+struct fuzzy_average {
+	u64 value;
+	u32 smoothed_error_q16;
+	u32 last_error_q16;
+};
+
+/* g(h) above; h in 0 .. 1, result 0 .. 1/2 */
+static inline u32 fuzzy_bend_q16(u32 h_q16)
+{
+	u32 h2_q16 = (u32)(((u64)h_q16 * h_q16) >> 16);
+	u64 num_q32 = (u64)h2_q16 * (3 * FUZZY_ONE_Q16 - h_q16);
+
+	return (u32)div_u64(num_q32, 4 * (2 * FUZZY_ONE_Q16 - h2_q16));
+}
+
+/**
+ * fuzzy_alpha_q16 - weight of history for a smoothed error (memorandum 4.5.2)
+ * @error_q16: smoothed proportional error; above 1 counts as 1
+ *
+ * Return: 1 at error 0, 1/2 at 0.7, 0 at 1, never rising. Absolute error
+ * against the exact centroid below 2^-13.
+ */
+static inline u32 fuzzy_alpha_q16(u32 error_q16)
+{
+	const u32 mid = FUZZY_ERROR_MID_Q16;
+	const u32 half = FUZZY_ONE_Q16 / 2;
+	u32 error = min_t(u32, error_q16, FUZZY_ONE_Q16);
+
+	if (error <= mid)
+		return half + fuzzy_bend_q16(((mid - error) << 16) / mid);
+	return half - fuzzy_bend_q16((u32)div_u64((u64)(error - mid) << 16,
+						  FUZZY_ONE_Q16 - mid));
+}
+
+/**
+ * fuzzy_beta_q16 - weight of the old error for a change in error (4.5.2)
+ * @change_q16: absolute change of the proportional error; above 1 counts as 1
+ *
+ * Return: 0 at no change, 1 at a change of 1, never falling. Absolute error
+ * against the exact centroid below 2^-14.
+ */
+static inline u32 fuzzy_beta_q16(u32 change_q16)
+{
+	u32 c = min_t(u32, change_q16, FUZZY_ONE_Q16);
+	u32 c2_q16 = (u32)(((u64)c * c) >> 16);
+
+	return (u32)(((u64)c2_q16 * (3 * FUZZY_ONE_Q16 - 2 * c)) >> 16);
+}
+
+/**
+ * fuzzy_start - begin an average with its first sample
+ * @avg: the average
+ * @sample: first value, 1 .. FUZZY_VALUE_MAX; values outside are clamped
+ */
+static inline void fuzzy_start(struct fuzzy_average *avg, u64 sample)
+{
+	avg->value = clamp_t(u64, sample, 1, FUZZY_VALUE_MAX);
+	avg->smoothed_error_q16 = FUZZY_ERROR_FIRST_Q16;
+	avg->last_error_q16 = 0;
+}
+
+/**
+ * fuzzy_update - fold a sample into a started average
+ * @avg: the average, started
+ * @sample: new value, 1 .. FUZZY_VALUE_MAX; values outside are clamped
+ *
+ * Two consecutive samples far from the estimate move it all the way; one alone
+ * hardly moves it. The estimate stays between its old value and the sample.
+ * Absolute error of one step against exact arithmetic: 2^-12 of the distance
+ * between the two, plus one unit.
+ */
+static inline void fuzzy_update(struct fuzzy_average *avg, u64 sample)
+{
+	u64 value = avg->value;
+	u64 distance;
+	u32 error, change, beta, weight;
+
+	sample = clamp_t(u64, sample, 1, FUZZY_VALUE_MAX);
+	distance = sample > value ? sample - value : value - sample;
+
+	error = distance >= value ? FUZZY_ONE_Q16 :
+		(u32)div64_u64(distance << 16, value);
+	change = error > avg->last_error_q16 ? error - avg->last_error_q16 :
+		 avg->last_error_q16 - error;
+	avg->last_error_q16 = error;
+
+	beta = fuzzy_beta_q16(change);
+	avg->smoothed_error_q16 =
+		(u32)(((u64)beta * avg->smoothed_error_q16 +
+		       (u64)(FUZZY_ONE_Q16 - beta) * error) >> 16);
+
+	weight = FUZZY_ONE_Q16 - fuzzy_alpha_q16(avg->smoothed_error_q16);
+	distance = (distance * weight) >> 16;
+	avg->value = sample > value ? value + distance : value - distance;
+}
+
+#endif /* _FUZZY_AVERAGE_H */

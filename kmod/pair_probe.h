@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Which acknowledgements belong to one train, and what service time they show.
+ *
+ * A train is what left the sender back to back, with one send time. Where the
+ * bottleneck serves flows in turn, its segments leave the bottleneck one
+ * service time apart, and so arrive their acknowledgements (packet-pair
+ * memorandum of 1994, section 3: mu_b = P / s_b). The original sends pairs and
+ * marks them in a header; here a train is recognised by the send time that the
+ * stack keeps for the newest delivered segment, and it is long enough for a
+ * receiver that acknowledges several segments at once.
+ *
+ * The sample of a train is
+ *
+ *	(time of its last ACK - time of its first) / segments the later ACKs cover
+ *
+ * and not a mean of single gaps: ACKs that arrive bunched shift time between
+ * the gaps of one train, but neither sum.
+ */
+#ifndef _PAIR_PROBE_H
+#define _PAIR_PROBE_H
+
+#include "portable.h"
+
+/* service times are nanoseconds with ten binary places: 88-byte segments at
+ * 100 Gbit/s take 7 ns, and one place in the last bit is 0.014 % of that
+ */
+#define PAIR_SERVICE_SHIFT	10
+/* longest time a train is followed, 60 s: past it the sample is worth nothing */
+#define PAIR_SPAN_MAX_NS	(60ULL * NSEC_PER_SEC)
+/* segments one sample may count; a train is at most 64 and an ACK can repeat */
+#define PAIR_SEGMENTS_MAX	1024U
+
+/* trains in a row that came back as one ACK before the train is lengthened:
+ * three, so that one merged ACK does not do it
+ */
+#define PAIR_SINGLE_ACKS	3U
+/* trains in a row that could have been shorter before they are: a round trip
+ * or so at the usual window, so that the length does not flap
+ */
+#define PAIR_TRAINS_TOO_LONG	32U
+/* between one segment per ACK and two */
+#define PAIR_PER_ACK_ONE_Q4	24U
+/* weight of a new observation of segments per ACK: 1/8, as for SRTT */
+#define PAIR_PER_ACK_SHIFT	3
+
+/**
+ * enum pair_verdict - what became of a train
+ * @PAIR_OPEN: the train is still coming back
+ * @PAIR_SAMPLE: it gave a service time
+ * @PAIR_ONE_ACK: all of it was acknowledged at once: no gap
+ * @PAIR_RETRANSMITTED: part of it was sent twice
+ * @PAIR_HELD: an ACK waited for the socket's owner, its time is not its arrival
+ * @PAIR_DELAYED_ACK: the receiver's timer sent an ACK, not a segment's arrival
+ * @PAIR_COMPRESSED: faster than any link: the ACKs were bunched on their way
+ * @PAIR_VERDICTS: number of verdicts
+ */
+enum pair_verdict {
+	PAIR_OPEN,
+	PAIR_SAMPLE,
+	PAIR_ONE_ACK,
+	PAIR_RETRANSMITTED,
+	PAIR_HELD,
+	PAIR_DELAYED_ACK,
+	PAIR_COMPRESSED,
+	PAIR_VERDICTS,
+};
+
+/**
+ * struct pair_probe - the train that is coming back, and the length of the next
+ * @first_ns: arrival of its first ACK
+ * @last_ns: arrival of its newest ACK
+ * @sent_us: its send time (low 32 bits), which tells it from others
+ * @segments: segments covered by the ACKs after the first
+ * @per_ack_q4: segments the receiver acknowledges at once, smoothed
+ * @train: segments of the trains to send
+ * @acks: ACKs that covered part of it, saturating
+ * @first_segments: segments its first ACK covered, saturating
+ * @singles: trains in a row that came back as one ACK
+ * @too_long: trains in a row that were longer than needed
+ * @flaw: enum pair_verdict that spoils the train, or PAIR_OPEN
+ */
+struct pair_probe {
+	u64 first_ns;
+	u64 last_ns;
+	u32 sent_us;
+	u16 segments;
+	u16 per_ack_q4;
+	u8 train;
+	u8 acks;
+	u8 first_segments;
+	u8 singles;
+	u8 too_long;
+	u8 flaw;
+};
+
+/**
+ * struct pair_ack - one acknowledgement that delivered something
+ * @now_ns: arrival
+ * @sent_us: send time of the newest segment delivered so far
+ * @segments: segments it delivered, cumulatively and selectively; at least 1
+ * @flaw: what makes it useless as the end of a gap, or PAIR_OPEN
+ */
+struct pair_ack {
+	u64 now_ns;
+	u32 sent_us;
+	u32 segments;
+	enum pair_verdict flaw;
+};
+
+/**
+ * struct pair_sample - a train that has come back
+ * @span_ns: time from its first ACK to its last
+ * @segments: segments covered after the first ACK
+ * @verdict: whether @span_ns / @segments is a service time, and if not why
+ */
+struct pair_sample {
+	u64 span_ns;
+	u32 segments;
+	enum pair_verdict verdict;
+};
+
+/**
+ * struct pair_limits - bounds of a train
+ * @train_min: segments, at least 1
+ * @train_max: segments, at most 255
+ * @service_min_ns: a shorter service time is a bunch of ACKs, not a link
+ * @train_min_ns: time at the bottleneck below which a train is lengthened, ns,
+ *	below 2^53
+ * @train_max_ns: time at the bottleneck above which it is shortened, likewise
+ */
+struct pair_limits {
+	u32 train_min;
+	u32 train_max;
+	u32 service_min_ns;
+	u64 train_min_ns;
+	u64 train_max_ns;
+};
+
+/**
+ * pair_probe_init - no train under way
+ * @p: the probe
+ * @train: segments of the first trains, 1 .. 255
+ */
+static inline void pair_probe_init(struct pair_probe *p, u32 train)
+{
+	memset(p, 0, sizeof(*p));
+	p->train = (u8)clamp_t(u32, train, 1, U8_MAX);
+	/* RFC 5681: one ACK for every second full segment */
+	p->per_ack_q4 = 2 << 4;
+}
+
+/* The sample of the train so far */
+static inline struct pair_sample
+pair_probe_peek(const struct pair_probe *p, const struct pair_limits *limits)
+{
+	struct pair_sample s = {
+		.span_ns = p->last_ns - p->first_ns,
+		.segments = p->segments,
+		.verdict = PAIR_SAMPLE,
+	};
+
+	if (!p->acks)
+		s.verdict = PAIR_OPEN;
+	else if (p->flaw != PAIR_OPEN)
+		s.verdict = p->flaw;
+	else if (!p->segments)
+		s.verdict = PAIR_ONE_ACK;
+	else if (s.span_ns < (u64)p->segments * limits->service_min_ns)
+		s.verdict = PAIR_COMPRESSED;
+	return s;
+}
+
+/* Twice what the receiver acknowledges at once: then every train gives a gap */
+static inline u32 pair_probe_wanted(const struct pair_probe *p)
+{
+	return 2 * ((p->per_ack_q4 + 15U) >> 4);
+}
+
+/* Learn the train length from the way a train came back. A train that the
+ * application or the window cut short proves nothing by its single ACK: that
+ * ACK must have covered more than half of what a train should be.
+ */
+static inline void pair_probe_adapt(struct pair_probe *p, bool one_ack,
+				    const struct pair_limits *limits)
+{
+	u32 train = p->train;
+
+	if (one_ack) {
+		p->too_long = 0;
+		if (2U * p->first_segments <= train)
+			return;
+		if (++p->singles < PAIR_SINGLE_ACKS)
+			return;
+		p->singles = 0;
+		train *= 2;
+	} else {
+		p->singles = 0;
+		if (pair_probe_wanted(p) >= train) {
+			p->too_long = 0;
+		} else if (++p->too_long >= PAIR_TRAINS_TOO_LONG) {
+			p->too_long = 0;
+			train = max_t(u32, pair_probe_wanted(p), train / 2);
+		}
+	}
+	p->train = (u8)clamp_t(u32, train, limits->train_min,
+			       limits->train_max);
+}
+
+/**
+ * pair_probe_ack - take an acknowledgement
+ * @p: the probe
+ * @ack: the acknowledgement
+ * @limits: bounds of the train length, and the shortest service time
+ *
+ * The first ACK of the next train closes the one before it. The segments that
+ * this first ACK covers are not counted: part of them may belong to the train
+ * before, and a gap begins only where they end.
+ *
+ * Return: the train that @ack closed, with its verdict; PAIR_OPEN if none.
+ */
+static inline struct pair_sample
+pair_probe_ack(struct pair_probe *p, const struct pair_ack *ack,
+	       const struct pair_limits *limits)
+{
+	struct pair_sample closed = { .verdict = PAIR_OPEN };
+	bool same = p->acks && ack->sent_us == p->sent_us &&
+		    ack->now_ns - p->first_ns <= PAIR_SPAN_MAX_NS;
+
+	if (same) {
+		u32 segments = min_t(u32, ack->segments, PAIR_SEGMENTS_MAX);
+
+		p->per_ack_q4 += ((s32)(segments << 4) - p->per_ack_q4) >>
+				 PAIR_PER_ACK_SHIFT;
+		p->segments = (u16)min_t(u32, p->segments + segments,
+					 PAIR_SEGMENTS_MAX);
+		p->acks = (u8)min_t(u32, p->acks + 1U, U8_MAX);
+	} else {
+		closed = pair_probe_peek(p, limits);
+		if (closed.verdict == PAIR_SAMPLE ||
+		    closed.verdict == PAIR_ONE_ACK)
+			pair_probe_adapt(p, closed.verdict == PAIR_ONE_ACK,
+					 limits);
+		p->first_ns = ack->now_ns;
+		p->sent_us = ack->sent_us;
+		p->segments = 0;
+		p->first_segments = (u8)min_t(u32, ack->segments, U8_MAX);
+		p->acks = 1;
+		p->flaw = PAIR_OPEN;
+	}
+	p->last_ns = ack->now_ns;
+	if (ack->flaw != PAIR_OPEN)
+		p->flaw = (u8)ack->flaw;
+	return closed;
+}
+
+/**
+ * pair_service_time - service time of a sample (memorandum, section 3)
+ * @s: a sample with verdict PAIR_SAMPLE
+ *
+ * Return: ns with PAIR_SERVICE_SHIFT binary places, at least 1; rounded down.
+ */
+static inline u64 pair_service_time(const struct pair_sample *s)
+{
+	u64 time = min_t(u64, s->span_ns, PAIR_SPAN_MAX_NS);
+
+	return max_t(u64, div_u64(time << PAIR_SERVICE_SHIFT, s->segments), 1);
+}
+
+/**
+ * pair_train - segments of the next train
+ * @p: the probe
+ * @service_q10: service time of one segment, ns in PAIR_SERVICE_SHIFT places,
+ *	at least 1
+ * @limits: bounds of the train
+ *
+ * What the receiver's ACKs ask for; more where that would last less than
+ * train_min_ns, fewer, down to a single segment, where it would last longer
+ * than train_max_ns.
+ *
+ * Return: 1 .. train_max.
+ */
+static inline u32 pair_train(const struct pair_probe *p, u64 service_q10,
+			     const struct pair_limits *limits)
+{
+	u64 shortest = div64_u64(limits->train_min_ns << PAIR_SERVICE_SHIFT,
+				 service_q10);
+	u64 longest = div64_u64(limits->train_max_ns << PAIR_SERVICE_SHIFT,
+				service_q10);
+	u64 train = max_t(u64, p->train, shortest);
+
+	train = min_t(u64, train, max_t(u64, longest, 1));
+	return (u32)min_t(u64, train, limits->train_max);
+}
+
+#endif /* _PAIR_PROBE_H */

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The round-trip propagation delay R: the round trip of a packet that met no
+ * queue of its own flow.
+ *
+ * R is the smallest round trip seen. A sender that holds a queue at its
+ * setpoint never sees R again, and a route may become longer for good, so an
+ * estimate that has not been confirmed for a while is refreshed: the setpoint
+ * is dipped below zero for a few round trips, the queue drains, and the
+ * smallest round trip of that time replaces the estimate. The flow goes on
+ * sending at about its share meanwhile; BBR, which knows no queue of its own,
+ * has to stop for 200 ms instead.
+ *
+ * The dip goes below zero because R is taken from packets that still waited
+ * for their turn: if each refresh drained to an estimated zero only, each
+ * would leave the wait of the last one inside R, and R would creep upwards.
+ */
+#ifndef _PROPAGATION_DELAY_H
+#define _PROPAGATION_DELAY_H
+
+#include "portable.h"
+
+/* an estimate older than this is refreshed: short beside a route change that
+ * a user would notice, long beside the few round trips that a dip costs
+ */
+#define PROP_REFRESH_MS		10000U
+/* round trips of a dip: one for the law to act, one for the queue to drain
+ * (time constant 0.8 round trips), one to see the packets sent after that
+ */
+#define PROP_DIP_ROUNDS		3U
+/* no round trip seen yet; also the largest round trip that can be noted */
+#define PROP_UNKNOWN_US		U32_MAX
+
+/**
+ * struct propagation_delay - estimate and its age
+ * @delay_us: the estimate; PROP_UNKNOWN_US before the first round trip
+ * @dip_min_us: smallest round trip of the dip under way
+ * @confirmed_ms: time of the last round trip that confirmed the estimate
+ * @dip_rounds: round trips of the dip still to come; 0: no dip
+ */
+struct propagation_delay {
+	u32 delay_us;
+	u32 dip_min_us;
+	u32 confirmed_ms;
+	u8 dip_rounds;
+};
+
+/** prop_init - nothing known yet */
+static inline void prop_init(struct propagation_delay *p, u32 now_ms)
+{
+	p->delay_us = PROP_UNKNOWN_US;
+	p->dip_min_us = PROP_UNKNOWN_US;
+	p->confirmed_ms = now_ms;
+	p->dip_rounds = 0;
+}
+
+/** prop_dipping - whether the setpoint is to be dipped now */
+static inline bool prop_dipping(const struct propagation_delay *p)
+{
+	return p->dip_rounds > 0;
+}
+
+/**
+ * prop_sample - take a round trip
+ * @p: the estimate
+ * @rtt_us: round trip of an unambiguous, not delayed acknowledgement, at least 1
+ * @now_ms: time, may wrap
+ */
+static inline void prop_sample(struct propagation_delay *p, u32 rtt_us,
+			       u32 now_ms)
+{
+	if (rtt_us <= p->delay_us) {
+		p->delay_us = rtt_us;
+		p->confirmed_ms = now_ms;
+	}
+	if (rtt_us < p->dip_min_us)
+		p->dip_min_us = rtt_us;
+}
+
+/**
+ * prop_round - a round trip has passed
+ * @p: the estimate
+ * @now_ms: time, may wrap
+ *
+ * Begins a dip when the estimate is old, and ends it with the estimate replaced.
+ */
+static inline void prop_round(struct propagation_delay *p, u32 now_ms)
+{
+	if (p->dip_rounds) {
+		if (--p->dip_rounds)
+			return;
+		if (p->dip_min_us != PROP_UNKNOWN_US)
+			p->delay_us = p->dip_min_us;
+		p->confirmed_ms = now_ms;
+	} else if (p->delay_us != PROP_UNKNOWN_US &&
+		   (s32)(now_ms - p->confirmed_ms) > (s32)PROP_REFRESH_MS) {
+		p->dip_rounds = PROP_DIP_ROUNDS;
+		p->dip_min_us = PROP_UNKNOWN_US;
+	}
+}
+
+#endif /* _PROPAGATION_DELAY_H */

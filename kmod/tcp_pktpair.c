@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * tcp_pktpair: packet-pair rate control for bottlenecks that serve flows in
+ * turn.
+ *
+ * Keshav showed in 1991-95 that where routers serve each flow in turn, the gap
+ * between the acknowledgements of packets sent back to back is the time the
+ * bottleneck takes to serve one packet of this flow. From it follow the flow's
+ * share, without probing for loss, and its queue at the bottleneck, which is
+ * held at a setpoint.
+ *
+ * Every acknowledgement goes four steps:
+ *
+ *	pktpair_sense      which train it belongs to; a train that has come
+ *	                   back whole gives a gap             (pair_probe.h)
+ *	pktpair_estimate   service time, propagation delay, queue at the
+ *	                   bottleneck    (fuzzy_average.h, propagation_delay.h)
+ *	pktpair_steer      setpoint and rate                  (control_law.h)
+ *	pktpair_apply      pacing rate, window, length of the next trains
+ *
+ * The headers hold the formulas and know no socket; this file holds no formula
+ * and knows the stack: what a rate_sample means, that one skb of several
+ * segments leaves back to back and is one train, that min_tso_segs() is asked
+ * right before an skb is sized. Loss recovery is the stack's; a loss changes
+ * the setpoint, if it probes, and never the rate.
+ *
+ * For links that are queued fairly. At a first-in-first-out bottleneck the gap
+ * shows the link and not the share: see Documentation/tcp_pktpair.rst.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/inet_diag.h>
+#include <linux/module.h>
+#include <net/tcp.h>
+
+#include "control_law.h"
+#include "fuzzy_average.h"
+#include "pair_probe.h"
+#include "propagation_delay.h"
+
+#define CREATE_TRACE_POINTS
+#include "pktpair_trace.h"
+
+/* A link of 100 Gbit/s needs 7 ns for the smallest packet of 88 bytes */
+#define PKTPAIR_SERVICE_MIN_NS	7
+/* Trains that last less cost the CPU more than the link gains: at 1 Gbit/s of
+ * full packets a train grows to 8
+ */
+#define PKTPAIR_TRAIN_MIN_NS	(100 * NSEC_PER_USEC)
+/* Trains that last more hold up the flow itself: at 380 kbit/s of full packets
+ * four become three, below 100 kbit/s there are no trains
+ */
+#define PKTPAIR_TRAIN_MAX_NS	(125 * NSEC_PER_MSEC)
+/* Send buffer beyond the window: three windows, since the window may grow from
+ * ten segments to a whole pipe within one acknowledgement
+ */
+#define PKTPAIR_SNDBUF_FACTOR	3
+/* Pacing before the first gap: the initial window in half a round trip */
+#define PKTPAIR_FIRST_RATE_FACTOR 2
+
+/**
+ * struct pktpair - state of one connection
+ * @probe: the train coming back
+ * @service: service time at the bottleneck, ns in PAIR_SERVICE_SHIFT places
+ * @prop: round-trip propagation delay
+ * @setpoint: queue aimed for
+ * @round_delivered: tp->delivered that ends the current round trip
+ * @ce_seen: tp->delivered_ce of the last acknowledgement
+ * @backlog_q8: queue at the bottleneck, packets
+ * @gso_max_segs: what the device allows; what the field held before us
+ * @gso_set: what we wrote to the field
+ * @train: segments of the next trains
+ * @started: @service holds a whole train, not the running first one
+ * @sampled: a train gave a sample in this round trip
+ */
+struct pktpair {
+	struct pair_probe probe;
+	struct fuzzy_average service;
+	struct propagation_delay prop;
+	struct control_setpoint setpoint;
+	u32 round_delivered;
+	u32 ce_seen;
+	u32 backlog_q8;
+	u16 gso_max_segs;
+	u16 gso_set;
+	u8 train;
+	u8 started:1,
+	   sampled:1;
+};
+
+/* ---- knobs ---- */
+
+struct pktpair_range {
+	unsigned int *value;
+	unsigned int min;
+	unsigned int max;
+};
+
+static int pktpair_range_set(const char *text, const struct kernel_param *kp)
+{
+	const struct pktpair_range *range = kp->arg;
+	unsigned int value;
+	int err = kstrtouint(text, 0, &value);
+
+	if (err || value < range->min || value > range->max) {
+		pr_err("%s=%s: not a number from %u to %u\n", kp->name,
+		       strim((char *)text), range->min, range->max);
+		return err ?: -ERANGE;
+	}
+	WRITE_ONCE(*range->value, value);
+	return 0;
+}
+
+static int pktpair_range_get(char *buffer, const struct kernel_param *kp)
+{
+	const struct pktpair_range *range = kp->arg;
+
+	return sysfs_emit(buffer, "%u\n", READ_ONCE(*range->value));
+}
+
+static const struct kernel_param_ops pktpair_range_ops = {
+	.set = pktpair_range_set,
+	.get = pktpair_range_get,
+};
+
+#define PKTPAIR_KNOB(name, initial, lo, hi, text)			\
+	static unsigned int name __read_mostly = initial;		\
+	static struct pktpair_range name##_range = {			\
+		.value = &name, .min = lo, .max = hi,			\
+	};								\
+	module_param_cb(name, &pktpair_range_ops, &name##_range, 0644);	\
+	MODULE_PARM_DESC(name, text)
+
+PKTPAIR_KNOB(setpoint_packets, 5, 2, 4096,
+	     "queue aimed for at the bottleneck, packets (2-4096, default 5); where it probes, the first setpoint");
+PKTPAIR_KNOB(setpoint_probing, 0, 0, 1,
+	     "0: fixed setpoint (default); 1: two packets more every second round trip, three quarters on a loss or mark");
+PKTPAIR_KNOB(setpoint_max_us, 5000, 100, 10000000,
+	     "longest time in the queue that the setpoint may mean, us (100-10000000, default 5000)");
+PKTPAIR_KNOB(train_min, 4, 2, 64,
+	     "shortest train, segments (2-64, default 4)");
+PKTPAIR_KNOB(train_max, 64, 2, 64,
+	     "longest train, segments (2-64, default 64)");
+
+/* ---- from the stack's events to the formulas' arguments ---- */
+
+static struct pair_limits pktpair_limits(void)
+{
+	u32 longest = READ_ONCE(train_max);
+
+	return (struct pair_limits) {
+		.train_min = min_t(u32, READ_ONCE(train_min), longest),
+		.train_max = longest,
+		.service_min_ns = PKTPAIR_SERVICE_MIN_NS,
+		.train_min_ns = PKTPAIR_TRAIN_MIN_NS,
+		.train_max_ns = PKTPAIR_TRAIN_MAX_NS,
+	};
+}
+
+static u32 pktpair_setpoint_first_q8(void)
+{
+	return READ_ONCE(setpoint_packets) * CONTROL_PACKET_Q8;
+}
+
+static u32 pktpair_now_ms(const struct tcp_sock *tp)
+{
+	return (u32)div_u64(tp->tcp_mstamp, USEC_PER_MSEC);
+}
+
+/* What speaks against taking this ACK's time for a departure at the bottleneck */
+static enum pair_verdict pktpair_flaw(const struct sock *sk,
+				      const struct rate_sample *rs)
+{
+	const struct pktpair *ca = inet_csk_ca(sk);
+
+	if (rs->is_retrans)
+		return PAIR_RETRANSMITTED;
+	/* it waited in the socket's backlog until the owner let go */
+	if (sock_owned_by_user_nocheck(sk))
+		return PAIR_HELD;
+	/* is_ack_delayed knows only segments below the MSS; the last segment
+	 * of all, alone, waits for the receiver's timer just the same
+	 */
+	if (rs->is_ack_delayed ||
+	    (rs->acked_sacked == 1 && !tcp_packets_in_flight(tcp_sk(sk)) &&
+	     ca->probe.per_ack_q4 > PAIR_PER_ACK_ONE_Q4))
+		return PAIR_DELAYED_ACK;
+	return PAIR_OPEN;
+}
+
+static bool pktpair_round_passed(struct pktpair *ca, const struct tcp_sock *tp,
+				 const struct rate_sample *rs)
+{
+	if (rs->delivered <= 0 || before(rs->prior_delivered, ca->round_delivered))
+		return false;
+	ca->round_delivered = tp->delivered;
+	return true;
+}
+
+static void pktpair_service_sample(struct pktpair *ca,
+				   const struct pair_sample *sample)
+{
+	if (ca->started)
+		fuzzy_update(&ca->service, pair_service_time(sample));
+	else
+		fuzzy_start(&ca->service, pair_service_time(sample));
+	ca->started = 1;
+}
+
+/* ---- the four steps ---- */
+
+/* The train that this acknowledgement closes, if it closes one */
+static struct pair_sample pktpair_sense(struct sock *sk,
+					const struct rate_sample *rs)
+{
+	const struct pair_limits limits = pktpair_limits();
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct pktpair *ca = inet_csk_ca(sk);
+	struct pair_ack ack = {
+		.now_ns = tp->tcp_clock_cache,
+		/* the stack's send time of the newest delivered skb */
+		.sent_us = (u32)tp->first_tx_mstamp,
+		.segments = rs->acked_sacked,
+	};
+
+	if (rs->acked_sacked <= 0)
+		return (struct pair_sample) { .verdict = PAIR_OPEN };
+	ack.flaw = pktpair_flaw(sk, rs);
+	return pair_probe_ack(&ca->probe, &ack, &limits);
+}
+
+/* What a round trip without a gap still tells of the share: that what was
+ * delivered in it was served, if the bottleneck had something of ours to serve
+ * all the time.
+ */
+static void pktpair_estimate_without_gap(struct pktpair *ca,
+					 const struct rate_sample *rs)
+{
+	const struct pair_sample round_trip = {
+		.span_ns = (u64)max_t(long, rs->interval_us, 0) * NSEC_PER_USEC,
+		.segments = rs->delivered,
+		.verdict = PAIR_SAMPLE,
+	};
+
+	if (rs->interval_us <= 0 || rs->delivered <= 0 || rs->is_app_limited)
+		return;
+	if (!ca->started || ca->backlog_q8)
+		pktpair_service_sample(ca, &round_trip);
+}
+
+/* What is known of the path after this acknowledgement; false: not yet enough */
+static bool pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
+			     const struct pair_sample *closed,
+			     struct control_path *path)
+{
+	const struct pair_limits limits = pktpair_limits();
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct pktpair *ca = inet_csk_ca(sk);
+
+	if (closed->verdict == PAIR_SAMPLE) {
+		pktpair_service_sample(ca, closed);
+		ca->sampled = 1;
+	} else if (!ca->started) {
+		/* the first train is believed while it comes back */
+		struct pair_sample open = pair_probe_peek(&ca->probe, &limits);
+
+		if (open.verdict == PAIR_SAMPLE)
+			fuzzy_start(&ca->service, pair_service_time(&open));
+	}
+
+	if (rs->rtt_us > 0 && !rs->is_ack_delayed)
+		prop_sample(&ca->prop, rs->rtt_us, pktpair_now_ms(tp));
+
+	if (pktpair_round_passed(ca, tp, rs)) {
+		prop_round(&ca->prop, pktpair_now_ms(tp));
+		control_setpoint_round(&ca->setpoint,
+				       READ_ONCE(setpoint_probing) ?
+				       CONTROL_SETPOINT_MAX_Q8 :
+				       pktpair_setpoint_first_q8());
+		if (!ca->sampled)
+			pktpair_estimate_without_gap(ca, rs);
+		ca->sampled = 0;
+	}
+
+	if (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US ||
+	    rs->rtt_us <= 0 || rs->delivered <= 0)
+		return false;
+
+	ca->train = pair_train(&ca->probe, ca->service.value, &limits);
+	*path = (struct control_path) {
+		.service_q10 = ca->service.value,
+		.rtt_us = max_t(u32, rs->rtt_us, ca->prop.delay_us),
+		.prop_us = ca->prop.delay_us,
+		.outstanding = tcp_packets_in_flight(tp),
+		.delivered = rs->delivered,
+	};
+	path->backlog_q8 = control_backlog_q8(path);
+	ca->backlog_q8 = path->backlog_q8;
+	return true;
+}
+
+/* The setpoint to aim for now: cut by losses and marks, bounded in time, and
+ * mirrored below zero while the propagation delay is looked for
+ */
+static s32 pktpair_setpoint_q8(struct sock *sk, const struct rate_sample *rs)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct pktpair *ca = inet_csk_ca(sk);
+	s32 setpoint_q8;
+
+	if (rs->losses > 0 || tp->delivered_ce != ca->ce_seen)
+		control_setpoint_congestion(&ca->setpoint);
+	ca->ce_seen = tp->delivered_ce;
+
+	setpoint_q8 = control_setpoint_q8(&ca->setpoint,
+					  READ_ONCE(setpoint_max_us) * NSEC_PER_USEC,
+					  ca->service.value, ca->train);
+	return prop_dipping(&ca->prop) ? -setpoint_q8 : setpoint_q8;
+}
+
+/* The rate that brings the queue to the setpoint, and the cap on the window */
+static void pktpair_steer(struct sock *sk, const struct rate_sample *rs,
+			  const struct control_path *path,
+			  struct control_orders *orders)
+{
+	const struct pktpair *ca = inet_csk_ca(sk);
+	s32 setpoint_q8 = pktpair_setpoint_q8(sk, rs);
+
+	orders->setpoint_q8 = setpoint_q8;
+	orders->rate_bytes_ps = control_rate_bytes_ps(path, setpoint_q8,
+						      tcp_sk(sk)->mss_cache,
+						      ca->train);
+	orders->window = control_window(path, abs(setpoint_q8), ca->train);
+}
+
+static void pktpair_apply(struct sock *sk, const struct control_orders *orders)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	WRITE_ONCE(sk->sk_pacing_rate,
+		   min_t(u64, orders->rate_bytes_ps,
+			 READ_ONCE(sk->sk_max_pacing_rate)));
+	tcp_snd_cwnd_set(tp, min_t(u32, orders->window, tp->snd_cwnd_clamp));
+}
+
+/* ---- what the stack calls ---- */
+
+static void pktpair_cong_control(COMPAT_CONG_CONTROL_ARGS(sk, rs))
+{
+	struct pair_sample train = pktpair_sense(sk, rs);
+	struct control_orders orders = {};
+	struct control_path path = {};
+
+	if (pktpair_estimate(sk, rs, &train, &path)) {
+		pktpair_steer(sk, rs, &path, &orders);
+		pktpair_apply(sk, &orders);
+	}
+	if (train.verdict != PAIR_OPEN)
+		trace_pktpair_sample(sk, &train, &path, &orders);
+}
+
+/* Asked right before the stack sizes an skb: one skb is one train. As a lower
+ * bound alone this would not do, since below a round trip of 3 ms the stack
+ * makes skbs as large as the device allows; the field bounds it from above.
+ */
+static u32 pktpair_min_tso_segs(struct sock *sk)
+{
+	struct pktpair *ca = inet_csk_ca(sk);
+
+	/* a new route wrote the device's limit */
+	if (sk->sk_gso_max_segs != ca->gso_set)
+		ca->gso_max_segs = sk->sk_gso_max_segs;
+	ca->gso_set = min_t(u16, ca->train, ca->gso_max_segs);
+	sk->sk_gso_max_segs = ca->gso_set;
+	return ca->gso_set;
+}
+
+static void pktpair_set_state(struct sock *sk, u8 new_state)
+{
+	struct pktpair *ca = inet_csk_ca(sk);
+
+	if (new_state == TCP_CA_Loss)
+		control_setpoint_reset(&ca->setpoint,
+				       pktpair_setpoint_first_q8());
+}
+
+static u32 pktpair_ssthresh(struct sock *sk)
+{
+	return TCP_INFINITE_SSTHRESH;	/* the window never starts slowly */
+}
+
+static u32 pktpair_undo_cwnd(struct sock *sk)
+{
+	return tcp_snd_cwnd(tcp_sk(sk));	/* the next ACK sets it anyway */
+}
+
+static u32 pktpair_sndbuf_expand(struct sock *sk)
+{
+	return PKTPAIR_SNDBUF_FACTOR;
+}
+
+/* In BBR's slot, because every field means there what it means here: bandwidth
+ * of the bottleneck for this flow, propagation round trip, and how far pacing
+ * rate and window are above them.
+ */
+static size_t pktpair_get_info(struct sock *sk, u32 ext, int *attr,
+			       union tcp_cc_info *info)
+{
+	const struct pktpair *ca = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct control_path path = {
+		.service_q10 = ca->service.value,
+		.prop_us = ca->prop.delay_us,
+	};
+	u64 share, pipe_q8;
+
+	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1))) &&
+	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
+		return 0;
+
+	memset(&info->bbr, 0, sizeof(info->bbr));
+	if (ca->service.value && ca->prop.delay_us != PROP_UNKNOWN_US) {
+		share = control_share_bytes_ps(&path, tp->mss_cache);
+		pipe_q8 = max_t(u64, control_pipe_q8(&path), 1);
+		info->bbr.bbr_bw_lo = (u32)share;
+		info->bbr.bbr_bw_hi = (u32)(share >> 32);
+		info->bbr.bbr_min_rtt = ca->prop.delay_us;
+		info->bbr.bbr_pacing_gain =
+			div64_u64((u64)READ_ONCE(sk->sk_pacing_rate) << 8,
+				  max_t(u64, share, 1));
+		info->bbr.bbr_cwnd_gain =
+			div64_u64((u64)tcp_snd_cwnd(tp) << 16, pipe_q8);
+	}
+	*attr = INET_DIAG_BBRINFO;
+	return sizeof(info->bbr);
+}
+
+static void pktpair_init(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct pktpair *ca = inet_csk_ca(sk);
+	u32 rtt_us = tp->srtt_us >> 3;
+
+	memset(ca, 0, sizeof(*ca));
+	ca->train = READ_ONCE(train_min);
+	pair_probe_init(&ca->probe, ca->train);
+	prop_init(&ca->prop, pktpair_now_ms(tp));
+	control_setpoint_reset(&ca->setpoint, pktpair_setpoint_first_q8());
+	ca->round_delivered = tp->delivered;
+	ca->ce_seen = tp->delivered_ce;
+	ca->gso_max_segs = sk->sk_gso_max_segs;
+	ca->gso_set = sk->sk_gso_max_segs;
+
+	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	if (rtt_us)
+		WRITE_ONCE(sk->sk_pacing_rate,
+			   min_t(u64, control_window_rate_bytes_ps(
+					 PKTPAIR_FIRST_RATE_FACTOR *
+					 tcp_snd_cwnd(tp), tp->mss_cache, rtt_us),
+				 READ_ONCE(sk->sk_max_pacing_rate)));
+	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+}
+
+static void pktpair_release(struct sock *sk)
+{
+	struct pktpair *ca = inet_csk_ca(sk);
+
+	if (sk->sk_gso_max_segs == ca->gso_set)
+		sk->sk_gso_max_segs = ca->gso_max_segs;
+}
+
+static struct tcp_congestion_ops tcp_pktpair_ops __read_mostly = {
+	/* Not for everyone: at a bottleneck that is not served in turn the
+	 * gap shows the link, and the flow takes it.
+	 */
+	.flags		= 0,
+	.name		= "pktpair",
+	.owner		= THIS_MODULE,
+	.init		= pktpair_init,
+	.release	= pktpair_release,
+	.cong_control	= pktpair_cong_control,
+	.min_tso_segs	= pktpair_min_tso_segs,
+	.set_state	= pktpair_set_state,
+	.ssthresh	= pktpair_ssthresh,
+	.undo_cwnd	= pktpair_undo_cwnd,
+	.sndbuf_expand	= pktpair_sndbuf_expand,
+	.get_info	= pktpair_get_info,
+};
+
+static int __init pktpair_register(void)
+{
+	/* the same in every kernel from 6.1 to 7.1 */
+	BUILD_BUG_ON(ICSK_CA_PRIV_SIZE != 104);
+	BUILD_BUG_ON(sizeof(struct pktpair) > ICSK_CA_PRIV_SIZE);
+	BUILD_BUG_ON(PAIR_SERVICE_SHIFT != CONTROL_SERVICE_SHIFT);
+
+	return tcp_register_congestion_control(&tcp_pktpair_ops);
+}
+
+static void __exit pktpair_unregister(void)
+{
+	tcp_unregister_congestion_control(&tcp_pktpair_ops);
+}
+
+module_init(pktpair_register);
+module_exit(pktpair_unregister);
+
+MODULE_LICENSE("GPL");
+MODULE_AUTHOR("The packet pair for Linux authors");
+MODULE_DESCRIPTION("TCP packet-pair rate control for round-robin bottlenecks");
