@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * fq_rr, the packet-pair round robin queueing discipline: what tc and the
+ * kernel say to each other.
+ *
+ * Options are attributes nested in TCA_OPTIONS, statistics attributes nested
+ * in TCA_STATS_APP. Readers must skip attributes that they do not know; new
+ * ones are added at the end.
+ *
+ * Every limit stands here once, with its unit and its reason, and is shared by
+ * the kernel's check, tc's check and the tests.
+ */
+#ifndef _UAPI_LINUX_PKT_SCHED_FQ_RR_H
+#define _UAPI_LINUX_PKT_SCHED_FQ_RR_H
+
+#include <linux/types.h>
+
+/* options */
+enum {
+	TCA_FQ_RR_UNSPEC,
+	TCA_FQ_RR_PAD,
+	TCA_FQ_RR_LIMIT,	/* u32, packets in the buffer */
+	TCA_FQ_RR_MEMORY_LIMIT,	/* u32, bytes of memory in the buffer */
+	TCA_FQ_RR_FLOWS,	/* u32, number of queues, fixed at creation */
+	TCA_FQ_RR_QUANTUM,	/* u32, bytes, or FQ_RR_QUANTUM_AUTO */
+	TCA_FQ_RR_RATE64,	/* u64, bytes per second, or FQ_RR_RATE_NONE */
+	TCA_FQ_RR_OVERHEAD,	/* s32, bytes per packet beside its length */
+	TCA_FQ_RR_MPU,		/* u32, bytes that a packet counts at least */
+	TCA_FQ_RR_SCHEDULER,	/* u32, enum fq_rr_scheduler */
+	TCA_FQ_RR_DROP,		/* u32, enum fq_rr_drop */
+	TCA_FQ_RR_SPLIT_GSO,	/* u32, 0 or 1: split super-packets */
+	TCA_FQ_RR_SEED,		/* u32, of the flow hash, FQ_RR_SEED_RANDOM */
+	__TCA_FQ_RR_MAX
+};
+
+#define TCA_FQ_RR_MAX (__TCA_FQ_RR_MAX - 1)
+
+/**
+ * enum fq_rr_scheduler - what a flow pays for a packet
+ * @FQ_RR_SCHEDULER_DRR: its length: flows get equal shares of bytes
+ * @FQ_RR_SCHEDULER_STRICT: the same for any packet: equal shares of packets
+ */
+enum fq_rr_scheduler {
+	FQ_RR_SCHEDULER_DRR,
+	FQ_RR_SCHEDULER_STRICT,
+	__FQ_RR_SCHEDULER_MAX
+};
+
+#define FQ_RR_SCHEDULER_MAX (__FQ_RR_SCHEDULER_MAX - 1)
+
+/**
+ * enum fq_rr_drop - what is dropped when the buffer is full
+ * @FQ_RR_DROP_LONGEST_QUEUE: all of the longest queue, except for a packet
+ *	that is just arriving
+ * @FQ_RR_DROP_LONGEST_HEAD: the oldest packet of the longest queue
+ * @FQ_RR_DROP_LONGEST_TAIL: the newest packet of the longest queue
+ * @FQ_RR_DROP_ARRIVING: the packet that arrives
+ */
+enum fq_rr_drop {
+	FQ_RR_DROP_LONGEST_QUEUE,
+	FQ_RR_DROP_LONGEST_HEAD,
+	FQ_RR_DROP_LONGEST_TAIL,
+	FQ_RR_DROP_ARRIVING,
+	__FQ_RR_DROP_MAX
+};
+
+#define FQ_RR_DROP_MAX (__FQ_RR_DROP_MAX - 1)
+
+/*
+ * limit (packets). Above: 2^20 small packets occupy 0.8 GB, more than any link
+ * needs for a second of buffer at 10 Gbit/s of full packets (0.8 million).
+ * Default: that of fq_codel, so that the two can be compared.
+ */
+#define FQ_RR_LIMIT_MIN 1U
+#define FQ_RR_LIMIT_MAX (1U << 20)
+#define FQ_RR_LIMIT_DEFAULT 10240U
+
+/*
+ * memory-limit (bytes, as the kernel accounts packets: with their overhead).
+ * Below: one 64 KiB super-packet with its overhead fits. Above: what any user
+ * namespace's root may pin with one qdisc. Default: that of fq_codel.
+ */
+#define FQ_RR_MEMORY_LIMIT_MIN (128U << 10)
+#define FQ_RR_MEMORY_LIMIT_MAX (1U << 30)
+#define FQ_RR_MEMORY_LIMIT_DEFAULT (32U << 20)
+
+/*
+ * flows (queues). Above: 65536 queues occupy 5 MB. Default: that of fq_codel
+ * and of CAKE: a hundred flows meet about five collisions.
+ */
+#define FQ_RR_FLOWS_MIN 1U
+#define FQ_RR_FLOWS_MAX 65536U
+#define FQ_RR_FLOWS_DEFAULT 1024U
+
+/*
+ * quantum (bytes). Below: with less, a full packet is worth more than six
+ * rounds of a byte-fair schedule, and the option means nothing. Above: a round
+ * of so many bytes per flow (8 ms at 1 Gbit/s) is no round robin any more.
+ * Auto: the device's largest packet, header included, which is the least
+ * that is fair to the byte. A round never grants less than its largest packet.
+ */
+#define FQ_RR_QUANTUM_AUTO 0U
+#define FQ_RR_QUANTUM_MIN 256U
+#define FQ_RR_QUANTUM_MAX (1U << 20)
+
+/*
+ * rate (bytes per second). Below (8 kbit/s): a full packet lasts 1.5 s, a
+ * super-packet that is not split a minute. Above (1 Tbit/s): the time of a
+ * minimal packet is below a nanosecond.
+ */
+#define FQ_RR_RATE_NONE (~0ULL)
+#define FQ_RR_RATE_MIN 1000ULL
+#define FQ_RR_RATE_MAX 125000000000ULL
+
+/*
+ * overhead and mpu (bytes), the ranges of CAKE: from leaving out all headers
+ * to a stack of tunnels on ATM; two ATM cells and more as smallest packet.
+ */
+#define FQ_RR_OVERHEAD_MIN (-64)
+#define FQ_RR_OVERHEAD_MAX 256
+#define FQ_RR_MPU_MAX 256U
+
+/* seed of the flow hash: a new random one for each qdisc */
+#define FQ_RR_SEED_RANDOM 0U
+
+/* statistics; packets are segments where super-packets are split */
+enum {
+	TCA_FQ_RR_STATS_UNSPEC,
+	TCA_FQ_RR_STATS_PAD,
+	TCA_FQ_RR_STATS_ENQUEUED,	/* u64, packets accepted */
+	TCA_FQ_RR_STATS_DROPS_FLUSHED,	/* u64, packets, by longest-queue */
+	TCA_FQ_RR_STATS_DROPS_HEAD,	/* u64, packets, by longest-head */
+	TCA_FQ_RR_STATS_DROPS_TAIL,	/* u64, packets, by longest-tail */
+	TCA_FQ_RR_STATS_DROPS_ARRIVING,	/* u64, packets, refused for space */
+	TCA_FQ_RR_STATS_DROPS_GSO,	/* u64, super-packets not splittable */
+	TCA_FQ_RR_STATS_FLUSHES,	/* u64, queues flushed */
+	TCA_FQ_RR_STATS_OVER_LIMIT,	/* u64, times above the packet limit */
+	TCA_FQ_RR_STATS_OVER_MEMORY,	/* u64, times above the memory limit */
+	TCA_FQ_RR_STATS_SPLIT,		/* u64, super-packets split */
+	TCA_FQ_RR_STATS_SEGMENTS,	/* u64, packets that they gave */
+	TCA_FQ_RR_STATS_ACTIVATIONS,	/* u64, times a queue began to fill */
+	TCA_FQ_RR_STATS_SPARSE,		/* u64, of them, went ahead of the round */
+	TCA_FQ_RR_STATS_COLLISIONS,	/* u64, packets behind another flow's */
+	TCA_FQ_RR_STATS_FLOWS_ACTIVE,	/* u32, queues with packets now */
+	TCA_FQ_RR_STATS_LONGEST,	/* u32, bytes, longest queue now */
+	TCA_FQ_RR_STATS_LONGEST_MAX,	/* u32, bytes, longest queue ever */
+	TCA_FQ_RR_STATS_MEMORY,		/* u32, bytes of memory in use */
+	TCA_FQ_RR_STATS_MEMORY_MAX,	/* u32, bytes of memory, most ever */
+	TCA_FQ_RR_STATS_QUANTUM,	/* u32, bytes, what auto came to */
+	TCA_FQ_RR_STATS_LAG_MAX,	/* u64, ns, latest packet of the shaper */
+	__TCA_FQ_RR_STATS_MAX
+};
+
+#define TCA_FQ_RR_STATS_MAX (__TCA_FQ_RR_STATS_MAX - 1)
+
+#endif /* _UAPI_LINUX_PKT_SCHED_FQ_RR_H */

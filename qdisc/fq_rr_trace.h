@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tracepoint of fq_rr: what a packet finds before it when it is queued. That
+ * is the truth which packet pair's estimate of its own queue is held against.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM fq_rr
+
+#if !defined(_FQ_RR_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _FQ_RR_TRACE_H
+
+#include <linux/netdevice.h>
+#include <linux/tracepoint.h>
+#include <net/flow_dissector.h>
+#include <net/sch_generic.h>
+
+/*
+ * Ports are dissected here, so that they cost nothing while nobody listens.
+ * flow_packets and flow_bytes are the backlog of the packet's own flow ahead
+ * of it, qlen the packets in the whole qdisc ahead of or beside it.
+ */
+TRACE_EVENT(fq_rr_enqueue,
+	TP_PROTO(struct Qdisc *sch, const struct sk_buff *skb, u32 hash,
+		 u32 flow, u32 len, u32 flow_packets, u32 flow_bytes, u32 qlen),
+	TP_ARGS(sch, skb, hash, flow, len, flow_packets, flow_bytes, qlen),
+
+	TP_STRUCT__entry(
+		__field(u32, ifindex)
+		__field(u32, handle)
+		__field(u32, hash)
+		__field(u32, flow)
+		__field(u16, sport)
+		__field(u16, dport)
+		__field(u32, len)
+		__field(u32, flow_packets)
+		__field(u32, flow_bytes)
+		__field(u32, qlen)
+	),
+
+	TP_fast_assign(
+		struct flow_keys keys;
+
+		__entry->sport = 0;
+		__entry->dport = 0;
+		if (skb_flow_dissect_flow_keys(skb, &keys, 0)) {
+			__entry->sport = ntohs(keys.ports.src);
+			__entry->dport = ntohs(keys.ports.dst);
+		}
+		__entry->ifindex = qdisc_dev(sch)->ifindex;
+		__entry->handle = sch->handle;
+		__entry->hash = hash;
+		__entry->flow = flow;
+		__entry->len = len;
+		__entry->flow_packets = flow_packets;
+		__entry->flow_bytes = flow_bytes;
+		__entry->qlen = qlen;
+	),
+
+	TP_printk("ifindex=%u handle=%x: sport=%u dport=%u hash=%08x flow=%u len=%u flow_packets=%u flow_bytes=%u qlen=%u",
+		  __entry->ifindex, __entry->handle >> 16, __entry->sport,
+		  __entry->dport, __entry->hash, __entry->flow, __entry->len,
+		  __entry->flow_packets, __entry->flow_bytes, __entry->qlen)
+);
+
+#endif /* _FQ_RR_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE fq_rr_trace
+#include <trace/define_trace.h>

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Interleaved deficit round robin: which flow sends the next packet.
+ *
+ * A round robin that packet pair can measure must not send two packets of one
+ * flow in a row while others wait, however small they are; one that is fair
+ * must count bytes. So every backlogged flow with credit sends ONE packet in
+ * turn, and pays its length; a flow without credit sits out. Credits are not
+ * stored. A flow remembers what it has spent since the beginning of time, and
+ * there is one mark for all:
+ *
+ *	credit = upper - spent
+ *
+ * Raising the mark gives credit to everybody at once. It is raised by a
+ * quantum as soon as no backlogged flow has a whole quantum left, that is,
+ * when all have reached the mark before it ("lower"):
+ *
+ *	spent:   |......lower......|......upper......|
+ *	          at least one flow  may send          sits out ("parked")
+ *	          is here
+ *
+ * Classic deficit round robin (Shreedhar and Varghese, 1995) differs twice: it
+ * sends a flow's whole credit in one visit, and grants the next quantum only
+ * when all credit is gone. The first puts several small packets of one flow
+ * back to back. The second makes flows of equal packet size take turns at
+ * sitting out whenever the quantum is no multiple of that size, so that even
+ * interleaved packets would now and then follow each other directly. With two
+ * quanta between the slowest and the fastest, flows of one packet size that
+ * is no larger than the quantum never sit out: they alternate strictly.
+ *
+ * What holds, L being the largest cost of a packet and q the largest grant
+ * (a grant is the quantum, or L where that is more):
+ * - what two backlogged flows have spent differs by less than 2 q + L, for any
+ *   mix of packet sizes, so over any time in which both stay backlogged their
+ *   service differs by less than twice that;
+ * - every function takes constant time, for any number of flows.
+ *
+ * A flow that becomes backlogged starts where the packet sent last started
+ * (the virtual time of start-time fair queueing, Goyal 1996), or where it had
+ * got to itself if that is further. If it is behind or level it is sparse,
+ * and its first packet goes ahead of the round. It then stands where
+ * everybody else does, so neither a train that meets its own queue empty nor
+ * a flow that sends single packets gets more than its share this way. Flows
+ * going ahead and flows of the round alternate: a flood of new flows cannot
+ * stop the old ones.
+ *
+ * "Strict" round robin, one packet per visit whatever its size, is the same
+ * arithmetic with every packet costing one quantum.
+ */
+#ifndef _FQ_RR_ROUND_ROBIN_H
+#define _FQ_RR_ROUND_ROBIN_H
+
+#include "portable.h"
+
+/**
+ * enum rr_place - the list that a flow is on
+ * @RR_IDLE: on none, nothing to send
+ * @RR_AHEAD: sparse, its first packet goes ahead of the round
+ * @RR_ROUND: takes its turn
+ * @RR_PARKED: without credit, waits for the next grant
+ */
+enum rr_place {
+	RR_IDLE,
+	RR_AHEAD,
+	RR_ROUND,
+	RR_PARKED,
+	RR_PLACES,
+};
+
+/* member of a circular list; a list's head is a link of its own */
+struct rr_link {
+	struct rr_link *next;
+	struct rr_link *prev;
+};
+
+/**
+ * struct rr_flow - what the scheduler keeps for one flow, all zero at first
+ * @link: member of the list that @place names; must stay the first member
+ * @spent: cost of all it has sent, moved forward to the present when it
+ *	becomes backlogged (bytes; 64 bits last 23 years at 200 Gbit/s)
+ * @place: which list, enum rr_place
+ */
+struct rr_flow {
+	struct rr_link link;
+	u64 spent;
+	u8 place;
+};
+
+/**
+ * struct rr - state of the scheduler
+ * @list: heads of the lists, by enum rr_place (RR_IDLE unused)
+ * @upper: mark at which a flow has no credit left (bytes)
+ * @lower: mark at which it has no whole grant left: @upper of one grant ago
+ * @now: what the flow served last had spent before that packet (bytes)
+ * @quantum: smallest grant (bytes, at least 1)
+ * @largest: largest cost charged since the last grant (bytes)
+ * @active: backlogged flows
+ * @parked: those of them on RR_PARKED
+ * @behind: those of them that have spent less than @lower
+ * @after_ahead: the last packet was one that went ahead
+ */
+struct rr {
+	struct rr_link list[RR_PLACES];
+	u64 upper;
+	u64 lower;
+	u64 now;
+	u32 quantum;
+	u32 largest;
+	u32 active;
+	u32 parked;
+	u32 behind;
+	bool after_ahead;
+};
+
+static inline bool rr_link_empty(const struct rr_link *head)
+{
+	return head->next == head;
+}
+
+static inline void rr_link_add_tail(struct rr_link *head, struct rr_link *link)
+{
+	link->next = head;
+	link->prev = head->prev;
+	head->prev->next = link;
+	head->prev = link;
+}
+
+static inline void rr_link_del(struct rr_link *link)
+{
+	link->prev->next = link->next;
+	link->next->prev = link->prev;
+}
+
+/* append all of @from to @to, in order, and leave @from empty */
+static inline void rr_link_splice_tail(struct rr_link *to,
+				       struct rr_link *from)
+{
+	if (rr_link_empty(from))
+		return;
+	from->next->prev = to->prev;
+	to->prev->next = from->next;
+	from->prev->next = to;
+	to->prev = from->prev;
+	from->next = from;
+	from->prev = from;
+}
+
+/* visit the flows of one list; they must not be moved meanwhile */
+#define rr_for_each(rr, where, f)					\
+	for ((f) = (struct rr_flow *)(rr)->list[where].next;		\
+	     &(f)->link != &(rr)->list[where];				\
+	     (f) = (struct rr_flow *)(f)->link.next)
+
+/**
+ * rr_init - start with no flow backlogged
+ * @rr: scheduler
+ * @quantum: smallest grant of credit (bytes, at least 1)
+ *
+ * Flows that belong to @rr must be all zero.
+ */
+static inline void rr_init(struct rr *rr, u32 quantum)
+{
+	unsigned int i;
+
+	memset(rr, 0, sizeof(*rr));
+	for (i = 0; i < RR_PLACES; i++) {
+		rr->list[i].next = &rr->list[i];
+		rr->list[i].prev = &rr->list[i];
+	}
+	rr->quantum = quantum;
+	rr->lower = quantum;
+	rr->upper = 2ULL * quantum;
+}
+
+/**
+ * rr_backlogged - a flow has a packet again
+ * @rr: scheduler
+ * @f: the flow, which must be idle
+ *
+ * Return: whether the flow is sparse and its first packet goes ahead.
+ */
+static inline bool rr_backlogged(struct rr *rr, struct rr_flow *f)
+{
+	bool sparse = f->spent <= rr->now;
+
+	if (sparse) {
+		f->spent = rr->now;
+		f->place = RR_AHEAD;
+	} else if (f->spent < rr->upper) {
+		f->place = RR_ROUND;
+	} else {
+		f->place = RR_PARKED;
+		rr->parked++;
+	}
+	rr_link_add_tail(&rr->list[f->place], &f->link);
+	rr->active++;
+	if (f->spent < rr->lower)
+		rr->behind++;
+	return sparse;
+}
+
+/**
+ * rr_idle - a flow has no packet any more
+ * @rr: scheduler
+ * @f: the flow, which must be backlogged
+ */
+static inline void rr_idle(struct rr *rr, struct rr_flow *f)
+{
+	rr_link_del(&f->link);
+	if (f->place == RR_PARKED)
+		rr->parked--;
+	if (f->spent < rr->lower)
+		rr->behind--;
+	rr->active--;
+	f->place = RR_IDLE;
+}
+
+/*
+ * Everybody is given a grant. It is at least what the dearest packet since the
+ * last grant cost, and no debt is larger, so nobody stays without credit: that
+ * is why none need be visited.
+ */
+static inline void rr_grant(struct rr *rr)
+{
+	rr->lower = rr->upper;
+	rr->upper += max_t(u32, rr->quantum, rr->largest);
+	rr->largest = 0;
+	/* who was not parked had credit, that is, is below what is now lower */
+	rr->behind = rr->active - rr->parked;
+	rr->parked = 0;
+	rr_link_splice_tail(&rr->list[RR_ROUND], &rr->list[RR_PARKED]);
+}
+
+/**
+ * rr_next - the flow whose turn it is
+ * @rr: scheduler
+ *
+ * Call it only when a packet is to be sent: rr_sent() must follow.
+ *
+ * Return: the flow, or NULL if none is backlogged.
+ */
+static inline struct rr_flow *rr_next(struct rr *rr)
+{
+	struct rr_link *ahead = &rr->list[RR_AHEAD];
+	struct rr_link *round = &rr->list[RR_ROUND];
+
+	if (!rr->active)
+		return NULL;
+	if (!rr->behind)
+		rr_grant(rr);
+	if (!rr_link_empty(ahead) && (!rr->after_ahead || rr_link_empty(round)))
+		return (struct rr_flow *)ahead->next;
+	return (struct rr_flow *)round->next;
+}
+
+/**
+ * rr_sent - the flow that rr_next() returned has sent one packet
+ * @rr: scheduler
+ * @f: that flow
+ * @cost: what the packet costs (bytes; one quantum in strict round robin)
+ * @more: whether it has another packet
+ */
+static inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
+			   bool more)
+{
+	u64 spent = f->spent;
+
+	rr->after_ahead = f->place == RR_AHEAD;
+	rr->now = spent;
+	if (cost > rr->largest)
+		rr->largest = cost;
+	f->spent = spent + cost;
+	if (spent < rr->lower && f->spent >= rr->lower)
+		rr->behind--;
+	if (!more) {
+		rr_idle(rr, f);
+		return;
+	}
+	rr_link_del(&f->link);
+	if (f->spent < rr->upper) {
+		f->place = RR_ROUND;
+	} else {
+		f->place = RR_PARKED;
+		rr->parked++;
+	}
+	rr_link_add_tail(&rr->list[f->place], &f->link);
+}
+
+#endif /* _FQ_RR_ROUND_ROBIN_H */

@@ -1,0 +1,934 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * fq_rr: the queueing discipline that packet pair was designed for.
+ *
+ * Principles:
+ * - Each flow has its own queue (by hash). Queues send one packet in turn, so
+ *   the gap between two packets of a backlogged flow tells its receiver the
+ *   flow's share of the link (S. Keshav, "Packet-pair flow control", 1994).
+ *   round_robin.h makes that fair to the byte at the same time.
+ * - The buffer is shared by all. When it is full the longest queue pays, by
+ *   default with all it has (S. Keshav, "Congestion control in computer
+ *   networks", 1991, chapter 6): a flow that does not slow down keeps losing
+ *   its backlog and nobody else loses anything. longest_queue.h finds it.
+ * - The link may be slower than the device's. shaper.h then spaces packets
+ *   without ever sending two at once.
+ * - Super-packets are split first: one in turn of 64 KiB is no round robin.
+ *
+ * This file only translates between the kernel and those headers, which know
+ * neither packets nor clocks. Differences from the papers: a flow is a hash of
+ * addresses and ports, not a conversation set up by signalling; fairness counts
+ * bytes unless "strict" is asked for; a flow's first packet after a pause goes
+ * ahead.
+ *
+ * Cost: a packet takes constant time while the buffer is not full, O(log n) of
+ * the backlogged flows when it is. An idle queue takes 80 bytes.
+ */
+#include <linux/errno.h>
+#include <linux/ktime.h>
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/random.h>
+#include <linux/skbuff.h>
+#include <linux/slab.h>
+#include <net/netlink.h>
+#include <net/pkt_sched.h>
+#include <linux/pkt_sched_fq_rr.h>
+
+#include "flow_index.h"
+#include "longest_queue.h"
+#include "round_robin.h"
+#include "shaper.h"
+
+#define CREATE_TRACE_POINTS
+#include "fq_rr_trace.h"
+
+/**
+ * struct fq_rr_flow - one queue
+ * @rr: its turn; must stay the first member
+ * @head: oldest packet
+ * @tail: newest packet, if there is a head
+ * @length: bytes in it
+ * @packets: packets in it
+ * @hash: of the flow whose packet came last
+ */
+struct fq_rr_flow {
+	struct rr_flow rr;
+	struct sk_buff *head;
+	struct sk_buff *tail;
+	struct lq_queue length;
+	u32 packets;
+	u32 hash;
+};
+
+/* what the header promises for an idle queue, and one cache line for a busy */
+static_assert(!IS_ENABLED(CONFIG_64BIT) ||
+	      sizeof(struct fq_rr_flow) + sizeof(struct lq_member) == 80);
+static_assert(offsetof(struct fq_rr_flow, rr) == 0);
+static_assert(offsetof(struct rr_flow, link) == 0);
+
+/* options as the user gave them; units as in pkt_sched_fq_rr.h */
+struct fq_rr_config {
+	u64 rate_Bps;
+	u32 limit;
+	u32 memory_limit;
+	u32 flows;
+	u32 quantum;
+	s32 overhead;
+	u32 mpu;
+	u32 scheduler;
+	u32 drop;
+	u32 split_gso;
+	u32 seed;
+};
+
+/* counters, as described at enum TCA_FQ_RR_STATS_* */
+struct fq_rr_stats {
+	u64 enqueued;
+	u64 drops_flushed;
+	u64 drops_head;
+	u64 drops_tail;
+	u64 drops_arriving;
+	u64 drops_gso;
+	u64 flushes;
+	u64 over_limit;
+	u64 over_memory;
+	u64 split;
+	u64 segments;
+	u64 activations;
+	u64 sparse;
+	u64 collisions;
+	u64 lag_max_ns;
+	u32 longest_max;
+	u32 memory_max;
+};
+
+struct fq_rr_sched {
+	/* read mostly */
+	struct fq_rr_flow *flows;
+	struct fq_rr_config config;
+	struct flow_mix mix;
+	siphash_key_t seed_key;
+
+	/* written for every packet */
+	struct rr rr;
+	struct lq lq;
+	struct shaper shaper;
+	u32 memory;
+	struct fq_rr_stats stats;
+
+	/* seldom used */
+	struct lq_member *heap;
+	struct qdisc_watchdog watchdog;
+};
+
+/**
+ * struct fq_rr_outcome - what one call did to the number of packets
+ * @queued: packets put into queues
+ * @queued_bytes: their length
+ * @lost: packets taken out of queues and dropped
+ * @lost_bytes: their length
+ * @own: one of @lost, or a packet that was not queued, was of the flow that
+ *	the arriving packet belongs to
+ */
+struct fq_rr_outcome {
+	u32 queued;
+	u32 queued_bytes;
+	u32 lost;
+	u32 lost_bytes;
+	bool own;
+};
+
+/* ---- classify ---- */
+
+static u32 fq_rr_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
+{
+	/*
+	 * The hash a packet carries differs between two boots, so a run that
+	 * is to be repeated needs one of addresses, ports and seed alone.
+	 */
+	if (q->config.seed != FQ_RR_SEED_RANDOM)
+		return skb_get_hash_perturb(skb, &q->seed_key);
+	return skb_get_hash(skb);
+}
+
+/* ---- queues ---- */
+
+static void fq_rr_append(struct fq_rr_flow *flow, struct sk_buff *skb)
+{
+	skb->next = NULL;
+	if (flow->head) {
+		skb->prev = flow->tail;
+		flow->tail->next = skb;
+	} else {
+		skb->prev = NULL;
+		flow->head = skb;
+	}
+	flow->tail = skb;
+}
+
+static struct sk_buff *fq_rr_take_head(struct fq_rr_flow *flow)
+{
+	struct sk_buff *skb = flow->head;
+
+	/* the new head keeps its prev, which nobody follows: saves a miss */
+	flow->head = skb->next;
+	skb->next = NULL;
+	skb->prev = NULL;
+	return skb;
+}
+
+static struct sk_buff *fq_rr_take_tail(struct fq_rr_flow *flow)
+{
+	struct sk_buff *skb = flow->tail;
+
+	if (skb == flow->head) {
+		flow->head = NULL;
+	} else {
+		flow->tail = skb->prev;
+		flow->tail->next = NULL;
+	}
+	skb->prev = NULL;
+	return skb;
+}
+
+/* a packet has been taken out of its queue */
+static void fq_rr_account_out(struct Qdisc *sch, struct fq_rr_flow *flow,
+			      const struct sk_buff *skb)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	lq_shrink(&flow->length, qdisc_pkt_len(skb));
+	flow->packets--;
+	q->memory -= skb->truesize;
+	qdisc_qstats_backlog_dec(sch, skb);
+	qdisc_qlen_dec(sch);
+}
+
+static bool fq_rr_over(const struct Qdisc *sch, const struct fq_rr_sched *q)
+{
+	return sch->q.qlen > q->config.limit ||
+	       q->memory > q->config.memory_limit;
+}
+
+static void fq_rr_collect(struct fq_rr_sched *q)
+{
+	unsigned int place;
+	struct rr_flow *f;
+
+	for (place = RR_AHEAD; place < RR_PLACES; place++)
+		rr_for_each(&q->rr, place, f)
+			lq_collect(&q->lq, &container_of(f, struct fq_rr_flow,
+							 rr)->length);
+	lq_collected(&q->lq);
+}
+
+static struct fq_rr_flow *fq_rr_longest(struct fq_rr_sched *q)
+{
+	struct lq_queue *length;
+
+	if (lq_collecting(&q->lq))
+		fq_rr_collect(q);
+	length = lq_longest(&q->lq);
+	return length ? container_of(length, struct fq_rr_flow, length) : NULL;
+}
+
+/* ---- drop ---- */
+
+static void fq_rr_lose(struct Qdisc *sch, struct fq_rr_flow *flow,
+		       struct sk_buff *skb, struct fq_rr_outcome *outcome,
+		       struct sk_buff **to_free)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	fq_rr_account_out(sch, flow, skb);
+	if (!flow->head)
+		rr_idle(&q->rr, &flow->rr);
+	outcome->lost++;
+	outcome->lost_bytes += qdisc_pkt_len(skb);
+	qdisc_drop(skb, sch, to_free);
+}
+
+/* drop all of a queue but the packet @keep, if that is its newest */
+static void fq_rr_flush(struct Qdisc *sch, struct fq_rr_flow *flow,
+			const struct sk_buff *keep,
+			struct fq_rr_outcome *outcome, struct sk_buff **to_free)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	q->stats.flushes++;
+	while (flow->head && flow->head != keep) {
+		q->stats.drops_flushed++;
+		fq_rr_lose(sch, flow, fq_rr_take_head(flow), outcome, to_free);
+	}
+}
+
+/**
+ * fq_rr_make_room - drop by the policy until the limits are met
+ * @sch: qdisc
+ * @own: flow of the packet that has just been queued, or NULL
+ * @arrived: that packet, or NULL
+ * @outcome: counts what is dropped
+ * @to_free: list for what is dropped
+ */
+static void fq_rr_make_room(struct Qdisc *sch, const struct fq_rr_flow *own,
+			    const struct sk_buff *arrived,
+			    struct fq_rr_outcome *outcome,
+			    struct sk_buff **to_free)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	if (sch->q.qlen > q->config.limit)
+		q->stats.over_limit++;
+	else
+		q->stats.over_memory++;
+
+	while (fq_rr_over(sch, q)) {
+		struct fq_rr_flow *flow = fq_rr_longest(q);
+
+		/* a packet that a parent has peeked at is in no queue */
+		if (!flow)
+			break;
+		if (flow == own)
+			outcome->own = true;
+		if (q->config.drop == FQ_RR_DROP_LONGEST_QUEUE &&
+		    flow->head != arrived) {
+			fq_rr_flush(sch, flow, arrived, outcome, to_free);
+		} else if (q->config.drop == FQ_RR_DROP_LONGEST_HEAD) {
+			q->stats.drops_head++;
+			fq_rr_lose(sch, flow, fq_rr_take_head(flow), outcome,
+				   to_free);
+		} else {
+			q->stats.drops_tail++;
+			fq_rr_lose(sch, flow, fq_rr_take_tail(flow), outcome,
+				   to_free);
+		}
+	}
+}
+
+/* ---- enqueue ---- */
+
+/*
+ * No policy may empty the qdisc while it takes a packet in: a parent would
+ * hear of a child that falls idle before it has heard that it is busy. So what
+ * could not stay even alone is refused at the door.
+ */
+static bool fq_rr_refuses(const struct Qdisc *sch, const struct fq_rr_sched *q,
+			  const struct sk_buff *skb)
+{
+	if (skb->truesize > q->config.memory_limit)
+		return true;
+	return q->config.drop == FQ_RR_DROP_ARRIVING &&
+	       (sch->q.qlen >= q->config.limit ||
+		q->memory + skb->truesize > q->config.memory_limit);
+}
+
+static void fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow,
+			      struct sk_buff *skb, u32 hash,
+			      struct fq_rr_outcome *outcome,
+			      struct sk_buff **to_free)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	u32 len = qdisc_pkt_len(skb);
+
+	trace_fq_rr_enqueue(sch, skb, hash, flow - q->flows, len,
+			    flow->packets, flow->length.bytes, sch->q.qlen);
+
+	if (unlikely(fq_rr_refuses(sch, q, skb))) {
+		q->stats.drops_arriving++;
+		outcome->own = true;
+		qdisc_drop(skb, sch, to_free);
+		return;
+	}
+	if (q->shaper.rate_Bps && !sch->q.qlen)
+		shaper_arrive(&q->shaper, ktime_get_ns());
+	if (!flow->head) {
+		q->stats.activations++;
+		q->stats.sparse += rr_backlogged(&q->rr, &flow->rr);
+	} else if (flow->hash != hash) {
+		q->stats.collisions++;
+	}
+	flow->hash = hash;
+	fq_rr_append(flow, skb);
+	flow->packets++;
+	lq_grow(&q->lq, &flow->length, len);
+	q->memory += skb->truesize;
+	q->stats.enqueued++;
+	q->stats.longest_max = max(q->stats.longest_max, flow->length.bytes);
+	q->stats.memory_max = max(q->stats.memory_max, q->memory);
+	qdisc_qstats_backlog_inc(sch, skb);
+	qdisc_qlen_inc(sch);
+	outcome->queued++;
+	outcome->queued_bytes += len;
+
+	if (unlikely(fq_rr_over(sch, q)))
+		fq_rr_make_room(sch, flow, skb, outcome, to_free);
+}
+
+/**
+ * fq_rr_report - tell the parents what became of one packet
+ * @sch: qdisc
+ * @outcome: what was queued and dropped
+ * @len: length of the packet as the parents know it
+ *
+ * A parent counts one packet of @len after NET_XMIT_SUCCESS and none after
+ * anything else; what differs from that it must be told. NET_XMIT_CN, when the
+ * flow itself lost something, lets a local sender slow down.
+ *
+ * Return: for the parent.
+ */
+static int fq_rr_report(struct Qdisc *sch, const struct fq_rr_outcome *outcome,
+			u32 len)
+{
+	int lost_bytes = outcome->lost_bytes;
+	int lost = outcome->lost;
+
+	if (!outcome->queued)
+		return NET_XMIT_DROP;
+	if (outcome->queued != 1 || outcome->queued_bytes != len)
+		qdisc_tree_reduce_backlog(sch, 1 - (int)outcome->queued,
+					  (int)len - (int)outcome->queued_bytes);
+	if (outcome->own) {
+		lost--;
+		lost_bytes -= len;
+	}
+	if (lost || lost_bytes)
+		qdisc_tree_reduce_backlog(sch, lost, lost_bytes);
+	return outcome->own ? NET_XMIT_CN : NET_XMIT_SUCCESS;
+}
+
+static int fq_rr_enqueue_split(struct Qdisc *sch, struct fq_rr_flow *flow,
+			       struct sk_buff *skb, u32 hash,
+			       struct sk_buff **to_free)
+{
+	netdev_features_t features = netif_skb_features(skb);
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct fq_rr_outcome outcome = {};
+	u32 len = qdisc_pkt_len(skb);
+	struct sk_buff *segs, *next;
+
+	segs = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
+	if (IS_ERR_OR_NULL(segs)) {
+		q->stats.drops_gso++;
+		return qdisc_drop(skb, sch, to_free);
+	}
+	q->stats.split++;
+	for (; segs; segs = next) {
+		next = segs->next;
+		skb_mark_not_on_list(segs);
+		qdisc_skb_cb(segs)->pkt_len = segs->len;
+		compat_qdisc_set_segs(segs, 1);
+		q->stats.segments++;
+		fq_rr_enqueue_one(sch, flow, segs, hash, &outcome, to_free);
+	}
+	consume_skb(skb);
+	return fq_rr_report(sch, &outcome, len);
+}
+
+static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+			 struct sk_buff **to_free)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct fq_rr_outcome outcome = {};
+	u32 len = qdisc_pkt_len(skb);
+	struct fq_rr_flow *flow;
+	u32 hash;
+
+	hash = fq_rr_hash(q, skb);
+	flow = &q->flows[flow_index(&q->mix, hash, q->config.flows)];
+	if (q->config.split_gso && skb_is_gso(skb))
+		return fq_rr_enqueue_split(sch, flow, skb, hash, to_free);
+	fq_rr_enqueue_one(sch, flow, skb, hash, &outcome, to_free);
+	return fq_rr_report(sch, &outcome, len);
+}
+
+/* ---- dequeue ---- */
+
+static void fq_rr_pace(struct fq_rr_sched *q, const struct sk_buff *skb,
+		       u64 now_ns)
+{
+	u32 segs = skb_is_gso(skb) ? max_t(u32, skb_shinfo(skb)->gso_segs, 1) :
+				     1;
+	u32 wire = shaper_wire_bytes(&q->shaper, qdisc_pkt_len(skb), segs);
+	u64 late_ns = shaper_sent(&q->shaper, now_ns, wire);
+
+	q->stats.lag_max_ns = max(q->stats.lag_max_ns, late_ns);
+}
+
+static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct fq_rr_flow *flow;
+	struct sk_buff *skb;
+	u64 now_ns = 0;
+	u32 cost;
+
+	if (!q->rr.active)
+		return NULL;
+	if (q->shaper.rate_Bps) {
+		now_ns = ktime_get_ns();
+		if (!shaper_ready(&q->shaper, now_ns)) {
+			qdisc_watchdog_schedule_ns(&q->watchdog,
+						   q->shaper.next_ns);
+			qdisc_qstats_overlimit(sch);
+			return NULL;
+		}
+	}
+	flow = container_of(rr_next(&q->rr), struct fq_rr_flow, rr);
+	skb = fq_rr_take_head(flow);
+	fq_rr_account_out(sch, flow, skb);
+	cost = q->config.scheduler == FQ_RR_SCHEDULER_STRICT ?
+	       q->rr.quantum : qdisc_pkt_len(skb);
+	rr_sent(&q->rr, &flow->rr, cost, flow->head);
+	qdisc_bstats_update(sch, skb);
+	if (q->shaper.rate_Bps)
+		fq_rr_pace(q, skb, now_ns);
+	return skb;
+}
+
+/* ---- reset ---- */
+
+static void fq_rr_reset(struct Qdisc *sch)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	unsigned int place;
+
+	qdisc_watchdog_cancel(&q->watchdog);
+	if (!q->flows)
+		return;
+	for (place = RR_AHEAD; place < RR_PLACES; place++) {
+		while (!rr_link_empty(&q->rr.list[place])) {
+			struct fq_rr_flow *flow;
+
+			flow = container_of(q->rr.list[place].next,
+					    struct fq_rr_flow, rr.link);
+			rtnl_kfree_skbs(flow->head, flow->tail);
+			rr_idle(&q->rr, &flow->rr);
+			flow->head = NULL;
+			flow->length.bytes = 0;
+			flow->packets = 0;
+		}
+	}
+	lq_init(&q->lq, q->heap);
+	q->memory = 0;
+	q->shaper.next_ns = 0;
+	q->shaper.rest = 0;
+}
+
+/* ---- change ---- */
+
+static const struct nla_policy fq_rr_policy[TCA_FQ_RR_MAX + 1] = {
+	[TCA_FQ_RR_LIMIT]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_MEMORY_LIMIT] = { .type = NLA_U32 },
+	[TCA_FQ_RR_FLOWS]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_QUANTUM]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_RATE64]	 = { .type = NLA_U64 },
+	[TCA_FQ_RR_OVERHEAD]	 = { .type = NLA_S32 },
+	[TCA_FQ_RR_MPU]		 = { .type = NLA_U32 },
+	[TCA_FQ_RR_SCHEDULER]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_DROP]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_SPLIT_GSO]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_SEED]	 = { .type = NLA_U32 },
+};
+
+/*
+ * Ranges are checked here and not by the policy, whose message can name
+ * neither the value nor the limit. Values outside that mean something of their
+ * own (auto, none) are let through by @also.
+ */
+struct fq_rr_range {
+	const char *name;
+	const char *unit;
+	s64 min;
+	s64 max;
+	s64 also;
+};
+
+static const struct fq_rr_range fq_rr_ranges[TCA_FQ_RR_MAX + 1] = {
+	[TCA_FQ_RR_LIMIT] = {
+		"limit", " packets", FQ_RR_LIMIT_MIN, FQ_RR_LIMIT_MAX,
+		FQ_RR_LIMIT_MIN },
+	[TCA_FQ_RR_MEMORY_LIMIT] = {
+		"memory-limit", " bytes", FQ_RR_MEMORY_LIMIT_MIN,
+		FQ_RR_MEMORY_LIMIT_MAX, FQ_RR_MEMORY_LIMIT_MIN },
+	[TCA_FQ_RR_FLOWS] = {
+		"flows", "", FQ_RR_FLOWS_MIN, FQ_RR_FLOWS_MAX,
+		FQ_RR_FLOWS_MIN },
+	[TCA_FQ_RR_QUANTUM] = {
+		"quantum", " bytes", FQ_RR_QUANTUM_MIN, FQ_RR_QUANTUM_MAX,
+		FQ_RR_QUANTUM_AUTO },
+	[TCA_FQ_RR_RATE64] = {
+		"rate", " bytes/s", FQ_RR_RATE_MIN, FQ_RR_RATE_MAX,
+		FQ_RR_RATE_NONE },
+	[TCA_FQ_RR_OVERHEAD] = {
+		"overhead", " bytes", FQ_RR_OVERHEAD_MIN, FQ_RR_OVERHEAD_MAX,
+		FQ_RR_OVERHEAD_MIN },
+	[TCA_FQ_RR_MPU] = {
+		"mpu", " bytes", 0, FQ_RR_MPU_MAX, 0 },
+	[TCA_FQ_RR_SCHEDULER] = {
+		"scheduler", "", 0, FQ_RR_SCHEDULER_MAX, 0 },
+	[TCA_FQ_RR_DROP] = {
+		"drop", "", 0, FQ_RR_DROP_MAX, 0 },
+	[TCA_FQ_RR_SPLIT_GSO] = {
+		"split-gso", "", 0, 1, 0 },
+	[TCA_FQ_RR_SEED] = {
+		"seed", "", 0, U32_MAX, 0 },
+};
+
+static s64 fq_rr_value(const struct nla_policy *policy,
+		       const struct nlattr *attr)
+{
+	switch (policy->type) {
+	case NLA_U64:
+		return nla_get_u64(attr);
+	case NLA_S32:
+		return nla_get_s32(attr);
+	default:
+		return nla_get_u32(attr);
+	}
+}
+
+static int fq_rr_check_ranges(struct nlattr **tb, struct netlink_ext_ack *extack)
+{
+	unsigned int type;
+
+	for (type = 0; type <= TCA_FQ_RR_MAX; type++) {
+		const struct fq_rr_range *range = &fq_rr_ranges[type];
+		s64 value;
+
+		if (!tb[type] || !range->name)
+			continue;
+		value = fq_rr_value(&fq_rr_policy[type], tb[type]);
+		if ((value >= range->min && value <= range->max) ||
+		    value == range->also)
+			continue;
+		NL_SET_BAD_ATTR(extack, tb[type]);
+		NL_SET_ERR_MSG_FMT_MOD(extack, "%s %lld is not in %lld..%lld%s",
+				       range->name, value, range->min,
+				       range->max, range->unit);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* a value that was given when the qdisc was created, and is another now */
+static int fq_rr_check_fixed(const struct nlattr *attr, const char *name,
+			     u32 value, struct netlink_ext_ack *extack)
+{
+	if (!attr || nla_get_u32(attr) == value)
+		return 0;
+	NL_SET_BAD_ATTR(extack, attr);
+	NL_SET_ERR_MSG_FMT_MOD(extack, "%s %u is fixed, cannot become %u: replace the qdisc",
+			       name, value, nla_get_u32(attr));
+	return -EOPNOTSUPP;
+}
+
+static void fq_rr_set_u32(u32 *value, const struct nlattr *attr)
+{
+	if (attr)
+		*value = nla_get_u32(attr);
+}
+
+/**
+ * fq_rr_parse - read and check all attributes
+ * @config: in: present values; out: values asked for. Unchanged on error.
+ * @fixed: whether the values fixed at creation are fixed
+ * @opt: nest of attributes
+ * @extack: names attribute, value and limit on error
+ *
+ * Return: 0 or a negative error.
+ */
+static int fq_rr_parse(struct fq_rr_config *config, bool fixed,
+		       struct nlattr *opt, struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_FQ_RR_MAX + 1];
+	int err;
+
+	err = nla_parse_nested(tb, TCA_FQ_RR_MAX, opt, fq_rr_policy, extack);
+	if (!err)
+		err = fq_rr_check_ranges(tb, extack);
+	if (!err && fixed)
+		err = fq_rr_check_fixed(tb[TCA_FQ_RR_FLOWS], "flows",
+					config->flows, extack);
+	if (!err && fixed)
+		err = fq_rr_check_fixed(tb[TCA_FQ_RR_SEED], "seed",
+					config->seed, extack);
+	if (err)
+		return err;
+
+	fq_rr_set_u32(&config->limit, tb[TCA_FQ_RR_LIMIT]);
+	fq_rr_set_u32(&config->memory_limit, tb[TCA_FQ_RR_MEMORY_LIMIT]);
+	fq_rr_set_u32(&config->flows, tb[TCA_FQ_RR_FLOWS]);
+	fq_rr_set_u32(&config->quantum, tb[TCA_FQ_RR_QUANTUM]);
+	if (tb[TCA_FQ_RR_RATE64])
+		config->rate_Bps = nla_get_u64(tb[TCA_FQ_RR_RATE64]);
+	if (tb[TCA_FQ_RR_OVERHEAD])
+		config->overhead = nla_get_s32(tb[TCA_FQ_RR_OVERHEAD]);
+	fq_rr_set_u32(&config->mpu, tb[TCA_FQ_RR_MPU]);
+	fq_rr_set_u32(&config->scheduler, tb[TCA_FQ_RR_SCHEDULER]);
+	fq_rr_set_u32(&config->drop, tb[TCA_FQ_RR_DROP]);
+	fq_rr_set_u32(&config->split_gso, tb[TCA_FQ_RR_SPLIT_GSO]);
+	fq_rr_set_u32(&config->seed, tb[TCA_FQ_RR_SEED]);
+	return 0;
+}
+
+/* put a checked configuration into force; cannot fail */
+static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	u64 rate_Bps = config->rate_Bps == FQ_RR_RATE_NONE ? 0 :
+		       config->rate_Bps;
+
+	q->config = *config;
+	sch->limit = config->limit;
+	q->rr.quantum = config->quantum == FQ_RR_QUANTUM_AUTO ?
+			psched_mtu(qdisc_dev(sch)) : config->quantum;
+	shaper_set(&q->shaper, rate_Bps, config->overhead, config->mpu,
+		   ktime_get_ns());
+	/* past an empty shaper a packet would leave unshaped */
+	if (rate_Bps)
+		sch->flags &= ~TCQ_F_CAN_BYPASS;
+	else
+		sch->flags |= TCQ_F_CAN_BYPASS;
+}
+
+static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
+			struct netlink_ext_ack *extack)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct fq_rr_config config = q->config;
+	struct fq_rr_outcome outcome = {};
+	struct sk_buff *to_free = NULL;
+	int err;
+
+	err = fq_rr_parse(&config, true, opt, extack);
+	if (err)
+		return err;
+
+	sch_tree_lock(sch);
+	fq_rr_apply(sch, &config);
+	if (fq_rr_over(sch, q))
+		fq_rr_make_room(sch, NULL, NULL, &outcome, &to_free);
+	/* a timer set for a slow rate must not hold up a fast one */
+	qdisc_watchdog_cancel(&q->watchdog);
+	if (sch->q.qlen)
+		qdisc_watchdog_schedule_ns(&q->watchdog, ktime_get_ns());
+	if (outcome.lost)
+		qdisc_tree_reduce_backlog(sch, outcome.lost,
+					  outcome.lost_bytes);
+	sch_tree_unlock(sch);
+	kfree_skb_list(to_free);
+	return 0;
+}
+
+/* ---- init and destroy ---- */
+
+static void fq_rr_destroy(struct Qdisc *sch)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	qdisc_watchdog_cancel(&q->watchdog);
+	kvfree(q->heap);
+	kvfree(q->flows);
+}
+
+static void fq_rr_init_hash(struct fq_rr_sched *q)
+{
+	if (q->config.seed == FQ_RR_SEED_RANDOM) {
+		q->mix.mul = get_random_u64();
+		q->mix.add = get_random_u64();
+		return;
+	}
+	/* the key does the mixing; the index is the upper part of the hash */
+	q->seed_key.key[0] = q->config.seed;
+	q->mix.mul = 1ULL << 32;
+}
+
+static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
+		      struct netlink_ext_ack *extack)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct fq_rr_config config = {
+		.rate_Bps = FQ_RR_RATE_NONE,
+		.limit = FQ_RR_LIMIT_DEFAULT,
+		.memory_limit = FQ_RR_MEMORY_LIMIT_DEFAULT,
+		.flows = FQ_RR_FLOWS_DEFAULT,
+		.quantum = FQ_RR_QUANTUM_AUTO,
+		.scheduler = FQ_RR_SCHEDULER_DRR,
+		.drop = FQ_RR_DROP_LONGEST_QUEUE,
+		.split_gso = 1,
+		.seed = FQ_RR_SEED_RANDOM,
+	};
+	int err;
+
+	/* first, since destroy is called also when this fails */
+	qdisc_watchdog_init(&q->watchdog, sch);
+	if (opt) {
+		err = fq_rr_parse(&config, false, opt, extack);
+		if (err)
+			return err;
+	}
+	q->flows = kvcalloc(config.flows, sizeof(*q->flows),
+			    GFP_KERNEL_ACCOUNT);
+	q->heap = kvmalloc_array(config.flows, sizeof(*q->heap),
+				 GFP_KERNEL_ACCOUNT);
+	if (!q->flows || !q->heap)
+		return -ENOMEM;
+	lq_init(&q->lq, q->heap);
+	rr_init(&q->rr, psched_mtu(qdisc_dev(sch)));
+	fq_rr_apply(sch, &config);
+	fq_rr_init_hash(q);
+	return 0;
+}
+
+/* ---- dump ---- */
+
+static int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	const struct fq_rr_config *config = &q->config;
+	struct nlattr *opts;
+
+	opts = nla_nest_start(skb, TCA_OPTIONS);
+	if (!opts)
+		return -EMSGSIZE;
+	if (nla_put_u32(skb, TCA_FQ_RR_LIMIT, config->limit) ||
+	    nla_put_u32(skb, TCA_FQ_RR_MEMORY_LIMIT, config->memory_limit) ||
+	    nla_put_u32(skb, TCA_FQ_RR_FLOWS, config->flows) ||
+	    nla_put_u32(skb, TCA_FQ_RR_QUANTUM, config->quantum) ||
+	    nla_put_u64_64bit(skb, TCA_FQ_RR_RATE64, config->rate_Bps,
+			      TCA_FQ_RR_PAD) ||
+	    nla_put_s32(skb, TCA_FQ_RR_OVERHEAD, config->overhead) ||
+	    nla_put_u32(skb, TCA_FQ_RR_MPU, config->mpu) ||
+	    nla_put_u32(skb, TCA_FQ_RR_SCHEDULER, config->scheduler) ||
+	    nla_put_u32(skb, TCA_FQ_RR_DROP, config->drop) ||
+	    nla_put_u32(skb, TCA_FQ_RR_SPLIT_GSO, config->split_gso) ||
+	    nla_put_u32(skb, TCA_FQ_RR_SEED, config->seed)) {
+		nla_nest_cancel(skb, opts);
+		return -EMSGSIZE;
+	}
+	return nla_nest_end(skb, opts);
+}
+
+/* everything a reader is shown, taken at one moment */
+struct fq_rr_snapshot {
+	struct fq_rr_stats stats;
+	u32 flows_active;
+	u32 longest;
+	u32 memory;
+	u32 quantum;
+};
+
+static void fq_rr_take_snapshot(struct Qdisc *sch, struct fq_rr_snapshot *snap)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	const struct fq_rr_flow *longest;
+
+	sch_tree_lock(sch);
+	longest = fq_rr_longest(q);
+	snap->stats = q->stats;
+	snap->flows_active = q->rr.active;
+	snap->longest = longest ? longest->length.bytes : 0;
+	snap->memory = q->memory;
+	snap->quantum = q->rr.quantum;
+	sch_tree_unlock(sch);
+}
+
+static int fq_rr_put_stats(struct sk_buff *skb,
+			   const struct fq_rr_snapshot *snap)
+{
+	const struct fq_rr_stats *stats = &snap->stats;
+	const struct {
+		int type;
+		u64 value;
+	} wide[] = {
+		{ TCA_FQ_RR_STATS_ENQUEUED, stats->enqueued },
+		{ TCA_FQ_RR_STATS_DROPS_FLUSHED, stats->drops_flushed },
+		{ TCA_FQ_RR_STATS_DROPS_HEAD, stats->drops_head },
+		{ TCA_FQ_RR_STATS_DROPS_TAIL, stats->drops_tail },
+		{ TCA_FQ_RR_STATS_DROPS_ARRIVING, stats->drops_arriving },
+		{ TCA_FQ_RR_STATS_DROPS_GSO, stats->drops_gso },
+		{ TCA_FQ_RR_STATS_FLUSHES, stats->flushes },
+		{ TCA_FQ_RR_STATS_OVER_LIMIT, stats->over_limit },
+		{ TCA_FQ_RR_STATS_OVER_MEMORY, stats->over_memory },
+		{ TCA_FQ_RR_STATS_SPLIT, stats->split },
+		{ TCA_FQ_RR_STATS_SEGMENTS, stats->segments },
+		{ TCA_FQ_RR_STATS_ACTIVATIONS, stats->activations },
+		{ TCA_FQ_RR_STATS_SPARSE, stats->sparse },
+		{ TCA_FQ_RR_STATS_COLLISIONS, stats->collisions },
+		{ TCA_FQ_RR_STATS_LAG_MAX, stats->lag_max_ns },
+	};
+	const struct {
+		int type;
+		u32 value;
+	} narrow[] = {
+		{ TCA_FQ_RR_STATS_FLOWS_ACTIVE, snap->flows_active },
+		{ TCA_FQ_RR_STATS_LONGEST, snap->longest },
+		{ TCA_FQ_RR_STATS_LONGEST_MAX, stats->longest_max },
+		{ TCA_FQ_RR_STATS_MEMORY, snap->memory },
+		{ TCA_FQ_RR_STATS_MEMORY_MAX, stats->memory_max },
+		{ TCA_FQ_RR_STATS_QUANTUM, snap->quantum },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(wide); i++)
+		if (nla_put_u64_64bit(skb, wide[i].type, wide[i].value,
+				      TCA_FQ_RR_STATS_PAD))
+			return -EMSGSIZE;
+	for (i = 0; i < ARRAY_SIZE(narrow); i++)
+		if (nla_put_u32(skb, narrow[i].type, narrow[i].value))
+			return -EMSGSIZE;
+	return 0;
+}
+
+static int fq_rr_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
+{
+	struct fq_rr_snapshot snap;
+	struct nlattr *stats;
+
+	fq_rr_take_snapshot(sch, &snap);
+	stats = nla_nest_start(d->skb, TCA_STATS_APP);
+	if (!stats)
+		return -1;
+	if (fq_rr_put_stats(d->skb, &snap)) {
+		nla_nest_cancel(d->skb, stats);
+		return -1;
+	}
+	nla_nest_end(d->skb, stats);
+	return 0;
+}
+
+/* ---- module ---- */
+
+static struct Qdisc_ops fq_rr_qdisc_ops __read_mostly = {
+	.id		= "fq_rr",
+	.priv_size	= sizeof(struct fq_rr_sched),
+	.enqueue	= fq_rr_enqueue,
+	.dequeue	= fq_rr_dequeue,
+	.peek		= qdisc_peek_dequeued,
+	.init		= fq_rr_init,
+	.reset		= fq_rr_reset,
+	.destroy	= fq_rr_destroy,
+	.change		= fq_rr_change,
+	.dump		= fq_rr_dump,
+	.dump_stats	= fq_rr_dump_stats,
+	.owner		= THIS_MODULE,
+};
+
+static int __init fq_rr_module_init(void)
+{
+	return register_qdisc(&fq_rr_qdisc_ops);
+}
+
+static void __exit fq_rr_module_exit(void)
+{
+	unregister_qdisc(&fq_rr_qdisc_ops);
+}
+
+module_init(fq_rr_module_init)
+module_exit(fq_rr_module_exit)
+/* "tc qdisc add" asks for the second name since 6.8, for the first before */
+MODULE_ALIAS("sch_fq_rr");
+MODULE_ALIAS("net-sch-fq_rr");
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Packet-pair round robin queueing discipline");

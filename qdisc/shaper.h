@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A link of a given rate that never sends a burst.
+ *
+ * A token bucket saves up while the link idles and then passes a pair of
+ * packets unshaped; to a protocol that reads the rate from their spacing that
+ * is a link of infinite speed. Here nothing is saved. There is the clock of an
+ * ideal link, which starts a packet when the one before has left:
+ *
+ *	start = max(next, now - slack)		of a packet sent at @now
+ *	next  = start + wire_bytes / rate
+ *
+ * and, when a packet arrives at an idle link, next = max(next, now).
+ *
+ * A timer that fires late delays one packet; the next one is due at its ideal
+ * time all the same, so lateness does not add up and costs no rate. The slack
+ * bounds how much of it is made up for, hence how much too short any gap can
+ * be: time lost beyond it (a stalled machine) is lost.
+ *
+ * Times are exact: the part of a nanosecond that the division leaves over is
+ * carried into the next packet.
+ */
+#ifndef _FQ_RR_SHAPER_H
+#define _FQ_RR_SHAPER_H
+
+#include "portable.h"
+
+/*
+ * Lateness that is made up for, and the bound of any gap's error (ns).
+ * 100 us covers the interrupt latency of an idle machine coming out of a deep
+ * sleep state, and is less than a full Ethernet packet lasts at 100 Mbit/s
+ * (121 us): up to that rate lateness can shorten one gap but not send three
+ * packets back to back.
+ */
+#define SHAPER_SLACK_NS (100 * NSEC_PER_USEC)
+
+/**
+ * struct shaper - an ideal link
+ * @rate_Bps: its rate (bytes per second); 0: does not shape
+ * @next_ns: when the next packet may start (ns, any clock that never goes back)
+ * @rest: what is left over of @next_ns, in units of 1 / @rate_Bps ns;
+ *	less than @rate_Bps
+ * @overhead_bytes: added to each packet's length, may be negative (bytes)
+ * @mpu_bytes: what a packet counts for at least (bytes)
+ */
+struct shaper {
+	u64 rate_Bps;
+	u64 next_ns;
+	u64 rest;
+	s32 overhead_bytes;
+	u32 mpu_bytes;
+};
+
+/**
+ * shaper_set - change the link
+ * @sh: shaper
+ * @rate_Bps: rate (bytes per second), 0 for none
+ * @overhead_bytes: added to each packet (bytes)
+ * @mpu_bytes: smallest packet (bytes)
+ * @now_ns: the time (ns)
+ *
+ * What is left of the packet on the link goes on at the new rate: a slow link
+ * made fast is fast at once.
+ */
+static inline void shaper_set(struct shaper *sh, u64 rate_Bps,
+			      s32 overhead_bytes, u32 mpu_bytes, u64 now_ns)
+{
+	u64 left_ns = sh->next_ns > now_ns ? sh->next_ns - now_ns : 0;
+
+	if (rate_Bps != sh->rate_Bps) {
+		u64 left_bytes = 0;
+
+		/*
+		 * One packet has less than 2^32 bytes, so that of time and
+		 * rate one at least has no more than 32 bits.
+		 */
+		if (left_ns > U32_MAX)
+			left_bytes = mul_u64_u32_div(left_ns, sh->rate_Bps,
+						     NSEC_PER_SEC);
+		else if (left_ns)
+			left_bytes = mul_u64_u32_div(sh->rate_Bps, left_ns,
+						     NSEC_PER_SEC);
+		if (rate_Bps)
+			left_ns = div64_u64(left_bytes * NSEC_PER_SEC,
+					    rate_Bps);
+		else
+			left_ns = 0;
+		sh->next_ns = now_ns + left_ns;
+		sh->rest = 0;
+	}
+	sh->rate_Bps = rate_Bps;
+	sh->overhead_bytes = overhead_bytes;
+	sh->mpu_bytes = mpu_bytes;
+}
+
+/**
+ * shaper_wire_bytes - what a packet occupies on the link
+ * @sh: shaper
+ * @len: length of the packet, or of all segments of a super-packet (bytes)
+ * @segs: packets that it will be on the wire (at least 1, at most 65535)
+ *
+ * Return: bytes, never negative.
+ */
+static inline u32 shaper_wire_bytes(const struct shaper *sh, u32 len, u32 segs)
+{
+	s64 wire = (s64)len + (s64)sh->overhead_bytes * segs;
+	s64 least = (s64)sh->mpu_bytes * segs;
+
+	return clamp_t(s64, wire, least, U32_MAX);
+}
+
+/**
+ * shaper_arrive - a packet arrives at an empty queue
+ * @sh: shaper
+ * @now_ns: the time (ns)
+ *
+ * The ideal link cannot start it before now, so that what was sent late before
+ * the queue emptied is not made up for by sending this one early.
+ */
+static inline void shaper_arrive(struct shaper *sh, u64 now_ns)
+{
+	if (now_ns > sh->next_ns) {
+		sh->next_ns = now_ns;
+		sh->rest = 0;
+	}
+}
+
+/**
+ * shaper_ready - whether a packet may be sent
+ * @sh: shaper
+ * @now_ns: the time (ns)
+ *
+ * Return: true if so; if not, ask again at @sh->next_ns.
+ */
+static inline bool shaper_ready(const struct shaper *sh, u64 now_ns)
+{
+	return now_ns >= sh->next_ns;
+}
+
+/**
+ * shaper_sent - a packet is sent, shaper_ready() being true
+ * @sh: shaper with a rate
+ * @now_ns: the time (ns)
+ * @wire_bytes: its length on the link; with 32 bits of it the product below
+ *	is less than 2^62, and the rate less than 2^63 leaves room for the rest
+ *
+ * Return: how late it is (ns), all of it, made up for or not.
+ */
+static inline u64 shaper_sent(struct shaper *sh, u64 now_ns, u32 wire_bytes)
+{
+	u64 late_ns = now_ns - sh->next_ns;
+	u64 parts;
+	u64 ns;
+
+	if (late_ns > SHAPER_SLACK_NS) {
+		sh->next_ns = now_ns - SHAPER_SLACK_NS;
+		sh->rest = 0;
+	}
+	parts = (u64)wire_bytes * NSEC_PER_SEC + sh->rest;
+	ns = div64_u64(parts, sh->rate_Bps);
+	sh->rest = parts - ns * sh->rate_Bps;
+	sh->next_ns += ns;
+	return late_ns;
+}
+
+#endif /* _FQ_RR_SHAPER_H */
