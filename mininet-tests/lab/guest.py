@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The agent in the guest: loads the modules and does one job.
+
+Runs with the distribution's own Python and standard library only.  It speaks
+to the host between runs, never during one: an answer that has to be waited for
+would move virtual time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from lab import protocol  # noqa: E402
+
+PORT_NAME = "pktpair.agent"
+# Two lines that every out-of-tree module causes, at warning level.
+EXPECTED_WARNINGS = (
+    "loading out-of-tree module taints kernel",
+    "module verification failed: signature and/or required key missing",
+)
+WARNING_LEVEL = 4  # KERN_WARNING and anything worse
+
+
+class AgentError(Exception):
+    """The job cannot be done; the message goes to the user."""
+
+
+class KernelLog:
+    """Reads the kernel log from where it was left off."""
+
+    def __init__(self) -> None:
+        self._fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+        self.lines: list[str] = []
+        os.lseek(self._fd, 0, os.SEEK_DATA)
+
+    def warnings(self) -> list[str]:
+        """New lines at warning level or worse, but for those that are expected."""
+        found = []
+        while True:
+            try:
+                record = os.read(self._fd, 8192).decode(errors="replace")
+            except BlockingIOError:
+                return found
+            except BrokenPipeError:  # overwritten before it was read
+                found.append("kernel log overflowed")
+                continue
+            head, _, text = record.partition(";")
+            text = text.split("\n", 1)[0]
+            self.lines.append(text)
+            if int(head.split(",")[0]) & 7 > WARNING_LEVEL:
+                continue
+            if not any(expected in text for expected in EXPECTED_WARNINGS):
+                found.append(text)
+
+
+def find_port() -> int:
+    """Open the agent's virtio-serial port (udev, which names them, may be absent)."""
+    for name in Path("/sys/class/virtio-ports").glob("*/name"):
+        if name.read_text().strip() == PORT_NAME:
+            return os.open(f"/dev/{name.parent.name}", os.O_RDWR)
+    raise AgentError(f"no virtio-serial port is called {PORT_NAME}")
+
+
+def command(*argv: str) -> str:
+    """Run a command and return what it printed; raise AgentError if it fails."""
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise AgentError(f"{' '.join(argv)}: {done.stderr.strip() or done.stdout.strip()}")
+    return done.stdout
+
+
+def write(path: str, value: object) -> None:
+    """Write a sysctl or tracefs file."""
+    try:
+        Path(path).write_text(str(value))
+    except OSError as error:
+        raise AgentError(f"{path}: cannot write {value!r}: {error.strerror}") from None
+
+
+def load_modules(paths: list[str]) -> dict[str, str]:
+    """Insert the modules; returns their names and source versions."""
+    versions = {}
+    for path in paths:
+        name = Path(path).stem
+        if not Path("/sys/module", name).exists():
+            command("insmod", path)
+        srcversion = Path("/sys/module", name, "srcversion")
+        versions[name] = srcversion.read_text().strip() if srcversion.exists() else ""
+    return versions
+
+
+def set_up(job: dict[str, Any]) -> dict[str, Any]:
+    """What every job needs: loopback, modules, pktpair selectable in namespaces."""
+    os.environ.update(
+        PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        HOME="/root",
+        TC_LIB_DIR=f"{job['top']}/build/tc",
+        PYTHONDONTWRITEBYTECODE="1",
+        LANG="C.UTF-8",
+    )
+    if job["clock"] != "native":
+        command("ip", "link", "set", "lo", "up")
+        subprocess.run(["pkill", "-x", "systemd-udevd"], check=False, capture_output=True)
+    versions = load_modules(job["modules"])
+    control = "/proc/sys/net/ipv4/tcp_congestion_control"
+    if "tcp_pktpair" in versions:
+        # Restricted until the initial namespace has chosen it once.
+        before = Path(control).read_text().strip()
+        write(control, "pktpair")
+        write(control, before)
+    return {"kernel": os.uname().release, "modules": versions}
+
+
+def run_command(port: int, job: dict[str, Any]) -> int:
+    """Run a command, passing on its output as it comes; returns its status."""
+    cwd = job["cwd"] if os.path.isdir(job["cwd"]) else job["top"]
+    try:
+        process = subprocess.Popen(
+            job["command"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd
+        )
+    except OSError as error:
+        protocol.send(port, protocol.STDERR, f"{job['command'][0]}: {error.strerror}\n".encode())
+        return 127 if isinstance(error, FileNotFoundError) else 126
+    assert process.stdout is not None and process.stderr is not None
+    kinds = {process.stdout.fileno(): protocol.STDOUT, process.stderr.fileno(): protocol.STDERR}
+    while kinds:
+        for fd in select.select(list(kinds), [], [])[0]:
+            data = os.read(fd, 65536)
+            if data:
+                protocol.send(port, kinds[fd], data)
+            else:
+                del kinds[fd]
+    status = process.wait()
+    return status if status >= 0 else 128 - status
+
+
+def run_shell(port: int, job: dict[str, Any]) -> int:
+    """An interactive shell on a pseudo-terminal; returns its status."""
+    pid, master = pty.fork()
+    if pid == 0:
+        os.environ["TERM"] = job.get("term", "linux")
+        os.chdir(job["top"])
+        os.execvp("bash", ["bash", "--noprofile", "--norc", "-i"])
+    rows, columns = job.get("size", (24, 80))
+    subprocess.run(["stty", "rows", str(rows), "cols", str(columns)], stdin=master, check=False)
+    while True:
+        readable, _, _ = select.select([master, port], [], [])
+        if port in readable:
+            kind, data = protocol.receive(lambda size: os.read(port, size))
+            if kind == protocol.STDIN:
+                os.write(master, data)
+        if master in readable:
+            try:
+                data = os.read(master, 65536)
+            except OSError:  # the shell has closed its terminal
+                break
+            protocol.send(port, protocol.STDOUT, data)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def do_job(port: int, job: dict[str, Any], log: KernelLog) -> int:
+    """Dispatch on the kind of job; returns the exit status."""
+    if job["kind"] == "exec":
+        return run_command(port, job)
+    if job["kind"] == "shell":
+        return run_shell(port, job)
+    from lab import network
+
+    return network.run_all(port, job, log)
+
+
+def main() -> None:
+    """Announce the agent, take a job, do it, say how it ended."""
+    native = len(sys.argv) > 1
+    port = int(sys.argv[1]) if native else find_port()
+    protocol.send_json(port, protocol.READY, {})
+    _, payload = protocol.receive(lambda size: os.read(port, size))
+    job = json.loads(payload)
+    log = KernelLog()
+    log.warnings()
+    log.lines.clear()
+    outcome: dict[str, Any] = {"status": 1, "error": None}
+    try:
+        protocol.send_json(port, protocol.READY, set_up(job))
+        outcome["status"] = do_job(port, job, log)
+    except (AgentError, OSError, subprocess.SubprocessError) as error:
+        outcome["error"] = str(error)
+    outcome["warnings"] = log.warnings()
+    outcome["dmesg_tail"] = log.lines[-15:]
+    with contextlib.suppress(OSError):
+        protocol.send_json(port, protocol.EXIT, outcome)
+    if not native:
+        os.sync()
+
+
+if __name__ == "__main__":
+    main()
