@@ -13,6 +13,9 @@
 
 #include "compat_config.h"
 
+/* before any kernel header, as every module source would have it */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 /* 6.10 added the ACK number and flags, which no module here uses */
 #ifdef HAVE_CONG_CONTROL_ACK_FLAG
 #define COMPAT_CONG_CONTROL_ARGS(sk, rs) \
@@ -20,6 +23,56 @@
 #else
 #define COMPAT_CONG_CONTROL_ARGS(sk, rs) \
 	struct sock *sk, const struct rate_sample *rs
+#endif
+
+/* 6.6 moved segmentation to a header of its own */
+#if __has_include(<net/gso.h>)
+#include <net/gso.h>
+#endif
+
+/* 7.1 wraps the queue length, and counts the segments of a packet */
+#include <net/sch_generic.h>
+
+#ifndef HAVE_QDISC_QLEN_INC
+static inline void qdisc_qlen_inc(struct Qdisc *sch)
+{
+	sch->q.qlen++;
+}
+
+static inline void qdisc_qlen_dec(struct Qdisc *sch)
+{
+	sch->q.qlen--;
+}
+#endif
+
+static inline void compat_qdisc_set_segs(struct sk_buff *skb, unsigned int segs)
+{
+#ifdef HAVE_QDISC_PKT_SEGS
+	qdisc_skb_cb(skb)->pkt_segs = segs;
+#endif
+}
+
+/*
+ * 6.2 gave the error message a buffer of its own. Before that it is a pointer
+ * to something that outlives the request: the next of a few static buffers.
+ * Sixteen requests may fail at once before one reads another's message.
+ */
+#ifndef HAVE_NL_SET_ERR_MSG_FMT
+#define COMPAT_EXTACK_MESSAGES 16
+#define COMPAT_EXTACK_BYTES 128
+#define NL_SET_ERR_MSG_FMT_MOD(extack, fmt, ...) do {			\
+	static char compat_ring[COMPAT_EXTACK_MESSAGES][COMPAT_EXTACK_BYTES]; \
+	static atomic_t compat_next = ATOMIC_INIT(0);			\
+	char *compat_msg = compat_ring[(unsigned int)atomic_inc_return(	\
+				&compat_next) % COMPAT_EXTACK_MESSAGES];\
+	struct netlink_ext_ack *compat_extack = (extack);		\
+									\
+	snprintf(compat_msg, COMPAT_EXTACK_BYTES,			\
+		 KBUILD_MODNAME ": " fmt, ##__VA_ARGS__);		\
+	do_trace_netlink_extack(compat_msg);				\
+	if (compat_extack)						\
+		compat_extack->_msg = compat_msg;			\
+} while (0)
 #endif
 
 #endif /* _PKTPAIR_COMPAT_H */

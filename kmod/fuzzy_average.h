@@ -139,7 +139,8 @@ static inline void fuzzy_update(struct fuzzy_average *avg, u64 sample)
 		       (u64)(FUZZY_ONE_Q16 - beta) * error) >> 16);
 
 	weight = FUZZY_ONE_Q16 - fuzzy_alpha_q16(avg->smoothed_error_q16);
-	distance = (distance * weight) >> 16;
+	/* rounded up: rounded down, small estimates would stick a percent off */
+	distance = (distance * weight + FUZZY_ONE_Q16 - 1) >> 16;
 	avg->value = sample > value ? value + distance : value - distance;
 }
 

@@ -27,8 +27,6 @@
  * For links that are queued fairly. At a first-in-first-out bottleneck the gap
  * shows the link and not the share: see Documentation/tcp_pktpair.rst.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/inet_diag.h>
 #include <linux/module.h>
 #include <net/tcp.h>

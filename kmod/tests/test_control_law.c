@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * control_law.h against the same equations in floating point, and the closed
+ * loop against a bottleneck that serves one packet every s_b.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "control_law.h"
+
+#define NS(x) ((u64)(x) << CONTROL_SERVICE_SHIFT)
+
+static u64 seed = 1;
+
+static u64 draw(u64 below)
+{
+	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (seed >> 16) % below;
+}
+
+/* Somewhere between 2^0 and 2^bits, each octave as likely as the next */
+static u64 draw_scale(unsigned int bits)
+{
+	u64 octave = draw(bits);
+
+	return (1ULL << octave) + draw(1ULL << octave);
+}
+
+static double oracle_backlog(const struct control_path *p)
+{
+	double s_b = p->service_q10 / 1024.0 / 1000;	/* us */
+	double passed = fmin(p->rtt_us, CONTROL_RTT_MAX_US) / s_b;
+	double n = p->outstanding - fmin(p->prop_us, CONTROL_RTT_MAX_US) / s_b;
+
+	if (fabs(passed - p->delivered) <= passed / 8)
+		n += passed - p->delivered;
+	return fmin(fmax(n, 0), CONTROL_BACKLOG_MAX);
+}
+
+static double oracle_rate(const struct control_path *p, double setpoint,
+			  double mss, double train)
+{
+	double s_b = p->service_q10 / 1024.0 / 1e9;	/* s */
+	double n_b = p->backlog_q8 / 256.0;
+	double rtt = fmax(fmin(p->prop_us / 1e6 + n_b * s_b,
+			       CONTROL_RTT_MAX_US / 1e6), 1e-6);
+	double j = fmax(rtt * (setpoint > n_b ? 0.1875 : 26 / 256.0), 1e-6);
+	double rate = 1 / s_b + (setpoint - n_b) / j;
+	double floor = train / rtt;
+
+	if (setpoint > 0 && n_b > 3 * setpoint)
+		floor = fmax(floor, 2 / ((n_b - setpoint) * s_b));
+	return fmax(rate, floor) * mss;
+}
+
+static void backlog_is_the_equation(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < 200000; i++) {
+		struct control_path p = {
+			.service_q10 = NS(7) + draw_scale(46),
+			.rtt_us = (u32)draw_scale(26),
+		};
+		double passed = p.rtt_us / (p.service_q10 / 1024.0 / 1000);
+		double exact;
+
+		p.prop_us = 1 + (u32)draw(p.rtt_us);
+		p.outstanding = (u32)draw_scale(20);
+		/* half of them near agreement, where D is used */
+		p.delivered = i % 2 || passed > 1e6 ? (u32)draw_scale(20) :
+			(u32)(passed * (0.8 + draw(400) / 1000.0));
+		exact = oracle_backlog(&p);
+		/* on the very edge of agreement either answer is right */
+		if (fabs(fabs(passed - p.delivered) - passed / 8) < 0.02)
+			continue;
+		/* three roundings to 1/256 */
+		if (fabs(control_backlog_q8(&p) / 256.0 - exact) > 3 / 256.0)
+			fail_msg("%d: %f, exact %f", i,
+				 control_backlog_q8(&p) / 256.0, exact);
+	}
+}
+
+static void backlog_in_the_cases_that_matter(void **state)
+{
+	/* 40 Mbit/s of 500-byte packets: 100 us each, 44 ms: a pipe of 440 */
+	static const struct {
+		struct control_path path;
+		double backlog;
+		const char *reason;
+	} rows[] = {
+		{ { NS(100000), 44500, 44000, 445, 445, 0 }, 5, "steady at the setpoint" },
+		{ { NS(101000), 44500, 44000, 445, 445, 0 }, 4.95,
+			"1 % of error in s_b is 1 % of the queue, not of the pipe" },
+		{ { NS(100000), 44000, 44000, 100, 10, 0 }, 0,
+			"the window is being filled: D is no prediction" },
+		{ { NS(1000000), 44500, 44000, 445, 445, 0 }, 401,
+			"ten flows joined: D is the past" },
+		{ { NS(100000), 44000, 44000, 445, 50, 0 }, 5,
+			"the share grew: S - R / s_b" },
+		{ { NS(100000), 44000, 44000, 0, 440, 0 }, 0, "all is acknowledged" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		if (fabs(control_backlog_q8(&rows[i].path) / 256.0 -
+			 rows[i].backlog) > 0.02)
+			fail_msg("%s: %f", rows[i].reason,
+				 control_backlog_q8(&rows[i].path) / 256.0);
+}
+
+static void rate_is_the_equation(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < 200000; i++) {
+		struct control_path p = {
+			.service_q10 = NS(7) + draw_scale(46),
+			.prop_us = (u32)draw_scale(26),
+			.backlog_q8 = (u32)draw_scale(24) - 1,
+		};
+		u32 mss = 36 + (u32)draw_scale(15);
+		u32 train = 1 + (u32)draw(64);
+		s32 setpoint = (s32)draw_scale(18) * (draw(4) ? 1 : -1);
+		double exact = oracle_rate(&p, setpoint / 256.0, mss, train);
+		double got = (double)control_rate_bytes_ps(&p, setpoint, mss, train);
+		/* the round trip and J are cut to whole microseconds, of which
+		 * both have at least one, and the share to whole bytes per second
+		 */
+		double share = mss / (p.service_q10 / 1024.0 / 1e9);
+		double round_us = fmin(fmax(p.prop_us + p.backlog_q8 / 256.0 *
+				       (p.service_q10 / 1024.0 / 1000), 1),
+				       CONTROL_RTT_MAX_US);
+		double j_us = fmax(round_us * 26 / 256, 1);
+		double change = fabs(setpoint - (double)p.backlog_q8) / 256 *
+			mss / (j_us / 1e6);
+		double bound = 4 + exact * (1e-6 + 2 / round_us + 1 / share) +
+			change * 2 / j_us;
+
+		if (fabs(got - exact) > bound)
+			fail_msg("%d: %f, exact %f (bound %f)", i, got, exact, bound);
+	}
+}
+
+static void rate_is_never_zero_and_never_wraps(void **state)
+{
+	static const u64 services[] = { 1, NS(7), NS(100000), CONTROL_SERVICE_MAX_Q10 };
+	static const u32 times[] = { 1, 1000, CONTROL_RTT_MAX_US };
+	static const u32 backlogs[] = { 0, 1, 256, CONTROL_BACKLOG_MAX * 256U };
+	static const s32 setpoints[] = { -(s32)CONTROL_SETPOINT_MAX_Q8, -1, 0, 512,
+		CONTROL_SETPOINT_MAX_Q8 };
+	static const u32 sizes[] = { 0, 36, 1448, U32_MAX };
+	static const u32 trains[] = { 1, 4, 255 };
+	size_t a, b, c, d, e, f;
+
+	(void)state;
+	for (a = 0; a < ARRAY_SIZE(services); a++)
+	for (b = 0; b < ARRAY_SIZE(times); b++)
+	for (c = 0; c < ARRAY_SIZE(backlogs); c++)
+	for (d = 0; d < ARRAY_SIZE(setpoints); d++)
+	for (e = 0; e < ARRAY_SIZE(sizes); e++)
+	for (f = 0; f < ARRAY_SIZE(trains); f++) {
+		const struct control_path p = {
+			.service_q10 = services[a], .rtt_us = times[b],
+			.prop_us = times[b], .backlog_q8 = backlogs[c],
+			.outstanding = U32_MAX, .delivered = U32_MAX,
+		};
+		u64 rate = control_rate_bytes_ps(&p, setpoints[d], sizes[e], trains[f]);
+
+		assert_in_range(rate, 1, 1ULL << 62);
+		assert_true(control_backlog_q8(&p) <= CONTROL_BACKLOG_MAX * 256U);
+		assert_in_range(control_window(&p, CONTROL_SETPOINT_MAX_Q8, trains[f]),
+				trains[f], S32_MAX);
+	}
+}
+
+static void setpoint_probes_as_in_table_2(void **state)
+{
+	struct control_setpoint s;
+	int round;
+
+	(void)state;
+	control_setpoint_reset(&s, 5 * 256);
+	for (round = 0; round < 20; round++)
+		control_setpoint_round(&s, CONTROL_SETPOINT_MAX_Q8);
+	/* two packets every second round trip: one a round trip */
+	assert_int_equal(s.target_q8, 25 * 256);
+	control_setpoint_congestion(&s);
+	control_setpoint_congestion(&s);
+	assert_int_equal(s.target_q8, 25 * 192);	/* once in a round trip */
+	for (round = 0; round < 100; round++) {
+		control_setpoint_round(&s, CONTROL_SETPOINT_MAX_Q8);
+		control_setpoint_congestion(&s);
+	}
+	assert_int_equal(s.target_q8, CONTROL_SETPOINT_MIN_Q8);
+	for (round = 0; round < 100000; round++)
+		control_setpoint_round(&s, CONTROL_SETPOINT_MAX_Q8);
+	assert_int_equal(s.target_q8, CONTROL_SETPOINT_MAX_Q8);
+}
+
+static void a_fixed_setpoint_recovers_from_a_cut_and_no_further(void **state)
+{
+	struct control_setpoint s;
+	int round;
+
+	(void)state;
+	control_setpoint_reset(&s, 5 * 256);
+	control_setpoint_congestion(&s);
+	assert_int_equal(s.target_q8, 5 * 192);
+	for (round = 0; round < 20; round++)
+		control_setpoint_round(&s, 5 * 256);
+	assert_int_equal(s.target_q8, 5 * 256);
+}
+
+static void setpoint_is_bounded_in_time(void **state)
+{
+	static const struct {
+		u64 service_ns;
+		u32 train, packets_q8;
+		const char *reason;
+	} rows[] = {
+		{ 100000, 4, 5 * 256, "five of 0.1 ms: the setpoint itself" },
+		{ 1250000, 4, 4 * 256, "four of 1.25 ms are the 5 ms" },
+		{ 12112000, 4, 3 * 256, "1 Mbit/s: half a train and one" },
+		{ 190000000, 1, 384, "64 kbit/s, single packets" },
+	};
+	struct control_setpoint s;
+	size_t i;
+
+	(void)state;
+	control_setpoint_reset(&s, 5 * 256);
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		if (control_setpoint_q8(&s, 5000000, NS(rows[i].service_ns),
+					rows[i].train) != rows[i].packets_q8)
+			fail_msg("%s", rows[i].reason);
+}
+
+/*
+ * A sender, a path of R and a bottleneck that takes s_b a packet, in steps of a
+ * tenth of s_b; trains of four. The law must bring the queue to the setpoint
+ * from empty and from far above, and hold it there although s_b is misjudged.
+ */
+#define PIPE_MAX 4096
+
+struct loop {
+	double prop_us, service_us, misjudged;
+	double now_us, credit, free_us;
+	u32 sent, acked;
+	double sent_us[PIPE_MAX], done_us[PIPE_MAX];
+	u32 acked_when_sent[PIPE_MAX];
+};
+
+/* Packets waiting behind the one in service, whose time is part of R */
+static double loop_backlog(const struct loop *l)
+{
+	return fmax((l->free_us - l->now_us) / l->service_us - 1, 0);
+}
+
+/* Runs for a time with a setpoint; returns the mean queue of the last half */
+static double loop_run(struct loop *l, double setpoint, double time_us)
+{
+	double end_us = l->now_us + time_us, sum = 0, rate = 0;
+	u32 count = 0, window = 10;
+
+	for (; l->now_us < end_us; l->now_us += l->service_us / 10) {
+		while (l->acked < l->sent &&
+		       l->done_us[l->acked % PIPE_MAX] + l->prop_us <= l->now_us) {
+			u32 i = l->acked++ % PIPE_MAX;
+			struct control_path p = {
+				.service_q10 = (u64)(l->service_us * 1000 * 1024 *
+						     l->misjudged),
+				.rtt_us = (u32)(l->now_us - l->sent_us[i]),
+				.prop_us = (u32)(l->prop_us + l->service_us),
+				.outstanding = l->sent - l->acked,
+				.delivered = l->acked - l->acked_when_sent[i],
+			};
+
+			p.backlog_q8 = control_backlog_q8(&p);
+			rate = control_rate_bytes_ps(&p, (s32)(setpoint * 256), 1000,
+						     4) / 1e9;	/* packets per us */
+			window = control_window(&p, (u32)(setpoint * 256), 4);
+		}
+		/* like the stack, make up for a late timer */
+		l->credit = fmin(l->credit + rate * l->service_us / 10, 6);
+		while (l->sent - l->acked + 4 <= window &&
+		       (l->credit >= 4 || l->sent < 10)) {
+			int k;
+
+			l->credit -= 4;
+			for (k = 0; k < 4; k++) {
+				u32 i = l->sent++ % PIPE_MAX;
+
+				l->free_us = fmax(l->free_us, l->now_us) + l->service_us;
+				l->sent_us[i] = l->now_us;
+				l->done_us[i] = l->free_us;
+				l->acked_when_sent[i] = l->acked;
+			}
+		}
+		if (l->now_us > end_us - time_us / 2) {
+			sum += loop_backlog(l);
+			count++;
+		}
+	}
+	return sum / count;
+}
+
+static void the_loop_holds_the_setpoint(void **state)
+{
+	static const struct {
+		double prop_us, service_us, misjudged, tolerance;
+		const char *reason;
+	} rows[] = {
+		{ 44000, 100, 1.0, 1.5, "the paper's path: a pipe of 440" },
+		/* e * J / s_b: 1.65 and 0.88 packets, not e * R / s_b: 9 */
+		{ 44000, 100, 1.02, 2, "s_b 2 % too long" },
+		{ 44000, 100, 0.98, 2, "s_b 2 % too short" },
+		{ 20000, 1200, 1.0, 2.5, "a quarter of 40 Mbit/s, full packets" },
+		{ 160000, 1200, 1.0, 2.5, "the same, far away" },
+		{ 1000, 1200, 1.0, 2.5, "pipe of less than a packet" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct loop l = { .prop_us = rows[i].prop_us,
+			.service_us = rows[i].service_us,
+			.misjudged = rows[i].misjudged };
+		double round = rows[i].prop_us + 5 * rows[i].service_us;
+		double mean = loop_run(&l, 5, 20 * round);
+
+		if (fabs(mean - 5) > rows[i].tolerance)
+			fail_msg("%s: holds %.2f packets", rows[i].reason, mean);
+		/* from far above: the error decays in a few round trips */
+		loop_run(&l, 200, 20 * round);
+		loop_run(&l, 5, 10 * round + 200 * rows[i].service_us);
+		mean = loop_run(&l, 5, 10 * round);
+		if (fabs(mean - 5) > rows[i].tolerance)
+			fail_msg("%s: comes back to %.2f", rows[i].reason, mean);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(backlog_is_the_equation),
+		cmocka_unit_test(backlog_in_the_cases_that_matter),
+		cmocka_unit_test(rate_is_the_equation),
+		cmocka_unit_test(rate_is_never_zero_and_never_wraps),
+		cmocka_unit_test(setpoint_probes_as_in_table_2),
+		cmocka_unit_test(a_fixed_setpoint_recovers_from_a_cut_and_no_further),
+		cmocka_unit_test(setpoint_is_bounded_in_time),
+		cmocka_unit_test(the_loop_holds_the_setpoint),
+	};
+
+	return cmocka_run_group_tests_name("control_law", tests, NULL, NULL);
+}
