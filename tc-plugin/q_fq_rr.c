@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * tc plugin for fq_rr: reads its options, prints its options and statistics.
+ *
+ * tc loads q_fq_rr.so from its library folder, or from $TC_LIB_DIR. What is
+ * printed can be given back as options. The kernel checks every value again;
+ * it is checked here too because kernels before 6.2 cannot name it.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/pkt_sched_fq_rr.h>
+
+#include "tc_plugin.h"
+
+/* room for the options in tc's request, whose buffer is far larger (bytes) */
+#define FQ_RR_TC_MAX_REQUEST 16384
+
+#define FQ_RR_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+static const char *const fq_rr_scheduler_names[] = {
+	[FQ_RR_SCHEDULER_DRR] = "drr",
+	[FQ_RR_SCHEDULER_STRICT] = "strict",
+};
+
+static const char *const fq_rr_drop_names[] = {
+	[FQ_RR_DROP_LONGEST_QUEUE] = "longest-queue",
+	[FQ_RR_DROP_LONGEST_HEAD] = "longest-head",
+	[FQ_RR_DROP_LONGEST_TAIL] = "longest-tail",
+	[FQ_RR_DROP_ARRIVING] = "arriving",
+};
+
+_Static_assert(FQ_RR_ARRAY_SIZE(fq_rr_scheduler_names) ==
+	       FQ_RR_SCHEDULER_MAX + 1, "a name for every scheduler");
+_Static_assert(FQ_RR_ARRAY_SIZE(fq_rr_drop_names) == FQ_RR_DROP_MAX + 1,
+	       "a name for every drop policy");
+
+/* how a value is written */
+enum fq_rr_form {
+	FQ_RR_FORM_NUMBER,
+	FQ_RR_FORM_SIZE,
+	FQ_RR_FORM_RATE,
+	FQ_RR_FORM_NAME,
+	FQ_RR_FORM_FLAG,
+};
+
+/**
+ * struct fq_rr_option - one option
+ * @key: keyword on the command line
+ * @json: key in JSON, or NULL if as @key
+ * @form: how the value is written
+ * @type: attribute
+ * @min: least value
+ * @max: greatest value
+ * @special: word for the value @special_value, or NULL
+ * @special_value: what that word stands for
+ * @names: words for the values from 0, with FQ_RR_FORM_NAME
+ */
+struct fq_rr_option {
+	const char *key;
+	const char *json;
+	enum fq_rr_form form;
+	int type;
+	__s64 min;
+	__s64 max;
+	const char *special;
+	__u64 special_value;
+	const char *const *names;
+};
+
+static const struct fq_rr_option fq_rr_options[] = {
+	{ .key = "limit", .form = FQ_RR_FORM_NUMBER, .type = TCA_FQ_RR_LIMIT,
+	  .min = FQ_RR_LIMIT_MIN, .max = FQ_RR_LIMIT_MAX },
+	{ .key = "memory-limit", .json = "memory_limit",
+	  .form = FQ_RR_FORM_SIZE, .type = TCA_FQ_RR_MEMORY_LIMIT,
+	  .min = FQ_RR_MEMORY_LIMIT_MIN, .max = FQ_RR_MEMORY_LIMIT_MAX },
+	{ .key = "flows", .form = FQ_RR_FORM_NUMBER, .type = TCA_FQ_RR_FLOWS,
+	  .min = FQ_RR_FLOWS_MIN, .max = FQ_RR_FLOWS_MAX },
+	{ .key = "quantum", .form = FQ_RR_FORM_SIZE,
+	  .type = TCA_FQ_RR_QUANTUM,
+	  .min = FQ_RR_QUANTUM_MIN, .max = FQ_RR_QUANTUM_MAX,
+	  .special = "auto", .special_value = FQ_RR_QUANTUM_AUTO },
+	{ .key = "rate", .form = FQ_RR_FORM_RATE, .type = TCA_FQ_RR_RATE64,
+	  .min = FQ_RR_RATE_MIN, .max = FQ_RR_RATE_MAX,
+	  .special = "unlimited", .special_value = FQ_RR_RATE_NONE },
+	{ .key = "overhead", .form = FQ_RR_FORM_NUMBER,
+	  .type = TCA_FQ_RR_OVERHEAD,
+	  .min = FQ_RR_OVERHEAD_MIN, .max = FQ_RR_OVERHEAD_MAX },
+	{ .key = "mpu", .form = FQ_RR_FORM_NUMBER, .type = TCA_FQ_RR_MPU,
+	  .min = 0, .max = FQ_RR_MPU_MAX },
+	{ .key = "scheduler", .form = FQ_RR_FORM_NAME,
+	  .type = TCA_FQ_RR_SCHEDULER,
+	  .min = 0, .max = FQ_RR_SCHEDULER_MAX,
+	  .names = fq_rr_scheduler_names },
+	{ .key = "drop", .form = FQ_RR_FORM_NAME, .type = TCA_FQ_RR_DROP,
+	  .min = 0, .max = FQ_RR_DROP_MAX, .names = fq_rr_drop_names },
+	{ .key = "split-gso", .json = "split_gso", .form = FQ_RR_FORM_FLAG,
+	  .type = TCA_FQ_RR_SPLIT_GSO, .min = 0, .max = 1 },
+	{ .key = "seed", .form = FQ_RR_FORM_NUMBER, .type = TCA_FQ_RR_SEED,
+	  .min = 1, .max = UINT32_MAX,
+	  .special = "random", .special_value = FQ_RR_SEED_RANDOM },
+};
+
+static void fq_rr_explain(void)
+{
+	fprintf(stderr,
+		"Usage: ... fq_rr [ limit PACKETS ] [ memory-limit BYTES ] [ flows NUMBER ]\n"
+		"                 [ quantum BYTES | auto ] [ rate RATE | unlimited ]\n"
+		"                 [ overhead BYTES ] [ mpu BYTES ]\n"
+		"                 [ scheduler drr | strict ]\n"
+		"                 [ drop longest-queue | longest-head | longest-tail | arriving ]\n"
+		"                 [ split-gso | no-split-gso ] [ seed NUMBER | random ]\n");
+}
+
+/* ---- parse ---- */
+
+/* a size in bytes: a number that may have a fraction, and b, k, m or g */
+static int fq_rr_parse_size(const char *arg, double *value)
+{
+	static const struct {
+		const char *suffix;
+		double factor;
+	} units[] = {
+		{ "", 1 }, { "b", 1 },
+		{ "k", 1 << 10 }, { "kb", 1 << 10 },
+		{ "m", 1 << 20 }, { "mb", 1 << 20 },
+		{ "g", 1 << 30 }, { "gb", 1 << 30 },
+	};
+	unsigned int i;
+	char *end;
+
+	*value = strtod(arg, &end);
+	if (end == arg || !isfinite(*value))
+		return -1;
+	for (i = 0; i < FQ_RR_ARRAY_SIZE(units); i++) {
+		if (strcasecmp(end, units[i].suffix))
+			continue;
+		*value = trunc(*value * units[i].factor);
+		return 0;
+	}
+	return -1;
+}
+
+static int fq_rr_parse_number(const char *arg, double *value)
+{
+	char *end;
+
+	/* beyond the range of the type is beyond every limit below, too */
+	*value = strtoll(arg, &end, 0);
+	return end == arg || *end ? -1 : 0;
+}
+
+/* a rate in bytes per second; tc's own reader takes a sign for a huge rate */
+static int fq_rr_parse_rate(const char *arg, double *value)
+{
+	__u64 rate;
+
+	if (!isdigit((unsigned char)*arg) && *arg != '.')
+		return -1;
+	if (get_rate64(&rate, arg))
+		return -1;
+	*value = rate;
+	return 0;
+}
+
+static int fq_rr_parse_name(const struct fq_rr_option *o, const char *arg,
+			    double *value)
+{
+	__s64 i;
+
+	for (i = 0; i <= o->max; i++) {
+		if (strcmp(arg, o->names[i]))
+			continue;
+		*value = i;
+		return 0;
+	}
+	return -1;
+}
+
+/* what would have been right */
+static void fq_rr_complain(const struct fq_rr_option *o, const char *arg)
+{
+	__s64 i;
+
+	fprintf(stderr, "fq_rr: %s \"%s\" is not ", o->key, arg);
+	switch (o->form) {
+	case FQ_RR_FORM_NAME:
+		for (i = 0; i <= o->max; i++)
+			fprintf(stderr, "%s%s", i ? " | " : "one of ",
+				o->names[i]);
+		break;
+	case FQ_RR_FORM_RATE:
+		fprintf(stderr, "in %lldbit..%lldGbit", o->min * 8,
+			o->max * 8 / 1000000000);
+		break;
+	case FQ_RR_FORM_SIZE:
+		fprintf(stderr, "in %lld..%lld bytes", o->min, o->max);
+		break;
+	default:
+		fprintf(stderr, "a whole number in %lld..%lld", o->min,
+			o->max);
+	}
+	fprintf(stderr, "%s%s\n", o->special ? " nor " : "",
+		o->special ? o->special : "");
+}
+
+static int fq_rr_parse_value(const struct fq_rr_option *o, const char *arg,
+			     __u64 *result)
+{
+	double value;
+	int err;
+
+	if (o->special && !strcmp(arg, o->special)) {
+		*result = o->special_value;
+		return 0;
+	}
+	switch (o->form) {
+	case FQ_RR_FORM_SIZE:
+		err = fq_rr_parse_size(arg, &value);
+		break;
+	case FQ_RR_FORM_RATE:
+		err = fq_rr_parse_rate(arg, &value);
+		break;
+	case FQ_RR_FORM_NAME:
+		err = fq_rr_parse_name(o, arg, &value);
+		break;
+	default:
+		err = fq_rr_parse_number(arg, &value);
+	}
+	if (err || value < o->min || value > o->max) {
+		fq_rr_complain(o, arg);
+		return -1;
+	}
+	/* every limit is far below 2^53: a double holds the value exactly */
+	*result = (__s64)value;
+	return 0;
+}
+
+static const struct fq_rr_option *fq_rr_find(const char *key)
+{
+	unsigned int i;
+
+	for (i = 0; i < FQ_RR_ARRAY_SIZE(fq_rr_options); i++)
+		if (!strcmp(key, fq_rr_options[i].key))
+			return &fq_rr_options[i];
+	return NULL;
+}
+
+/**
+ * fq_rr_parse_one - read one option
+ * @argc: arguments left, at least 1
+ * @argv: arguments
+ * @option: out: which option
+ * @value: out: its value
+ *
+ * Return: arguments used, or -1 after having said what is wrong.
+ */
+static int fq_rr_parse_one(int argc, char **argv,
+			   const struct fq_rr_option **option, __u64 *value)
+{
+	const char *key = argv[0];
+	bool no_split = !strcmp(key, "no-split-gso");
+
+	*option = fq_rr_find(no_split ? "split-gso" : key);
+	if (!*option) {
+		fprintf(stderr, "fq_rr: what is \"%s\"?\n", key);
+		fq_rr_explain();
+		return -1;
+	}
+	if ((*option)->form == FQ_RR_FORM_FLAG) {
+		*value = !no_split;
+		return 1;
+	}
+	if (argc < 2) {
+		fprintf(stderr, "fq_rr: %s needs a value\n", key);
+		return -1;
+	}
+	return fq_rr_parse_value(*option, argv[1], value) ? -1 : 2;
+}
+
+static void fq_rr_add(struct nlmsghdr *n, const struct fq_rr_option *o,
+		      __u64 value)
+{
+	__u32 narrow = value;
+
+	if (o->form == FQ_RR_FORM_RATE)
+		addattr_l(n, FQ_RR_TC_MAX_REQUEST, o->type, &value,
+			  sizeof(value));
+	else
+		addattr_l(n, FQ_RR_TC_MAX_REQUEST, o->type, &narrow,
+			  sizeof(narrow));
+}
+
+static int fq_rr_parse_opt(struct tc_plugin_qdisc *qu, int argc, char **argv,
+			   struct nlmsghdr *n, const char *dev)
+{
+	bool given[TCA_FQ_RR_MAX + 1] = { false };
+	struct rtattr *nest;
+
+	(void)qu;
+	(void)dev;
+	if (argc > 0 && !strcmp(argv[0], "help")) {
+		fq_rr_explain();
+		return -1;
+	}
+	nest = addattr_nest(n, FQ_RR_TC_MAX_REQUEST,
+			    TCA_OPTIONS | NLA_F_NESTED);
+	while (argc > 0) {
+		const struct fq_rr_option *option;
+		__u64 value;
+		int used = fq_rr_parse_one(argc, argv, &option, &value);
+
+		if (used < 0)
+			return -1;
+		if (given[option->type]) {
+			fprintf(stderr, "fq_rr: %s is given twice\n",
+				option->key);
+			return -1;
+		}
+		given[option->type] = true;
+		fq_rr_add(n, option, value);
+		argc -= used;
+		argv += used;
+	}
+	addattr_nest_end(n, nest);
+	return 0;
+}
+
+/* ---- print ---- */
+
+/*
+ * In the largest unit that loses nothing, so that the text can be given back.
+ * Units go up by @step.
+ */
+static void fq_rr_exact(char *text, size_t room, __u64 value, __u64 step,
+			const char *const units[4])
+{
+	int i = 0;
+
+	while (i < 3 && value && value % step == 0) {
+		value /= step;
+		i++;
+	}
+	snprintf(text, room, "%llu%s", value, units[i]);
+}
+
+static void fq_rr_print_special(const struct fq_rr_option *o, const char *json)
+{
+	char text[64];
+
+	/* a number in JSON, or null where the user left the choice to us */
+	print_color_null(TC_PRINT_JSON, TC_COLOR_NONE, json, NULL, NULL);
+	snprintf(text, sizeof(text), "%s %s ", o->key, o->special);
+	print_color_string(TC_PRINT_FP, TC_COLOR_NONE, NULL, "%s", text);
+}
+
+static void fq_rr_print_amount(const struct fq_rr_option *o, const char *json,
+			       __u64 value)
+{
+	static const char *const sizes[] = { "b", "Kb", "Mb", "Gb" };
+	static const char *const rates[] = { "bit", "Kbit", "Mbit", "Gbit" };
+	char amount[32];
+	char text[64];
+
+	if (o->form == FQ_RR_FORM_RATE)
+		fq_rr_exact(amount, sizeof(amount), value * 8, 1000, rates);
+	else
+		fq_rr_exact(amount, sizeof(amount), value, 1024, sizes);
+	snprintf(text, sizeof(text), "%s %s ", o->key, amount);
+	print_color_u64(TC_PRINT_JSON, TC_COLOR_NONE, json, NULL, value);
+	print_color_string(TC_PRINT_FP, TC_COLOR_NONE, NULL, "%s", text);
+}
+
+static void fq_rr_print_name(const struct fq_rr_option *o, const char *json,
+			     __u64 value)
+{
+	const char *name = value <= (__u64)o->max ? o->names[value] : "unknown";
+	char fmt[64];
+
+	snprintf(fmt, sizeof(fmt), "%s %%s ", o->key);
+	print_color_string(TC_PRINT_ANY, TC_COLOR_NONE, json, fmt, name);
+}
+
+static void fq_rr_print_one(const struct fq_rr_option *o, __u64 value)
+{
+	const char *json = o->json ? o->json : o->key;
+	char fmt[64];
+
+	if (o->special && value == o->special_value) {
+		fq_rr_print_special(o, json);
+		return;
+	}
+	switch (o->form) {
+	case FQ_RR_FORM_SIZE:
+	case FQ_RR_FORM_RATE:
+		fq_rr_print_amount(o, json, value);
+		break;
+	case FQ_RR_FORM_NAME:
+		fq_rr_print_name(o, json, value);
+		break;
+	case FQ_RR_FORM_FLAG:
+		print_color_bool(TC_PRINT_JSON, TC_COLOR_NONE, json, NULL,
+				 value);
+		snprintf(fmt, sizeof(fmt), "%s%s ", value ? "" : "no-",
+			 o->key);
+		print_color_string(TC_PRINT_FP, TC_COLOR_NONE, NULL, "%s",
+				   fmt);
+		break;
+	case FQ_RR_FORM_NUMBER:
+		snprintf(fmt, sizeof(fmt), "%s %%lld ", o->key);
+		/* only the overhead may be negative, and is 32 bits wide */
+		print_color_s64(TC_PRINT_ANY, TC_COLOR_NONE, json, fmt,
+				o->min < 0 ? (__s64)(__s32)value :
+					     (__s64)value);
+	}
+}
+
+/* an attribute of 4 or 8 bytes; anything else is not ours */
+static bool fq_rr_get(const struct rtattr *attr, __u64 *value)
+{
+	__u32 narrow;
+
+	if (!attr)
+		return false;
+	switch (RTA_PAYLOAD(attr)) {
+	case sizeof(narrow):
+		memcpy(&narrow, RTA_DATA(attr), sizeof(narrow));
+		*value = narrow;
+		return true;
+	case sizeof(*value):
+		memcpy(value, RTA_DATA(attr), sizeof(*value));
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void fq_rr_parse_nest(struct rtattr *tb[], int max, struct rtattr *nest)
+{
+	parse_rtattr_flags(tb, max, RTA_DATA(nest), RTA_PAYLOAD(nest),
+			   NLA_F_NESTED);
+}
+
+static int fq_rr_print_opt(struct tc_plugin_qdisc *qu, FILE *f,
+			   struct rtattr *opt)
+{
+	struct rtattr *tb[TCA_FQ_RR_MAX + 1];
+	unsigned int i;
+	__u64 value;
+
+	(void)qu;
+	(void)f;
+	if (!opt)
+		return 0;
+	fq_rr_parse_nest(tb, TCA_FQ_RR_MAX, opt);
+	for (i = 0; i < FQ_RR_ARRAY_SIZE(fq_rr_options); i++)
+		if (fq_rr_get(tb[fq_rr_options[i].type], &value))
+			fq_rr_print_one(&fq_rr_options[i], value);
+	return 0;
+}
+
+/* statistics: key in JSON, and what stands before the number in text */
+static const struct {
+	int type;
+	const char *json;
+	const char *text;
+} fq_rr_stats[] = {
+	{ TCA_FQ_RR_STATS_FLOWS_ACTIVE, "flows_active", "  flows active" },
+	{ TCA_FQ_RR_STATS_ACTIVATIONS, "activations", " activations" },
+	{ TCA_FQ_RR_STATS_SPARSE, "sparse", " sparse" },
+	{ TCA_FQ_RR_STATS_COLLISIONS, "collisions", " collisions" },
+	{ TCA_FQ_RR_STATS_ENQUEUED, "enqueued", "\n  enqueued" },
+	{ TCA_FQ_RR_STATS_SPLIT, "split", " split" },
+	{ TCA_FQ_RR_STATS_SEGMENTS, "segments", " into" },
+	{ TCA_FQ_RR_STATS_OVER_LIMIT, "over_limit", "\n  over-limit" },
+	{ TCA_FQ_RR_STATS_OVER_MEMORY, "over_memory", " over-memory" },
+	{ TCA_FQ_RR_STATS_FLUSHES, "flushes", " flushes" },
+	{ TCA_FQ_RR_STATS_DROPS_FLUSHED, "drops_flushed", "\n  drops flushed" },
+	{ TCA_FQ_RR_STATS_DROPS_HEAD, "drops_head", " head" },
+	{ TCA_FQ_RR_STATS_DROPS_TAIL, "drops_tail", " tail" },
+	{ TCA_FQ_RR_STATS_DROPS_ARRIVING, "drops_arriving", " arriving" },
+	{ TCA_FQ_RR_STATS_DROPS_GSO, "drops_gso", " gso" },
+	{ TCA_FQ_RR_STATS_LONGEST, "longest_bytes", "\n  longest (bytes)" },
+	{ TCA_FQ_RR_STATS_LONGEST_MAX, "longest_max_bytes", " max" },
+	{ TCA_FQ_RR_STATS_MEMORY, "memory_bytes", " memory (bytes)" },
+	{ TCA_FQ_RR_STATS_MEMORY_MAX, "memory_max_bytes", " max" },
+	{ TCA_FQ_RR_STATS_QUANTUM, "quantum_bytes", "\n  quantum (bytes)" },
+	{ TCA_FQ_RR_STATS_LAG_MAX, "lag_max_ns", " lag max (ns)" },
+};
+
+static int fq_rr_print_xstats(struct tc_plugin_qdisc *qu, FILE *f,
+			      struct rtattr *xstats)
+{
+	struct rtattr *tb[TCA_FQ_RR_STATS_MAX + 1];
+	unsigned int i;
+	char fmt[64];
+	__u64 value;
+
+	(void)qu;
+	(void)f;
+	if (!xstats)
+		return 0;
+	fq_rr_parse_nest(tb, TCA_FQ_RR_STATS_MAX, xstats);
+	for (i = 0; i < FQ_RR_ARRAY_SIZE(fq_rr_stats); i++) {
+		if (!fq_rr_get(tb[fq_rr_stats[i].type], &value))
+			continue;
+		snprintf(fmt, sizeof(fmt), "%s %%" PRIu64, fq_rr_stats[i].text);
+		print_color_u64(TC_PRINT_ANY, TC_COLOR_NONE,
+				fq_rr_stats[i].json, fmt, value);
+	}
+	return 0;
+}
+
+/* the name that tc looks for */
+extern struct tc_plugin_qdisc fq_rr_qdisc_util;
+struct tc_plugin_qdisc fq_rr_qdisc_util = {
+	.id = "fq_rr",
+	.parse_qopt = fq_rr_parse_opt,
+	.print_qopt = fq_rr_print_opt,
+	.print_xstats = fq_rr_print_xstats,
+};
