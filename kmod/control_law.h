@@ -64,6 +64,10 @@
  * differs by more within a round trip
  */
 #define CONTROL_AGREE_SHIFT	3
+/* D may stand for T / s_b only where the packet met a queue: two packets, one
+ * more than what its own train puts before the second segment
+ */
+#define CONTROL_BUSY_Q8		(2 * CONTROL_PACKET_Q8)
 
 /**
  * struct control_path - what is known of the path
@@ -135,7 +139,10 @@ static inline u64 control_pipe_q8(const struct control_path *path)
  * where only the small first term is divided by a noisy number. D is the past:
  * in the round trip in which the window is being filled, or the share has just
  * changed, D says nothing of what will be served. So D is used where it agrees
- * with T / s_b to one part in eight, and T / s_b where it does not.
+ * with T / s_b to one part in eight, and T / s_b where it does not. Where the
+ * packet met no queue, the bottleneck may have run empty and served less than it
+ * could, so that D is at most T / s_b: the larger of the two is what will be
+ * served.
  *
  * Return: packets, 0 .. CONTROL_BACKLOG_MAX.
  */
@@ -148,8 +155,10 @@ static inline u32 control_backlog_q8(const struct control_path *path)
 	s64 backlog_q8 = (s64)path->outstanding * CONTROL_PACKET_Q8 - pipe_q8;
 	s64 differ_q8 = passed_q8 - delivered_q8;
 
+	bool busy = passed_q8 - pipe_q8 >= CONTROL_BUSY_Q8;
+
 	if (max_t(s64, differ_q8, -differ_q8) <= passed_q8 >> CONTROL_AGREE_SHIFT)
-		backlog_q8 += differ_q8;
+		backlog_q8 += busy ? differ_q8 : min_t(s64, differ_q8, 0);
 	return (u32)clamp_t(s64, backlog_q8, 0, max_q8);
 }
 

@@ -227,9 +227,9 @@ static struct pair_sample pktpair_sense(struct sock *sk,
 	return pair_probe_ack(&ca->probe, &ack, &limits);
 }
 
-/* What a round trip without a gap still tells of the share: that what was
- * delivered in it was served, if the bottleneck had something of ours to serve
- * all the time.
+/* A round trip without a gap: what was delivered in it was the share, if the
+ * bottleneck had something of ours to serve all the time. A queue says so; and
+ * before anything is known of the queue, a loss.
  */
 static void pktpair_estimate_without_gap(struct pktpair *ca,
 					 const struct rate_sample *rs)
@@ -239,10 +239,10 @@ static void pktpair_estimate_without_gap(struct pktpair *ca,
 		.segments = rs->delivered,
 		.verdict = PAIR_SAMPLE,
 	};
+	bool was_busy = ca->service.value ? ca->backlog_q8 > 0 : rs->losses > 0;
 
-	if (rs->interval_us <= 0 || rs->delivered <= 0 || rs->is_app_limited)
-		return;
-	if (!ca->started || ca->backlog_q8)
+	if (was_busy && rs->interval_us > 0 && rs->delivered > 0 &&
+	    !rs->is_app_limited)
 		pktpair_service_sample(ca, &round_trip);
 }
 
@@ -331,6 +331,37 @@ static void pktpair_steer(struct sock *sk, const struct rate_sample *rs,
 	orders->window = control_window(path, abs(setpoint_q8), ca->train);
 }
 
+/* Before the first gap: the window, several times in a round trip */
+static void pktpair_first_rate(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	u32 rtt_us = tp->srtt_us >> 3;
+	u64 rate;
+
+	if (!rtt_us)
+		return;
+	rate = control_window_rate_bytes_ps(PKTPAIR_FIRST_RATE_FACTOR *
+					    tcp_snd_cwnd(tp), tp->mss_cache,
+					    rtt_us);
+	WRITE_ONCE(sk->sk_pacing_rate,
+		   min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+}
+
+/* Nothing is known yet: the window grows by what is delivered, as in slow
+ * start, so that sooner or later a train comes back with a gap
+ */
+static void pktpair_grow(struct sock *sk, const struct rate_sample *rs)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (inet_csk(sk)->icsk_ca_state != TCP_CA_Open || rs->is_app_limited ||
+	    rs->acked_sacked <= 0)
+		return;
+	tcp_snd_cwnd_set(tp, min_t(u32, tcp_snd_cwnd(tp) + rs->acked_sacked,
+				   tp->snd_cwnd_clamp));
+	pktpair_first_rate(sk);
+}
+
 static void pktpair_apply(struct sock *sk, const struct control_orders *orders)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -345,6 +376,7 @@ static void pktpair_apply(struct sock *sk, const struct control_orders *orders)
 
 static void pktpair_cong_control(COMPAT_CONG_CONTROL_ARGS(sk, rs))
 {
+	const struct pktpair *ca = inet_csk_ca(sk);
 	struct pair_sample train = pktpair_sense(sk, rs);
 	struct control_orders orders = {};
 	struct control_path path = {};
@@ -352,6 +384,8 @@ static void pktpair_cong_control(COMPAT_CONG_CONTROL_ARGS(sk, rs))
 	if (pktpair_estimate(sk, rs, &train, &path)) {
 		pktpair_steer(sk, rs, &path, &orders);
 		pktpair_apply(sk, &orders);
+	} else if (!ca->service.value) {
+		pktpair_grow(sk, rs);
 	}
 	if (train.verdict != PAIR_OPEN)
 		trace_pktpair_sample(sk, &train, &path, &orders);
@@ -437,7 +471,6 @@ static void pktpair_init(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
-	u32 rtt_us = tp->srtt_us >> 3;
 
 	memset(ca, 0, sizeof(*ca));
 	ca->train = READ_ONCE(train_min);
@@ -450,12 +483,7 @@ static void pktpair_init(struct sock *sk)
 	ca->gso_set = sk->sk_gso_max_segs;
 
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
-	if (rtt_us)
-		WRITE_ONCE(sk->sk_pacing_rate,
-			   min_t(u64, control_window_rate_bytes_ps(
-					 PKTPAIR_FIRST_RATE_FACTOR *
-					 tcp_snd_cwnd(tp), tp->mss_cache, rtt_us),
-				 READ_ONCE(sk->sk_max_pacing_rate)));
+	pktpair_first_rate(sk);
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 
