@@ -30,18 +30,20 @@
  *
  * What holds, L being the largest cost of a packet and q the largest grant
  * (a grant is the quantum, or L where that is more):
- * - what two backlogged flows have spent differs by less than 2 q + L, for any
- *   mix of packet sizes, so over any time in which both stay backlogged their
- *   service differs by less than twice that;
+ * - what two flows of the round have spent differs by less than 2 q + 2 L, for
+ *   any mix of packet sizes, so over any time in which both stay backlogged
+ *   their service differs by less than twice that;
  * - every function takes constant time, for any number of flows.
  *
- * A flow that becomes backlogged starts where the packet sent last started
- * (the virtual time of start-time fair queueing, Goyal 1996), or where it had
- * got to itself if that is further. If it is behind or level it is sparse,
- * and its first packet goes ahead of the round. It then stands where
- * everybody else does, so neither a train that meets its own queue empty nor
- * a flow that sends single packets gets more than its share this way. Flows
- * going ahead and flows of the round alternate: a flood of new flows cannot
+ * A flow that becomes backlogged and has spent more than any flow had before
+ * its last packet takes its place in the round. One that has not is sparse: its
+ * first packet goes ahead of the round, and starts where the foremost packet so
+ * far started (akin to the virtual time of start-time fair queueing, Goyal
+ * 1996). It then stands where the foremost stand, so neither a train that meets
+ * its own queue empty nor a flow that sends single packets gets more than its
+ * share this way. A flow
+ * of the round yields to sparse flows that were there when it was last served;
+ * with those that came later it alternates, so that a flood of new flows cannot
  * stop the old ones.
  *
  * "Strict" round robin, one packet per visit whatever its size, is the same
@@ -53,18 +55,16 @@
 #include "portable.h"
 
 /**
- * enum rr_place - the list that a flow is on
- * @RR_IDLE: on none, nothing to send
- * @RR_AHEAD: sparse, its first packet goes ahead of the round
- * @RR_ROUND: takes its turn
- * @RR_PARKED: without credit, waits for the next grant
+ * enum rr_list - lists of backlogged flows
+ * @RR_AHEAD: sparse, first packet goes ahead
+ * @RR_ROUND: with credit, in the order of their turns
+ * @RR_PARKED: without credit, until the next grant
  */
-enum rr_place {
-	RR_IDLE,
+enum rr_list {
 	RR_AHEAD,
 	RR_ROUND,
 	RR_PARKED,
-	RR_PLACES,
+	RR_LISTS,
 };
 
 /* member of a circular list; a list's head is a link of its own */
@@ -75,40 +75,47 @@ struct rr_link {
 
 /**
  * struct rr_flow - what the scheduler keeps for one flow, all zero at first
- * @link: member of the list that @place names; must stay the first member
+ * @link: member of a list while it is backlogged; must stay the first member
  * @spent: cost of all it has sent, moved forward to the present when it
- *	becomes backlogged (bytes; 64 bits last 23 years at 200 Gbit/s)
- * @place: which list, enum rr_place
+ *	was sparse (bytes; 64 bits last 23 years at 200 Gbit/s)
+ * @stamp: when it became backlogged or was served, by &rr.clock
+ * @sparse: on RR_AHEAD. If not, its credit tells which list it is on.
  */
 struct rr_flow {
 	struct rr_link link;
 	u64 spent;
-	u8 place;
+	u32 stamp;
+	bool sparse;
 };
 
 /**
  * struct rr - state of the scheduler
- * @list: heads of the lists, by enum rr_place (RR_IDLE unused)
+ * @list: heads of the lists, by enum rr_list
  * @upper: mark at which a flow has no credit left (bytes)
  * @lower: mark at which it has no whole grant left: @upper of one grant ago
- * @now: what the flow served last had spent before that packet (bytes)
+ * @now: the most that any flow had spent before it sent a packet (bytes);
+ *	always less than @upper
  * @quantum: smallest grant (bytes, at least 1)
  * @largest: largest cost charged since the last grant (bytes)
  * @active: backlogged flows
+ * @round: those of them on RR_ROUND
  * @parked: those of them on RR_PARKED
- * @behind: those of them that have spent less than @lower
+ * @behind: those of @round that have spent less than @lower
+ * @clock: packets sent, for comparing moments (wraps)
  * @after_ahead: the last packet was one that went ahead
  */
 struct rr {
-	struct rr_link list[RR_PLACES];
+	struct rr_link list[RR_LISTS];
 	u64 upper;
 	u64 lower;
 	u64 now;
 	u32 quantum;
 	u32 largest;
 	u32 active;
+	u32 round;
 	u32 parked;
 	u32 behind;
+	u32 clock;
 	bool after_ahead;
 };
 
@@ -163,13 +170,46 @@ static inline void rr_init(struct rr *rr, u32 quantum)
 	unsigned int i;
 
 	memset(rr, 0, sizeof(*rr));
-	for (i = 0; i < RR_PLACES; i++) {
+	for (i = 0; i < RR_LISTS; i++) {
 		rr->list[i].next = &rr->list[i];
 		rr->list[i].prev = &rr->list[i];
 	}
 	rr->quantum = quantum;
 	rr->lower = quantum;
 	rr->upper = 2ULL * quantum;
+}
+
+/* put a flow at the end of the list where it belongs */
+static inline void rr_join(struct rr *rr, struct rr_flow *f, bool sparse)
+{
+	enum rr_list list;
+
+	f->stamp = rr->clock;
+	f->sparse = sparse;
+	if (sparse) {
+		list = RR_AHEAD;
+	} else if (f->spent < rr->upper) {
+		list = RR_ROUND;
+		rr->round++;
+		rr->behind += f->spent < rr->lower;
+	} else {
+		list = RR_PARKED;
+		rr->parked++;
+	}
+	rr_link_add_tail(&rr->list[list], &f->link);
+}
+
+static inline void rr_leave(struct rr *rr, struct rr_flow *f)
+{
+	rr_link_del(&f->link);
+	if (f->sparse)
+		return;
+	if (f->spent < rr->upper) {
+		rr->round--;
+		rr->behind -= f->spent < rr->lower;
+	} else {
+		rr->parked--;
+	}
 }
 
 /**
@@ -183,19 +223,8 @@ static inline bool rr_backlogged(struct rr *rr, struct rr_flow *f)
 {
 	bool sparse = f->spent <= rr->now;
 
-	if (sparse) {
-		f->spent = rr->now;
-		f->place = RR_AHEAD;
-	} else if (f->spent < rr->upper) {
-		f->place = RR_ROUND;
-	} else {
-		f->place = RR_PARKED;
-		rr->parked++;
-	}
-	rr_link_add_tail(&rr->list[f->place], &f->link);
+	rr_join(rr, f, sparse);
 	rr->active++;
-	if (f->spent < rr->lower)
-		rr->behind++;
 	return sparse;
 }
 
@@ -206,29 +235,33 @@ static inline bool rr_backlogged(struct rr *rr, struct rr_flow *f)
  */
 static inline void rr_idle(struct rr *rr, struct rr_flow *f)
 {
-	rr_link_del(&f->link);
-	if (f->place == RR_PARKED)
-		rr->parked--;
-	if (f->spent < rr->lower)
-		rr->behind--;
+	rr_leave(rr, f);
 	rr->active--;
-	f->place = RR_IDLE;
 }
 
 /*
  * Everybody is given a grant. It is at least what the dearest packet since the
  * last grant cost, and no debt is larger, so nobody stays without credit: that
- * is why none need be visited.
+ * is why none need be visited, and all who are parked are released at once.
  */
 static inline void rr_grant(struct rr *rr)
 {
 	rr->lower = rr->upper;
 	rr->upper += max_t(u32, rr->quantum, rr->largest);
 	rr->largest = 0;
-	/* who was not parked had credit, that is, is below what is now lower */
-	rr->behind = rr->active - rr->parked;
+	/* who takes turns had credit, that is, is below what is now lower */
+	rr->behind = rr->round;
+	rr->round += rr->parked;
 	rr->parked = 0;
 	rr_link_splice_tail(&rr->list[RR_ROUND], &rr->list[RR_PARKED]);
+}
+
+/* whether the flow @turn of the round must yield to the sparse flow @ahead */
+static inline bool rr_yields(const struct rr *rr, const struct rr_flow *turn,
+			     const struct rr_flow *ahead)
+{
+	/* nobody waits for 2^31 packets: a difference of stamps has a sign */
+	return !rr->after_ahead || (s32)(turn->stamp - ahead->stamp) > 0;
 }
 
 /**
@@ -241,16 +274,19 @@ static inline void rr_grant(struct rr *rr)
  */
 static inline struct rr_flow *rr_next(struct rr *rr)
 {
-	struct rr_link *ahead = &rr->list[RR_AHEAD];
-	struct rr_link *round = &rr->list[RR_ROUND];
+	struct rr_flow *ahead = (struct rr_flow *)rr->list[RR_AHEAD].next;
+	bool sparse = !rr_link_empty(&rr->list[RR_AHEAD]);
+	struct rr_flow *turn;
 
 	if (!rr->active)
 		return NULL;
-	if (!rr->behind)
+	/* sparse flows do not hold up the round, so they do not count here */
+	if (!rr->behind && (rr->round || rr->parked))
 		rr_grant(rr);
-	if (!rr_link_empty(ahead) && (!rr->after_ahead || rr_link_empty(round)))
-		return (struct rr_flow *)ahead->next;
-	return (struct rr_flow *)round->next;
+	turn = (struct rr_flow *)rr->list[RR_ROUND].next;
+	if (sparse && (!rr->round || rr_yields(rr, turn, ahead)))
+		return ahead;
+	return turn;
 }
 
 /**
@@ -263,27 +299,21 @@ static inline struct rr_flow *rr_next(struct rr *rr)
 static inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
 			   bool more)
 {
-	u64 spent = f->spent;
-
-	rr->after_ahead = f->place == RR_AHEAD;
-	rr->now = spent;
-	if (cost > rr->largest)
-		rr->largest = cost;
-	f->spent = spent + cost;
-	if (spent < rr->lower && f->spent >= rr->lower)
-		rr->behind--;
-	if (!more) {
-		rr_idle(rr, f);
-		return;
-	}
-	rr_link_del(&f->link);
-	if (f->spent < rr->upper) {
-		f->place = RR_ROUND;
+	rr->clock++;
+	rr->after_ahead = f->sparse;
+	/* what it did not ask for while it had nothing to send is forgone */
+	if (f->sparse)
+		f->spent = rr->now;
+	rr->now = max_t(u64, rr->now, f->spent);
+	rr->largest = max_t(u32, rr->largest, cost);
+	if (more) {
+		rr_leave(rr, f);
+		f->spent += cost;
+		rr_join(rr, f, false);
 	} else {
-		f->place = RR_PARKED;
-		rr->parked++;
+		rr_idle(rr, f);
+		f->spent += cost;
 	}
-	rr_link_add_tail(&rr->list[f->place], &f->link);
 }
 
 #endif /* _FQ_RR_ROUND_ROBIN_H */

@@ -213,11 +213,11 @@ static bool fq_rr_over(const struct Qdisc *sch, const struct fq_rr_sched *q)
 
 static void fq_rr_collect(struct fq_rr_sched *q)
 {
-	unsigned int place;
+	unsigned int list;
 	struct rr_flow *f;
 
-	for (place = RR_AHEAD; place < RR_PLACES; place++)
-		rr_for_each(&q->rr, place, f)
+	for (list = 0; list < RR_LISTS; list++)
+		rr_for_each(&q->rr, list, f)
 			lq_collect(&q->lq, &container_of(f, struct fq_rr_flow,
 							 rr)->length);
 	lq_collected(&q->lq);
@@ -491,16 +491,16 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 static void fq_rr_reset(struct Qdisc *sch)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
-	unsigned int place;
+	unsigned int list;
 
 	qdisc_watchdog_cancel(&q->watchdog);
 	if (!q->flows)
 		return;
-	for (place = RR_AHEAD; place < RR_PLACES; place++) {
-		while (!rr_link_empty(&q->rr.list[place])) {
+	for (list = 0; list < RR_LISTS; list++) {
+		while (!rr_link_empty(&q->rr.list[list])) {
 			struct fq_rr_flow *flow;
 
-			flow = container_of(q->rr.list[place].next,
+			flow = container_of(q->rr.list[list].next,
 					    struct fq_rr_flow, rr.link);
 			rtnl_kfree_skbs(flow->head, flow->tail);
 			rr_idle(&q->rr, &flow->rr);

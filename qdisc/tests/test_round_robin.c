@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * round_robin.h: order, fairness, and what cannot be gained by tricks.
+ *
+ * A small link is modelled here: flows with packets of given sizes, served one
+ * at a time. The oracle of the order is written down by hand where the claim
+ * is about order, and a naive scheduler with explicit credits (fuzz_round_robin.c
+ * drives the same one) where it is about everything.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "round_robin.h"
+#include "naive_round_robin.h"
+
+#define QUANTUM 1514
+
+struct source {
+	struct rr_flow rr;
+	u32 packets;	/* backlog */
+	u32 size;	/* of each packet (bytes) */
+	u64 served;	/* bytes */
+};
+
+static void arrive(struct rr *rr, struct source *s, u32 packets)
+{
+	if (!s->packets && packets)
+		rr_backlogged(rr, &s->rr);
+	s->packets += packets;
+}
+
+static struct source *serve(struct rr *rr)
+{
+	struct source *s = (struct source *)rr_next(rr);
+
+	if (!s)
+		return NULL;
+	s->packets--;
+	s->served += s->size;
+	rr_sent(rr, &s->rr, s->size, s->packets);
+	return s;
+}
+
+static void nothing_is_backlogged_at_first(void **state)
+{
+	struct rr rr;
+
+	(void)state;
+	rr_init(&rr, QUANTUM);
+	assert_null(rr_next(&rr));
+}
+
+/*
+ * What packet pair measures: between two packets of a flow there is exactly
+ * one of each other flow, for flows that all stay backlogged and have one
+ * packet size. From the first packet on if they start together.
+ */
+static void equal_sizes_alternate_strictly(void **state)
+{
+	/* size: a multiple of the quantum, none, tiny, a remainder of a byte */
+	static const u32 sizes[] = { 1514, 1513, 1500, 1000, 757, 514, 60, 1 };
+	static const u32 counts[] = { 1, 2, 3, 10, 100 };
+	unsigned int i, j, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		for (j = 0; j < ARRAY_SIZE(counts); j++) {
+			struct source s[100] = { 0 };
+			struct rr rr;
+
+			rr_init(&rr, QUANTUM);
+			for (k = 0; k < counts[j]; k++) {
+				s[k].size = sizes[i];
+				arrive(&rr, &s[k], UINT32_MAX / 2);
+			}
+			for (k = 0; k < 10000; k++)
+				assert_ptr_equal(serve(&rr), &s[k % counts[j]]);
+		}
+	}
+}
+
+/*
+ * The same for flows that come one after the other, whatever the phase of the
+ * round: order is kept from a flow's second packet on (the first one went
+ * ahead).
+ */
+static void a_flow_that_joins_alternates_at_once(void **state)
+{
+	static const u32 sizes[] = { 1514, 1500, 1000, 514, 60 };
+	unsigned int i, phase, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		for (phase = 0; phase < 200; phase++) {
+			struct source s[5] = { 0 };
+			unsigned int last[5] = { 0 };
+			struct rr rr;
+
+			rr_init(&rr, QUANTUM);
+			for (k = 0; k < 5; k++)
+				s[k].size = sizes[i];
+			for (k = 0; k < 4; k++)
+				arrive(&rr, &s[k], UINT32_MAX / 2);
+			for (k = 0; k < phase; k++)
+				serve(&rr);
+			arrive(&rr, &s[4], UINT32_MAX / 2);
+			/* the first turn of each, the new flow's ahead */
+			for (k = 0; k < 5; k++)
+				serve(&rr);
+			for (k = 1; k <= 5; k++)
+				last[serve(&rr) - s] = k;
+			for (; k < 3000; k++) {
+				unsigned int n = serve(&rr) - s;
+
+				/* of no other flow is a packet missing */
+				assert_int_equal(k - last[n], 5);
+				last[n] = k;
+			}
+		}
+	}
+}
+
+/* DRR's promise, interleaved: bytes are shared equally whatever their packets */
+static void bytes_are_shared_whatever_the_sizes(void **state)
+{
+	static const struct {
+		u32 sizes[4];
+		const char *reason;
+	} rows[] = {
+		{ { 1514, 60, 514, 1000 }, "a usual mix" },
+		{ { 1514, 1514, 1514, 1 }, "one byte against full packets" },
+		{ { 65549, 1514, 60, 60 }, "a super-packet exceeds the quantum" },
+		{ { 1514, 1513, 1512, 757 }, "nearly equal: phases drift" },
+	};
+	unsigned int i, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct source s[4] = { 0 };
+		u32 largest = QUANTUM;
+		struct rr rr;
+
+		rr_init(&rr, QUANTUM);
+		for (k = 0; k < 4; k++) {
+			s[k].size = rows[i].sizes[k];
+			if (s[k].size > largest)
+				largest = s[k].size;
+			arrive(&rr, &s[k], UINT32_MAX / 2);
+		}
+		for (k = 0; k < 300000; k++) {
+			u64 least = UINT64_MAX, most = 0;
+			unsigned int n;
+
+			serve(&rr);
+			for (n = 0; n < 4; n++) {
+				least = min_t(u64, least, s[n].served);
+				most = max_t(u64, most, s[n].served);
+			}
+			/* the header's bound: 2 q + 2 L, with q = L */
+			if (most - least >= 4ULL * largest)
+				fail_msg("%s: %llu against %llu",
+					 rows[i].reason,
+					 (unsigned long long)most,
+					 (unsigned long long)least);
+		}
+	}
+}
+
+/*
+ * Jain's index over 100 rounds with a quantum of at least the largest packet.
+ */
+static void jain_index_over_a_hundred_rounds(void **state)
+{
+	struct source s[10] = { 0 };
+	double sum = 0, squares = 0;
+	u64 total = 0;
+	struct rr rr;
+	unsigned int k;
+
+	(void)state;
+	rr_init(&rr, QUANTUM);
+	for (k = 0; k < 10; k++) {
+		s[k].size = 64 + k * 160;
+		arrive(&rr, &s[k], UINT32_MAX / 2);
+	}
+	while (total < 100ULL * 10 * QUANTUM)
+		total += serve(&rr)->size;
+	for (k = 0; k < 10; k++) {
+		sum += s[k].served;
+		squares += (double)s[k].served * s[k].served;
+	}
+	assert_true(sum * sum / (10 * squares) >= 0.999);
+}
+
+/* cost 1 quantum per packet: packets are shared, not bytes */
+static void strict_serves_one_packet_per_visit(void **state)
+{
+	struct source s[3] = { { .size = 1514 }, { .size = 60 },
+			       { .size = 9000 } };
+	struct rr rr;
+	unsigned int k;
+
+	(void)state;
+	rr_init(&rr, QUANTUM);
+	for (k = 0; k < 3; k++)
+		arrive(&rr, &s[k], 1000);
+	for (k = 0; k < 3000; k++) {
+		struct source *f = (struct source *)rr_next(&rr);
+
+		assert_ptr_equal(f, &s[k % 3]);
+		f->packets--;
+		rr_sent(&rr, &f->rr, rr.quantum, f->packets);
+	}
+	assert_null(rr_next(&rr));
+}
+
+/* two bulk flows in mid-round, and one that has been idle for long */
+static void setup_busy(struct rr *rr, struct source *s)
+{
+	unsigned int k;
+
+	rr_init(rr, QUANTUM);
+	memset(s, 0, 3 * sizeof(*s));
+	for (k = 0; k < 2; k++) {
+		s[k].size = 1514;
+		arrive(rr, &s[k], UINT32_MAX / 2);
+	}
+	for (k = 0; k < 1001; k++)
+		serve(rr);
+	s[2].size = 100;
+}
+
+static void a_sparse_flow_does_not_wait_a_round(void **state)
+{
+	struct source s[3];
+	struct rr rr;
+
+	(void)state;
+	setup_busy(&rr, s);
+	arrive(&rr, &s[2], 1);
+	assert_ptr_equal(serve(&rr), &s[2]);
+}
+
+static void a_train_does_not_pass_whole(void **state)
+{
+	struct source s[3];
+	struct rr rr;
+	struct source *order[7];
+	unsigned int k;
+
+	(void)state;
+	setup_busy(&rr, s);
+	s[2].size = 1514;
+	arrive(&rr, &s[2], 3);
+	for (k = 0; k < 7; k++)
+		order[k] = serve(&rr);
+	/* one ahead, then in turn: x b a x b a x */
+	assert_ptr_equal(order[0], &s[2]);
+	assert_ptr_equal(order[3], &s[2]);
+	assert_ptr_equal(order[6], &s[2]);
+}
+
+/*
+ * A flow that always waits until its queue is empty and then sends one packet
+ * is "new" each time; it gets its share by that, and not more.
+ */
+static void single_packets_gain_nothing(void **state)
+{
+	static const u32 sizes[] = { 60, 514, 1514 };
+	unsigned int i, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct source s[3];
+		struct rr rr;
+
+		setup_busy(&rr, s);
+		s[2].size = sizes[i];
+		s[0].served = 0;
+		for (k = 0; k < 100000; k++) {
+			if (!s[2].packets)
+				arrive(&rr, &s[2], 1);
+			serve(&rr);
+		}
+		assert_true(s[2].served <= s[0].served + 3 * QUANTUM);
+	}
+}
+
+/* nor does one that sends short bursts, each after its queue has emptied */
+static void short_bursts_gain_nothing(void **state)
+{
+	unsigned int burst, k;
+
+	(void)state;
+	for (burst = 2; burst < 20; burst++) {
+		struct source s[3];
+		struct rr rr;
+
+		setup_busy(&rr, s);
+		s[2].size = 1514;
+		s[0].served = 0;
+		for (k = 0; k < 50000; k++) {
+			if (!s[2].packets)
+				arrive(&rr, &s[2], burst);
+			serve(&rr);
+		}
+		assert_true(s[2].served <= s[0].served + 3 * QUANTUM);
+	}
+}
+
+/*
+ * A new flow of one packet with every other packet sent: without a rule
+ * against it, these would take the whole link.
+ */
+static void a_flood_of_new_flows_leaves_half(void **state)
+{
+	struct source *s = calloc(10002, sizeof(*s));
+	struct rr rr;
+	unsigned int k, old = 0;
+
+	(void)state;
+	setup_busy(&rr, s);
+	for (k = 0; k < 20000; k++) {
+		struct source *f;
+
+		if (k % 2) {
+			s[2 + k / 2].size = 60;
+			arrive(&rr, &s[2 + k / 2], 1);
+		}
+		f = serve(&rr);
+		old += f == &s[0] || f == &s[1];
+	}
+	assert_in_range(old, 9999, 10001);
+	free(s);
+}
+
+/*
+ * And a new one with every packet, more than the link can serve: an old flow
+ * waits no longer than in a plain round of those that wait beside it, with the
+ * newer ones alternating.
+ */
+static void a_larger_flood_is_served_as_one_round(void **state)
+{
+	struct source *s = calloc(20002, sizeof(*s));
+	unsigned int k, last = 0, waiting = 0;
+	struct rr rr;
+
+	(void)state;
+	setup_busy(&rr, s);
+	for (k = 0; k < 20000; k++) {
+		s[2 + k].size = 60;
+		arrive(&rr, &s[2 + k], 1);
+		if (serve(&rr) != &s[0])
+			continue;
+		if (last)
+			assert_true(k - last <= 2 * waiting + 2);
+		last = k;
+		waiting = rr.active;
+	}
+	assert_true(last > 19000);
+	free(s);
+}
+
+/* a flow whose queue was flushed while it was parked leaves no trace */
+static void a_flow_may_leave_from_any_list(void **state)
+{
+	struct source s[3] = { { .size = 60 }, { .size = 9000 },
+			       { .size = 60 } };
+	struct rr rr;
+	unsigned int k;
+
+	(void)state;
+	rr_init(&rr, 256);
+	for (k = 0; k < 2; k++)
+		arrive(&rr, &s[k], 100);
+	while (!rr.parked)
+		serve(&rr);
+	arrive(&rr, &s[2], 1);
+	assert_true(s[2].rr.sparse);
+	for (k = 0; k < 3; k++) {
+		s[k].packets = 0;
+		rr_idle(&rr, &s[k].rr);
+	}
+	assert_int_equal(rr.active, 0);
+	assert_int_equal(rr.behind, 0);
+	assert_int_equal(rr.parked, 0);
+	assert_null(rr_next(&rr));
+	/* and works on */
+	arrive(&rr, &s[1], 1);
+	assert_ptr_equal(serve(&rr), &s[1]);
+	assert_null(rr_next(&rr));
+}
+
+/* the quantum may change at any time */
+static void a_changed_quantum_takes_effect(void **state)
+{
+	struct source s[2] = { { .size = 1514 }, { .size = 100 } };
+	struct rr rr;
+	unsigned int k;
+	u64 before;
+
+	(void)state;
+	rr_init(&rr, 256);
+	arrive(&rr, &s[0], UINT32_MAX / 2);
+	arrive(&rr, &s[1], UINT32_MAX / 2);
+	for (k = 0; k < 1000; k++)
+		serve(&rr);
+	rr.quantum = 1U << 20;
+	before = rr.upper;
+	while (rr.upper == before)
+		serve(&rr);
+	assert_int_equal(rr.upper - before, 1U << 20);
+	for (k = 0; k < 100000; k++)
+		serve(&rr);
+	assert_in_range(s[0].served, s[1].served - 3 * (1U << 20),
+			s[1].served + 3 * (1U << 20));
+}
+
+/* random arrivals, departures and flushes, step for step with the oracle */
+static void agrees_with_explicit_credits(void **state)
+{
+	unsigned int seed;
+
+	(void)state;
+	for (seed = 1; seed <= 200; seed++) {
+		u8 script[4096];
+		unsigned int k;
+
+		srand(seed);
+		for (k = 0; k < sizeof(script); k++)
+			script[k] = rand() >> 7;
+		naive_compare(script, sizeof(script));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nothing_is_backlogged_at_first),
+		cmocka_unit_test(equal_sizes_alternate_strictly),
+		cmocka_unit_test(a_flow_that_joins_alternates_at_once),
+		cmocka_unit_test(bytes_are_shared_whatever_the_sizes),
+		cmocka_unit_test(jain_index_over_a_hundred_rounds),
+		cmocka_unit_test(strict_serves_one_packet_per_visit),
+		cmocka_unit_test(a_sparse_flow_does_not_wait_a_round),
+		cmocka_unit_test(a_train_does_not_pass_whole),
+		cmocka_unit_test(single_packets_gain_nothing),
+		cmocka_unit_test(short_bursts_gain_nothing),
+		cmocka_unit_test(a_flood_of_new_flows_leaves_half),
+		cmocka_unit_test(a_larger_flood_is_served_as_one_round),
+		cmocka_unit_test(a_flow_may_leave_from_any_list),
+		cmocka_unit_test(a_changed_quantum_takes_effect),
+		cmocka_unit_test(agrees_with_explicit_credits),
+	};
+
+	return cmocka_run_group_tests_name("round_robin", tests, NULL, NULL);
+}
