@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * shaper.h against an ideal link in floating point (long double: 64 bits of
+ * mantissa, so that a day in nanoseconds has room for 2^-17 ns).
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "shaper.h"
+
+#define START 123456789ULL	/* ns; any time but 0 */
+
+static void setup_link(struct shaper *sh, u64 rate_Bps)
+{
+	memset(sh, 0, sizeof(*sh));
+	shaper_set(sh, rate_Bps, 0, 0, START);
+}
+
+/* 64 kbit/s to 1 Tbit/s, round and odd, in bytes per second */
+static const struct {
+	u64 rate_Bps;
+	const char *reason;
+} rates[] = {
+	{ 1000, "the least there is" },
+	{ 8000, "64 kbit/s" },
+	{ 1250000, "10 Mbit/s" },
+	{ 5140000, "41.12 Mbit/s, the lab's bottleneck" },
+	{ 12345679, "divides nothing" },
+	{ 125000000, "1 Gbit/s" },
+	{ 1249999999, "just below 10 Gbit/s: less than a ns per byte" },
+	{ 12500000000, "100 Gbit/s: a packet of 60 bytes lasts 4.8 ns" },
+	{ 125000000000, "1 Tbit/s" },
+};
+
+/*
+ * Always backlogged, no timer ever late: every packet leaves within a
+ * nanosecond of the ideal link's time, so that 1000 packets are within 0.1 %
+ * by a wide margin, and errors do not add up over a million.
+ */
+static void keeps_the_rate_exactly(void **state)
+{
+	static const u32 sizes[] = { 60, 1514, 514, 9014, 65549, 1 };
+	unsigned int i, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rates); i++) {
+		long double ideal = START;
+		struct shaper sh;
+
+		setup_link(&sh, rates[i].rate_Bps);
+		for (k = 0; k < 1000000; k++) {
+			u32 len = sizes[k * 7 % ARRAY_SIZE(sizes)];
+			u64 late = shaper_sent(&sh, sh.next_ns, len);
+
+			assert_int_equal(late, 0);
+			ideal += len * 1e9L / rates[i].rate_Bps;
+			if (fabsl(ideal - sh.next_ns) >= 1.01L)
+				fail_msg("%s: packet %u %Lf ns off",
+					 rates[i].reason, k,
+					 ideal - sh.next_ns);
+		}
+	}
+}
+
+/*
+ * Timers late by random amounts below the slack: the rate stays exact, and no
+ * gap is shorter than the packet by more than the slack.
+ */
+static void lateness_within_the_slack_costs_nothing(void **state)
+{
+	unsigned int i, k;
+
+	(void)state;
+	srand(2);
+	for (i = 0; i < ARRAY_SIZE(rates); i++) {
+		long double ideal = START;
+		struct shaper sh;
+		u64 last = 0;
+
+		setup_link(&sh, rates[i].rate_Bps);
+		for (k = 0; k < 100000; k++) {
+			u64 late = rand() % (SHAPER_SLACK_NS + 1);
+			u64 now = max_t(u64, sh.next_ns + late, last);
+			long double wire = 1514 * 1e9L / rates[i].rate_Bps;
+
+			/* a packet overdue already leaves at once */
+			if (now - sh.next_ns > SHAPER_SLACK_NS)
+				now = sh.next_ns + SHAPER_SLACK_NS;
+			if (now < last)
+				now = last;
+			if (last)
+				assert_true(now - last + SHAPER_SLACK_NS + 1 >=
+					    wire);
+			last = now;
+			shaper_sent(&sh, now, 1514);
+			ideal += wire;
+			assert_true(fabsl(ideal - sh.next_ns) < 1.01L);
+		}
+	}
+}
+
+/* the link stalls for a second: all but the slack of it is gone for good */
+static void a_stall_is_not_made_up_for(void **state)
+{
+	struct shaper sh;
+	u64 now = START;
+	u32 sent = 0;
+
+	(void)state;
+	setup_link(&sh, 1250000);
+	shaper_sent(&sh, now, 1514);
+	now += NSEC_PER_SEC;
+	assert_int_equal(shaper_sent(&sh, now, 1514),
+			 NSEC_PER_SEC - 1514 * 800);
+	while (shaper_ready(&sh, now)) {
+		shaper_sent(&sh, now, 1514);
+		sent++;
+	}
+	assert_int_equal(sent, 0);
+	assert_int_equal(sh.next_ns, now - SHAPER_SLACK_NS + 1514 * 800);
+}
+
+/* idle for a second, then a pair: no burst, the gap is a packet time exactly */
+static void idling_saves_nothing(void **state)
+{
+	struct shaper sh;
+	u64 now = START;
+
+	(void)state;
+	setup_link(&sh, 1250000);
+	shaper_sent(&sh, now, 1514);
+	now += NSEC_PER_SEC;
+	shaper_arrive(&sh, now);
+	assert_true(shaper_ready(&sh, now));
+	assert_int_equal(shaper_sent(&sh, now, 1514), 0);
+	assert_int_equal(sh.next_ns, now + 1514 * 800);
+}
+
+/* an arrival while the last packet is still on the link waits for it */
+static void an_early_arrival_waits(void **state)
+{
+	struct shaper sh;
+
+	(void)state;
+	setup_link(&sh, 1250000);
+	shaper_sent(&sh, START, 1514);
+	shaper_arrive(&sh, START + 1000);
+	assert_false(shaper_ready(&sh, START + 1514 * 800 - 1));
+	assert_true(shaper_ready(&sh, START + 1514 * 800));
+}
+
+static void wire_length(void **state)
+{
+	static const struct {
+		s32 overhead;
+		u32 mpu, len, segs, wire;
+		const char *reason;
+	} rows[] = {
+		{ 0, 0, 1514, 1, 1514, "nothing set" },
+		{ 24, 0, 1514, 1, 1538, "Ethernet's preamble, gap and check" },
+		{ -14, 0, 514, 1, 500, "the IP datagram alone" },
+		{ -64, 0, 60, 1, 0, "less than nothing is nothing" },
+		{ 0, 84, 60, 1, 84, "a small packet is padded" },
+		{ 24, 84, 60, 1, 84, "the overhead counts towards the mpu" },
+		{ 24, 84, 61, 1, 85, "and exceeds it by one" },
+		{ 24, 0, 45420, 30, 46140, "each segment has its overhead" },
+		{ 0, 256, 45420, 300, 76800, "each segment is padded" },
+		{ 256, 256, UINT32_MAX, 65535, UINT32_MAX, "no overflow" },
+		{ -64, 0, 65535, 65535, 0, "no underflow" },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct shaper sh = { .overhead_bytes = rows[i].overhead,
+				     .mpu_bytes = rows[i].mpu };
+		u32 wire = shaper_wire_bytes(&sh, rows[i].len, rows[i].segs);
+
+		if (wire != rows[i].wire)
+			fail_msg("%s: %u", rows[i].reason, wire);
+	}
+}
+
+/* half of a packet is on the link when the rate changes: half at each rate */
+static void a_change_of_rate_takes_effect_at_once(void **state)
+{
+	static const struct {
+		u64 from, to;
+		u32 len;
+		const char *reason;
+	} rows[] = {
+		{ 1250000, 125000000, 1514, "faster" },
+		{ 125000000, 1250000, 1514, "slower" },
+		{ 1000, 125000000000, 65549, "66 s are left: over 32 bits" },
+		{ 12500000000, 1000, UINT32_MAX, "a rate of over 32 bits" },
+		{ 1000, 1001, UINT32_MAX, "both: 50 days" },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		long double wire = rows[i].len * 1e9L / rows[i].from;
+		long double left;
+		struct shaper sh;
+		u64 now;
+
+		setup_link(&sh, rows[i].from);
+		shaper_sent(&sh, START, rows[i].len);
+		now = START + (u64)(wire / 2);
+		shaper_set(&sh, rows[i].to, 0, 0, now);
+		left = (START + wire - now) * rows[i].from / rows[i].to;
+		/* whole bytes are carried over: one byte's time, and rounding */
+		if (fabsl(sh.next_ns - now - left) >
+		    1e9L / rows[i].to + 2.0L * rows[i].from / rows[i].to + 2)
+			fail_msg("%s: %Lf ns, not %Lf", rows[i].reason,
+				 (long double)(sh.next_ns - now), left);
+	}
+}
+
+static void without_a_rate_nothing_is_left(void **state)
+{
+	struct shaper sh;
+
+	(void)state;
+	setup_link(&sh, 1000);
+	shaper_sent(&sh, START, 65549);
+	shaper_set(&sh, 0, 0, 0, START + 1);
+	assert_int_equal(sh.next_ns, START + 1);
+	/* and a rate set later starts then, not in the past */
+	shaper_set(&sh, 1000, 0, 0, START + 500);
+	assert_int_equal(sh.next_ns, START + 500);
+}
+
+static void setting_the_same_rate_forgives_nothing(void **state)
+{
+	struct shaper sh;
+	u64 next;
+
+	(void)state;
+	setup_link(&sh, 1250000);
+	shaper_sent(&sh, START, 1514);
+	next = sh.next_ns;
+	shaper_set(&sh, 1250000, 24, 84, START + 5);
+	assert_int_equal(sh.next_ns, next);
+	assert_int_equal(sh.overhead_bytes, 24);
+	assert_int_equal(sh.mpu_bytes, 84);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(keeps_the_rate_exactly),
+		cmocka_unit_test(lateness_within_the_slack_costs_nothing),
+		cmocka_unit_test(a_stall_is_not_made_up_for),
+		cmocka_unit_test(idling_saves_nothing),
+		cmocka_unit_test(an_early_arrival_waits),
+		cmocka_unit_test(wire_length),
+		cmocka_unit_test(a_change_of_rate_takes_effect_at_once),
+		cmocka_unit_test(without_a_rate_nothing_is_left),
+		cmocka_unit_test(setting_the_same_rate_forgives_nothing),
+	};
+
+	return cmocka_run_group_tests_name("shaper", tests, NULL, NULL);
+}
