@@ -16,11 +16,14 @@
  *
  * Where this is not the memorandum:
  *  - n_b: see control_backlog_q8().
+ *  - The rate stays between half the share and twice the share, and a window
+ *    does the rest. The stack fixes the departure of the next train when it
+ *    sends one: a rate near zero, asked for during one wrong estimate, silences
+ *    the flow for a round trip, its neighbours see its turn unused and take it,
+ *    and all of them swing. A window is revoked by the next ACK.
  *  - The 1994 rise (a fifth of the way per pair while n_b < 2) is left out: an
  *    initial train of ten shows the share within one round trip, and the rate
  *    goes there at once.
- *  - The rate never falls below one train per round trip: without trains no
- *    sample comes, and a law that waits for samples dies.
  */
 #ifndef _CONTROL_LAW_H
 #define _CONTROL_LAW_H
@@ -57,8 +60,6 @@
 #define CONTROL_MSS_MAX		65535U
 /* largest service time: ns in 47 bits with ten places, 137 s */
 #define CONTROL_SERVICE_MAX_Q10	(1ULL << 47)
-/* the paper's overflow guard acts above three setpoints (appendix) */
-#define CONTROL_GUARD_SETPOINTS	3
 /* D may stand for T / s_b where they agree to one part in eight: s_b errs by
  * a percent or two, while a changed share or a window that is being filled
  * differs by more within a round trip
@@ -284,71 +285,83 @@ static inline u64 control_window_rate_bytes_ps(u32 packets, u32 mss_bytes,
 /**
  * control_rate_bytes_ps - the continuous rate law, eq (14)
  * @path: the path, its backlog at most CONTROL_BACKLOG_MAX
- * @setpoint_q8: B, packets; negative to drain the queue
+ * @setpoint_q8: B, packets; 0 or below while the queue is drained
  * @mss_bytes: payload of a full segment, 1 .. CONTROL_MSS_MAX
- * @train: segments of a train, 1 .. 255
  *
- * Return: payload bytes per second, at least 1. At least one train per round
- * trip, and, far above the setpoint, at least a pair by the time the queue is
- * expected back there (the guard of the memorandum's appendix).
+ * Return: payload bytes per second, at least 1: from half the share to twice
+ * the share. Relative error against exact arithmetic below 2^-8 of the change,
+ * plus what whole microseconds in J and whole bytes per second leave.
  */
 static inline u64 control_rate_bytes_ps(const struct control_path *path,
-					s32 setpoint_q8, u32 mss_bytes,
-					u32 train)
+					s32 setpoint_q8, u32 mss_bytes)
 {
-	const u32 backlog_q8 = path->backlog_q8;
-	const s64 error_max_q8 = (s64)CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8;
-	s64 error_q8 = (s64)setpoint_q8 - backlog_q8;
+	const u32 error_max_q8 = CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8;
 	u64 mss = clamp_t(u32, mss_bytes, 1, CONTROL_MSS_MAX);
-	u64 share, change, floor, wait_us, round_us, attack_us;
+	u64 share = control_share_bytes_ps(path, mss_bytes);
+	u32 attack_q8, error_q8;
+	u64 round_us, attack_us, change;
 
-	share = control_share_bytes_ps(path, mss_bytes);
-	wait_us = div_u64(mul_u64_u32_shr(path->service_q10, backlog_q8,
-					  CONTROL_SERVICE_SHIFT + 8),
-			  NSEC_PER_USEC);
-	round_us = min_t(u64, path->prop_us + wait_us, CONTROL_RTT_MAX_US);
-	round_us = max_t(u64, round_us, 1);
-	attack_us = (round_us * (error_q8 > 0 ? CONTROL_ATTACK_UP_Q8 :
-				 CONTROL_ATTACK_DOWN_Q8)) >> 8;
-	attack_us = max_t(u64, attack_us, 1);
+	if (setpoint_q8 <= 0)
+		return max_t(u64, share, 1);
+
+	if (path->backlog_q8 <= (u32)setpoint_q8) {
+		attack_q8 = CONTROL_ATTACK_UP_Q8;
+		error_q8 = (u32)setpoint_q8 - path->backlog_q8;
+	} else {
+		attack_q8 = CONTROL_ATTACK_DOWN_Q8;
+		error_q8 = path->backlog_q8 - (u32)setpoint_q8;
+	}
+	round_us = path->prop_us +
+		   div_u64(mul_u64_u32_shr(path->service_q10, path->backlog_q8,
+					   CONTROL_SERVICE_SHIFT + 8),
+			   NSEC_PER_USEC);
+	round_us = min_t(u64, round_us, CONTROL_RTT_MAX_US);
+	attack_us = max_t(u64, (round_us * attack_q8) >> 8, 1);
 
 	/* 2^24 * 2^16 * 10^6 is below 2^60 */
-	error_q8 = clamp_t(s64, error_q8, -error_max_q8, error_max_q8);
-	change = div_u64((u64)max_t(s64, error_q8, -error_q8) * mss *
+	change = div_u64((u64)min_t(u32, error_q8, error_max_q8) * mss *
 			 USEC_PER_SEC, (u32)attack_us) >> 8;
 
-	floor = control_window_rate_bytes_ps(train, mss_bytes, (u32)round_us);
-	if (setpoint_q8 > 0 &&
-	    backlog_q8 > CONTROL_GUARD_SETPOINTS * (u32)setpoint_q8)
-		floor = max_t(u64, floor, div64_u64((2 * share) << 8,
-						    backlog_q8 - (u32)setpoint_q8));
-	floor = max_t(u64, floor, 1);
-
-	if (error_q8 >= 0)
-		return max_t(u64, share + change, floor);
-	return change < share ? max_t(u64, share - change, floor) : floor;
+	if (path->backlog_q8 <= (u32)setpoint_q8)
+		share += min_t(u64, change, share);
+	else
+		share -= min_t(u64, change, share / 2);
+	return max_t(u64, share, 1);
 }
 
 /**
- * control_window - cap on the packets in flight (memorandum, section 10.3)
+ * control_window - packets that may be in flight
  * @path: the path
- * @setpoint_q8: B, packets, not negative
- * @train: segments of a train
+ * @setpoint_q8: B, packets; negative: drain the queue, and so much below
+ * @train: segments of a train, at least 1
  *
- * The law keeps the window by itself; the cap bites only when an estimate is
- * wrong, so it has an eighth of the pipe, a setpoint and two trains to spare,
- * and is a whole number of trains.
+ * S + (B - n_b): what is in flight, and what the queue still lacks, in whole
+ * trains, because a train cut short comes back as one ACK and shows no gap. The
+ * queue swings by a train around its mean, and room is found only when an ACK
+ * comes: 5/8 of a train on top make the mean of the swing the setpoint (found
+ * with the closed loop in the test). While the queue is drained, it is the pipe
+ * less what is asked for.
  *
- * Return: packets, at least two trains.
+ * A cap above the pipe (memorandum, section 10.3) bites only when an estimate is
+ * wrong; it has an eighth of the pipe, a setpoint and two trains to spare.
+ *
+ * Return: packets, at least one train: without trains no sample comes.
  */
 static inline u32 control_window(const struct control_path *path,
-				 u32 setpoint_q8, u32 train)
+				 s32 setpoint_q8, u32 train)
 {
-	u64 pipe_q8 = control_pipe_q8(path);
-	u64 packets = (pipe_q8 + (pipe_q8 >> 3) + 2ULL * setpoint_q8) >> 8;
-	u64 trains = div_u64(packets, train) + 2;
+	s64 pipe_q8 = (s64)control_pipe_q8(path);
+	s64 train_q8 = (s64)train * CONTROL_PACKET_Q8;
+	s64 cap_q8 = pipe_q8 + (pipe_q8 >> 3) + 2LL * setpoint_q8 + 2 * train_q8;
+	s64 room_q8 = setpoint_q8 - (s64)path->backlog_q8 + train_q8 * 5 / 8;
+	s64 window_q8 = (s64)path->outstanding * CONTROL_PACKET_Q8;
 
-	return (u32)min_t(u64, trains * train, S32_MAX);
+	if (setpoint_q8 <= 0)
+		window_q8 = pipe_q8 + setpoint_q8;
+	else if (room_q8 >= train_q8)
+		window_q8 = min_t(s64, cap_q8, window_q8 +
+				  (s64)div_u64(room_q8, train_q8) * train_q8);
+	return (u32)clamp_t(s64, window_q8 >> 8, train, S32_MAX);
 }
 
 #endif /* _CONTROL_LAW_H */

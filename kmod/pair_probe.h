@@ -39,6 +39,11 @@
  * or so at the usual window, so that the length does not flap
  */
 #define PAIR_TRAINS_TOO_LONG	32U
+/* trains that a mean takes at least, and at most: four, so that a receiver's
+ * phase does not show; at most what 16 bits of segments can hold
+ */
+#define PAIR_MEAN_TRAINS	4U
+#define PAIR_MEAN_TRAINS_MAX	60U
 /* between one segment per ACK and two */
 #define PAIR_PER_ACK_ONE_Q4	24U
 /* weight of a new observation of segments per ACK: 1/8, as for SRTT */
@@ -265,6 +270,53 @@ static inline u64 pair_service_time(const struct pair_sample *s)
 	u64 time = min_t(u64, s->span_ns, PAIR_SPAN_MAX_NS);
 
 	return max_t(u64, div_u64(time << PAIR_SERVICE_SHIFT, s->segments), 1);
+}
+
+/**
+ * struct pair_mean - samples of several trains, on the way to one service time
+ * @span_ns: sum of their spans
+ * @since_us: arrival of the first of them (low 32 bits)
+ * @segments: sum of the segments they cover
+ * @trains: how many
+ */
+struct pair_mean {
+	u64 span_ns;
+	u32 since_us;
+	u16 segments;
+	u16 trains;
+};
+
+/**
+ * pair_mean_add - take a train's sample into the mean
+ * @m: the mean so far; zeroed before the first
+ * @s: a sample with verdict PAIR_SAMPLE; replaced by the mean when that is due
+ * @now_us: time (low 32 bits)
+ * @least_us: shortest time to average over
+ *
+ * For a moment a neighbour's queue runs empty, and every gap of that moment is
+ * short by its packets. Believed train by train, it makes all others send more
+ * for a round trip, until their queues overflow and theirs run empty in turn.
+ * So what is averaged is sums, over PAIR_MEAN_TRAINS trains at least and the
+ * time that the caller's round trip deserves; sums of times and of segments,
+ * because a mean of gaps would be biased where packet sizes are mixed.
+ *
+ * Return: whether @s now holds a mean; @m is then empty again.
+ */
+static inline bool pair_mean_add(struct pair_mean *m, struct pair_sample *s,
+				 u32 now_us, u32 least_us)
+{
+	if (!m->trains)
+		m->since_us = now_us;
+	m->span_ns += s->span_ns;
+	m->segments = (u16)min_t(u32, m->segments + s->segments, U16_MAX);
+	m->trains++;
+	if (m->trains < PAIR_MEAN_TRAINS_MAX &&
+	    (m->trains < PAIR_MEAN_TRAINS || now_us - m->since_us < least_us))
+		return false;
+	s->span_ns = m->span_ns;
+	s->segments = m->segments;
+	memset(m, 0, sizeof(*m));
+	return true;
 }
 
 /**

@@ -49,6 +49,10 @@
  * four become three, below 100 kbit/s there are no trains
  */
 #define PKTPAIR_TRAIN_MAX_NS	(125 * NSEC_PER_MSEC)
+/* Service times are averaged over an eighth of a round trip: excursions that are
+ * over before the law could act on them stay inside one mean
+ */
+#define PKTPAIR_MEANS_PER_RTT	8
 /* Send buffer beyond the window: three windows, since the window may grow from
  * ten segments to a whole pipe within one acknowledgement
  */
@@ -59,12 +63,13 @@
 /**
  * struct pktpair - state of one connection
  * @probe: the train coming back
+ * @mean: trains since the last service time
  * @service: service time at the bottleneck, ns in PAIR_SERVICE_SHIFT places
  * @prop: round-trip propagation delay
  * @setpoint: queue aimed for
  * @round_delivered: tp->delivered that ends the current round trip
- * @ce_seen: tp->delivered_ce of the last acknowledgement
  * @backlog_q8: queue at the bottleneck, packets
+ * @ce_seen: tp->delivered_ce of the last acknowledgement (low 16 bits)
  * @gso_max_segs: what the device allows; what the field held before us
  * @gso_set: what we wrote to the field
  * @train: segments of the next trains
@@ -73,12 +78,13 @@
  */
 struct pktpair {
 	struct pair_probe probe;
+	struct pair_mean mean;
 	struct fuzzy_average service;
 	struct propagation_delay prop;
 	struct control_setpoint setpoint;
 	u32 round_delivered;
-	u32 ce_seen;
 	u32 backlog_q8;
+	u16 ce_seen;
 	u16 gso_max_segs;
 	u16 gso_set;
 	u8 train;
@@ -256,7 +262,12 @@ static bool pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
 	struct pktpair *ca = inet_csk_ca(sk);
 
 	if (closed->verdict == PAIR_SAMPLE) {
-		pktpair_service_sample(ca, closed);
+		struct pair_sample mean = *closed;
+
+		if (!ca->started ||
+		    pair_mean_add(&ca->mean, &mean, (u32)tp->tcp_mstamp,
+				  (tp->srtt_us >> 3) / PKTPAIR_MEANS_PER_RTT))
+			pktpair_service_sample(ca, &mean);
 		ca->sampled = 1;
 	} else if (!ca->started) {
 		/* the first train is believed while it comes back */
@@ -306,9 +317,9 @@ static s32 pktpair_setpoint_q8(struct sock *sk, const struct rate_sample *rs)
 	struct pktpair *ca = inet_csk_ca(sk);
 	s32 setpoint_q8;
 
-	if (rs->losses > 0 || tp->delivered_ce != ca->ce_seen)
+	if (rs->losses > 0 || (u16)tp->delivered_ce != ca->ce_seen)
 		control_setpoint_congestion(&ca->setpoint);
-	ca->ce_seen = tp->delivered_ce;
+	ca->ce_seen = (u16)tp->delivered_ce;
 
 	setpoint_q8 = control_setpoint_q8(&ca->setpoint,
 					  READ_ONCE(setpoint_max_us) * NSEC_PER_USEC,
@@ -326,9 +337,8 @@ static void pktpair_steer(struct sock *sk, const struct rate_sample *rs,
 
 	orders->setpoint_q8 = setpoint_q8;
 	orders->rate_bytes_ps = control_rate_bytes_ps(path, setpoint_q8,
-						      tcp_sk(sk)->mss_cache,
-						      ca->train);
-	orders->window = control_window(path, abs(setpoint_q8), ca->train);
+						      tcp_sk(sk)->mss_cache);
+	orders->window = control_window(path, setpoint_q8, ca->train);
 }
 
 /* Before the first gap: the window, several times in a round trip */
@@ -478,7 +488,7 @@ static void pktpair_init(struct sock *sk)
 	prop_init(&ca->prop, pktpair_now_ms(tp));
 	control_setpoint_reset(&ca->setpoint, pktpair_setpoint_first_q8());
 	ca->round_delivered = tp->delivered;
-	ca->ce_seen = tp->delivered_ce;
+	ca->ce_seen = (u16)tp->delivered_ce;
 	ca->gso_max_segs = sk->sk_gso_max_segs;
 	ca->gso_set = sk->sk_gso_max_segs;
 
