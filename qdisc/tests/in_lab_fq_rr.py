@@ -1,0 +1,568 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""What fq_rr does to packets: order, spacing, drops, splitting, accounting.
+
+Run in the lab, with TC_LIB_DIR naming the plugin's folder.  Prints TAP.  Times
+are the kernel's own stamps of a guest whose clock counts instructions.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from labtools import (
+    Capture,
+    Frame,
+    Json,
+    Sender,
+    backlogs,
+    dmesg_complaints,
+    enter_namespace,
+    equal,
+    expect,
+    fq_rr,
+    gaps_ns,
+    need_root,
+    run,
+    run_tests,
+    tc,
+)
+
+# shaper.h: the error that any gap may have
+SLACK_NS = 100_000
+TRACING = Path("/sys/kernel/tracing")
+POLICIES = ("longest-queue", "longest-head", "longest-tail", "arriving")
+
+
+def fresh(arguments: str = "") -> None:
+    """A new fq_rr as 1: at the root."""
+    tc("qdisc del dev v0 root", check=False)
+    tc(f"qdisc add dev v0 root handle 1: fq_rr {arguments}")
+
+
+def change(arguments: str) -> None:
+    """Change the options of fq_rr at the root."""
+    tc(f"qdisc change dev v0 root handle 1: fq_rr {arguments}")
+
+
+def number(found: Json, key: str) -> int:
+    """A statistic."""
+    value = found[key]
+    assert isinstance(value, int)
+    return value
+
+
+class Link:
+    """A link that is blocked until it is released.
+
+    One super-packet that is not split occupies it for a minute at 8 kbit/s, so
+    what tests queue meanwhile stays, however long tc takes to start.
+    """
+
+    def __init__(self, arguments: str = "", split: bool = True) -> None:
+        """A new fq_rr with ``arguments`` (not the rate), blocked.
+
+        ``split``: whether super-packets are split from now on.
+        """
+        fresh(f"rate 8kbit no-split-gso seed 1 {arguments}")
+        self.senders: dict[int, Sender] = {}
+        self.capture = Capture()
+        stopper = self.flow(999, segment_bytes=1000)
+        stopper.send(60042)
+        equal(len(self.capture.read(1)), 1, "blocking packets")
+        if split:
+            change("split-gso")
+
+    def flow(self, port: int, segment_bytes: int = 0) -> Sender:
+        """The flow of a source port, opened when first asked for."""
+        if port not in self.senders:
+            self.senders[port] = Sender(port, segment_bytes)
+        return self.senders[port]
+
+    def release(self, count: int, rate: str = "10mbit") -> list[Frame]:
+        """Give the link ``rate`` and read ``count`` packets."""
+        change(f"rate {rate}")
+        # the blocking packet's rest goes first: up to 8 s at 64 kbit/s
+        return self.capture.read(count, patience_s=20)
+
+    def close(self) -> None:
+        """Close the sockets."""
+        self.capture.close()
+        for sender in self.senders.values():
+            sender.close()
+
+
+def ports(frames: list[Frame]) -> str:
+    """The flows of packets in order, as letters: port 1 is a."""
+    return "".join(chr(ord("a") + frame.port - 1) for frame in frames)
+
+
+def equal_packets_alternate_strictly() -> None:
+    """Two packets of a flow have one of each other flow between them."""
+    for size in (1514, 1500, 1000, 142):
+        link = Link()
+        for port in (1, 2, 3):
+            link.flow(port).send(size, 30)
+        equal(ports(link.release(90)), "abc" * 30, f"order of packets of {size} bytes")
+        link.close()
+
+
+def bytes_are_shared_by_drr() -> None:
+    """Flows of unequal packets get equal bytes."""
+    link = Link()
+    link.flow(1).send(1514, 200)
+    link.flow(2).send(142, 2000)
+    frames = link.release(2200)
+    sent = {1: 0, 2: 0}
+    # the super-packet that blocked the link made the first grant as large
+    for frame in frames[700:2000]:
+        sent[frame.port] += frame.bytes
+        # round_robin.h: twice 2 q + 2 L
+        expect(abs(sent[1] - sent[2]) < 8 * 1514, f"bytes sent: {sent}")
+    expect(sent[1] > 50_000, f"bytes sent: {sent}")
+    link.close()
+
+
+def strict_shares_packets() -> None:
+    """One packet per visit whatever its size."""
+    link = Link("scheduler strict")
+    link.flow(1).send(1514, 20)
+    link.flow(2).send(142, 20)
+    equal(ports(link.release(40)), "ab" * 20, "order")
+    link.close()
+
+
+def a_sparse_flow_goes_ahead() -> None:
+    """A single packet does not wait for the bulk flows' round, a train does."""
+    link = Link()
+    for port in (1, 2, 3):
+        link.flow(port).send(1514, 20)
+    change("rate 100kbit")
+    link.capture.read(10)
+    link.flow(4).send(142, 1)
+    link.flow(5).send(1514, 3)
+    order = ports(link.release(30))
+    # one packet may be on its way before the first arrives
+    expect(0 <= order.index("d") <= 2, f"sparse packet's place in {order}")
+    places = [place for place, port in enumerate(order) if port == "e"]
+    expect(places[0] <= 4, f"train's first place in {order}")
+    expect(places[1] - places[0] >= 4 and places[2] - places[1] >= 4, f"train in {order}")
+    link.close()
+
+
+def the_rate_is_kept_without_bursts() -> None:
+    """No gap shorter than a packet minus the slack, the mean within 0.1 %."""
+    for rate, bits, size, count in (
+        ("64kbit", 64_000, 142, 101),
+        ("1mbit", 1_000_000, 1514, 201),
+        ("10mbit", 10_000_000, 1514, 1001),
+        ("40mbit", 40_000_000, 514, 1001),
+    ):
+        link = Link("limit 2000")
+        link.flow(1).send(size, count)
+        frames = link.release(count, rate)
+        equal(len(frames), count, f"packets at {rate}")
+        wire_ns = size * 8 * 10**9 / bits
+        gaps = gaps_ns(frames)
+        expect(min(gaps) >= wire_ns - SLACK_NS, f"{rate}: least gap {min(gaps)} ns, packet {wire_ns} ns")
+        mean = (frames[-1].time_ns - frames[0].time_ns) / (count - 1)
+        expect(abs(mean / wire_ns - 1) < 0.001, f"{rate}: mean gap {mean} ns, packet {wire_ns} ns")
+        link.close()
+
+
+def idling_saves_no_burst() -> None:
+    """A pair after a pause is as far apart as any other."""
+    fresh("rate 10mbit")
+    capture, sender = Capture(), Sender(1)
+    sender.send(1514, 2)
+    capture.read(2)
+    time.sleep(0.5)
+    sender.send(1514, 3)
+    frames = capture.read(3)
+    gaps = gaps_ns(frames)
+    wire_ns = 1514 * 800
+    expect(min(gaps) >= wire_ns - SLACK_NS, f"gaps {gaps}, packet {wire_ns} ns")
+    capture.close()
+    sender.close()
+
+
+def overhead_and_mpu_are_charged() -> None:
+    """The same packets take longer by what the options say."""
+    for arguments, wire_bytes in (("overhead 86", 228), ("overhead -42", 100), ("mpu 256", 256)):
+        link = Link(arguments)
+        link.flow(1).send(142, 51)
+        frames = link.release(51, "1mbit")
+        mean = (frames[-1].time_ns - frames[0].time_ns) / 50
+        expect(abs(mean / (wire_bytes * 8000) - 1) < 0.001, f"{arguments}: mean gap {mean} ns")
+        link.close()
+
+
+def sequences(frames: list[Frame], port: int) -> list[int]:
+    """Sequence numbers of a flow's packets."""
+    return [frame.sequence for frame in frames if frame.port == port]
+
+
+def overflow(policy: str) -> tuple[Json, list[Frame]]:
+    """Limit 10: flow 1 sends 8, flow 2 sends 3, which is one too many."""
+    link = Link(f"limit 10 drop {policy}")
+    link.flow(1).send(514, 8)
+    link.flow(2).send(514, 3)
+    found = fq_rr()
+    frames = link.release(10, "10mbit")[: number(found, "qlen")]
+    link.close()
+    return found, frames
+
+
+def longest_queue_is_flushed_whole() -> None:
+    """All of flow 1 goes, nothing of flow 2."""
+    found, frames = overflow("longest-queue")
+    equal((found["drops_flushed"], found["flushes"], found["drops"]), (8, 1, 8), "drops")
+    equal((found["qlen"], found["backlog"]), (3, 3 * 514), "backlog")
+    equal((sequences(frames, 1), sequences(frames, 2)), ([], [0, 1, 2]), "packets")
+
+
+def longest_head_drops_the_oldest() -> None:
+    """The first packet of flow 1 goes."""
+    found, frames = overflow("longest-head")
+    equal((found["drops_head"], found["drops"]), (1, 1), "drops")
+    equal((sequences(frames, 1), sequences(frames, 2)), ([*range(1, 8)], [0, 1, 2]), "packets")
+
+
+def longest_tail_drops_the_newest() -> None:
+    """The last packet of flow 1 goes."""
+    found, frames = overflow("longest-tail")
+    equal((found["drops_tail"], found["drops"]), (1, 1), "drops")
+    equal((sequences(frames, 1), sequences(frames, 2)), ([*range(7)], [0, 1, 2]), "packets")
+
+
+def arriving_drops_what_comes() -> None:
+    """The last packet of flow 2 goes."""
+    found, frames = overflow("arriving")
+    equal((found["drops_arriving"], found["drops"]), (1, 1), "drops")
+    equal((sequences(frames, 1), sequences(frames, 2)), ([*range(8)], [0, 1]), "packets")
+
+
+def a_flow_that_flushes_itself_keeps_what_arrives() -> None:
+    """The arriving packet is never flushed with its own queue."""
+    link = Link("limit 10 drop longest-queue")
+    link.flow(1).send(514, 11)
+    found = fq_rr()
+    equal((found["drops_flushed"], found["qlen"]), (10, 1), "drops and backlog")
+    equal(sequences(link.release(1), 1), [10], "packets")
+    link.close()
+
+
+def the_longest_is_so_in_bytes() -> None:
+    """Three large packets are a longer queue than six small ones."""
+    link = Link("limit 9 drop longest-queue")
+    link.flow(1).send(142, 6)
+    link.flow(2).send(1514, 3)
+    link.flow(3).send(142, 1)
+    found = fq_rr()
+    equal((found["drops_flushed"], found["qlen"]), (3, 7), "drops and backlog")
+    equal(sorted(ports(link.release(7))), list("aaaaaac"), "packets")
+    link.close()
+
+
+def memory_is_limited() -> None:
+    """By what packets occupy, whatever the limit in packets."""
+    for policy in POLICIES:
+        link = Link(f"memory-limit 131072 drop {policy}")
+        for _ in range(60):
+            for port in (1, 2, 3, 4):
+                link.flow(port).send(1514)
+        found = fq_rr()
+        expect(number(found, "memory_max_bytes") > 131072 - 8192, f"{policy}: never full")
+        expect(number(found, "memory_bytes") <= 131072, f"{policy}: {found['memory_bytes']}")
+        expect(number(found, "drops") > 0, f"{policy}: no drops")
+        equal(number(found, "qlen") + number(found, "drops"), 240, f"{policy}: packets")
+        link.close()
+
+
+def a_smaller_limit_takes_effect_at_once() -> None:
+    """For every policy; the others' packets are not touched needlessly."""
+    for policy in POLICIES:
+        link = Link(f"drop {policy}")
+        link.flow(1).send(514, 20)
+        link.flow(2).send(514, 5)
+        change("limit 10")
+        found = fq_rr()
+        expect(0 < number(found, "qlen") <= 10, f"{policy}: qlen {found['qlen']}")
+        equal(number(found, "qlen") + number(found, "drops"), 25, f"{policy}: packets")
+        equal(number(found, "backlog"), 514 * number(found, "qlen"), f"{policy}: backlog")
+        frames = link.release(number(found, "qlen"))
+        equal(len(sequences(frames, 2)), 5, f"{policy}: packets of the short queue")
+        link.close()
+
+
+def super_packets_are_split() -> None:
+    """Into packets of the right length, that take turns with others'."""
+    link = Link()
+    link.flow(1, segment_bytes=1000).send(10042)
+    link.flow(2, segment_bytes=1000).send(5542)
+    found = fq_rr()
+    equal((found["split"], found["segments"]), (2, 16), "split")
+    equal((found["qlen"], found["backlog"]), (16, 15 * 1042 + 542), "backlog")
+    frames = link.release(16)
+    equal(ports(frames), "ab" * 6 + "aaaa", "order")
+    equal([f.bytes for f in frames if f.port == 2], [1042] * 5 + [542], "lengths")
+    wire_ns = 1042 * 800
+    gaps = gaps_ns(frames)
+    expect(min(gaps) >= 542 * 800 - SLACK_NS, f"least gap {min(gaps)} ns")
+    expect(gaps[0] >= wire_ns - SLACK_NS, f"first gap {gaps[0]} ns")
+    link.close()
+
+
+def super_packets_may_stay_whole() -> None:
+    """With no-split-gso they take one turn, and their full time."""
+    link = Link("overhead 100", split=False)
+    link.flow(1, segment_bytes=1000).send(10042)
+    link.flow(1, segment_bytes=1000).send(10042)
+    found = fq_rr()
+    equal((found["split"], found["qlen"]), (0, 2), "split and packets")
+    frames = link.release(2)
+    # ten segments, each with its headers and the overhead
+    wire_ns = 10 * (1042 + 100) * 800
+    gap = frames[1].time_ns - frames[0].time_ns
+    expect(abs(gap - wire_ns) < SLACK_NS, f"gap {gap} ns, super-packet {wire_ns} ns")
+    link.close()
+
+
+# each takes all packets to its class 9:1, where fq_rr is; it is 9: below a tbf
+PARENTS = {
+    "drr": [
+        "qdisc add dev v0 {place} handle 9: drr",
+        "class add dev v0 parent 9: classid 9:1 drr",
+        "filter add dev v0 parent 9: matchall flowid 9:1",
+    ],
+    "ets": ["qdisc add dev v0 {place} handle 9: ets bands 2 quanta 1500 1500 priomap" + " 0" * 16],
+    "hfsc": [
+        "qdisc add dev v0 {place} handle 9: hfsc default 1",
+        "class add dev v0 parent 9: classid 9:1 hfsc sc rate 1gbit",
+    ],
+    "htb": [
+        "qdisc add dev v0 {place} handle 9: htb default 1",
+        "class add dev v0 parent 9: classid 9:1 htb rate 1gbit quantum 1514",
+    ],
+    "prio": ["qdisc add dev v0 {place} handle 9: prio bands 2 priomap" + " 0" * 16],
+    "qfq": [
+        "qdisc add dev v0 {place} handle 9: qfq",
+        "class add dev v0 parent 9: classid 9:1 qfq weight 10 maxpkt 65536",
+        "filter add dev v0 parent 9: matchall flowid 9:1",
+    ],
+    "red": ["qdisc add dev v0 {place} handle 9: red limit 1m min 400k max 800k avpkt 1000 bandwidth 1gbit"],
+    "tbf": [],
+}
+
+
+def agree(parent: str, moment: str) -> None:
+    """Parent and child must count the same packets and bytes.
+
+    The one packet that the tbf above has peeked at has left the child already.
+    """
+    found = backlogs()
+    packets = found[parent][0] - found["fq_rr"][0]
+    backlog = found[parent][1] - found["fq_rr"][1]
+    expect((packets, backlog) in ((0, 0), (1, 1514), (1, 514), (1, 542)), f"{moment}: {found}")
+    equal(found["tbf"], found[parent], f"tbf and {parent}, {moment}")
+
+
+def parents_are_told() -> None:
+    """Under each classful qdisc, with each policy, backlogs agree.
+
+    Plain packets and super-packets into a small buffer, then a smaller limit,
+    then empty again.
+    """
+    for parent, commands in PARENTS.items():
+        for policy in POLICIES:
+            tc("qdisc del dev v0 root", check=False)
+            # a bucket of 70 kB, so that it does not split super-packets itself
+            tbf = "dev v0 root handle 8: tbf rate {} burst 70k limit 10m"
+            tc("qdisc add " + tbf.format("8kbit"))
+            for command in commands:
+                tc(command.format(place="parent 8:1"))
+            place = "parent 9:1" if commands else "parent 8:1"
+            child = f"dev v0 {place} handle 1: fq_rr drop {policy} limit "
+            tc(f"qdisc add {child} 12")
+            plain, bulk, capture = Sender(1), Sender(2, segment_bytes=500), Capture()
+            plain.send(1514, 60)
+            for _ in range(20):
+                bulk.send(2542)
+                plain.send(514, 2)
+                bulk.send(20042)
+                agree(parent, f"{policy}, full")
+            expect(backlogs()["fq_rr"][0] > 0, f"{parent} {policy}: nothing queued")
+            tc(f"qdisc change {child} 1")
+            agree(parent, f"{policy}, limit 1")
+            tc("qdisc change " + tbf.format("1gbit"))
+            # tbf's timer is still that of the slow rate
+            capture.read(10_000, patience_s=5)
+            equal(set(backlogs().values()), {(0, 0)}, f"{parent} {policy}: at the end")
+            # the parent still serves the child after it was emptied
+            plain.send(142, 1)
+            equal(len(capture.read(1)), 1, f"{parent} {policy}: packets after it was empty")
+            for thing in (plain, bulk, capture):
+                thing.close()
+
+
+def netem_may_duplicate_above() -> None:
+    """Packets that enter twice, into a small buffer, with each policy."""
+    for policy in POLICIES:
+        tc("qdisc del dev v0 root", check=False)
+        tc("qdisc add dev v0 root handle 8: netem limit 5000 delay 1ms duplicate 50%")
+        tc(f"qdisc add dev v0 parent 8:1 handle 1: fq_rr limit 12 rate 1mbit drop {policy}")
+        plain, bulk, capture = Sender(1), Sender(2, segment_bytes=500), Capture()
+        for _ in range(20):
+            plain.send(514, 2)
+            bulk.send(5042)
+        capture.read(10_000)
+        expect(number(fq_rr(), "drops") > 0, f"{policy}: no drops")
+        equal(set(backlogs().values()), {(0, 0)}, f"{policy}: at the end")
+        for thing in (plain, bulk, capture):
+            thing.close()
+
+
+def trace(lines: int, act: Sender) -> list[dict[str, int]]:
+    """The tracepoint's fields while ``act`` sends ``lines`` packets of 514."""
+    (TRACING / "trace").write_text("")
+    (TRACING / "events/fq_rr/fq_rr_enqueue/enable").write_text("1")
+    act.send(514, lines)
+    (TRACING / "events/fq_rr/fq_rr_enqueue/enable").write_text("0")
+    found = []
+    for line in (TRACING / "trace").read_text().splitlines():
+        if "fq_rr_enqueue: " in line:
+            fields = re.findall(r"(\w+)=(\w+)", line)
+            found.append({key: int(value, 16 if key == "hash" else 10) for key, value in fields})
+    return found
+
+
+def the_tracepoint_tells_the_backlog() -> None:
+    """What each packet finds before it."""
+    if not (TRACING / "events").exists():
+        run("mount", "-t", "tracefs", "tracefs", str(TRACING))
+    link = Link()
+    link.flow(2).send(1514, 2)
+    found = trace(3, link.flow(1))
+    equal([event["sport"] for event in found], [1, 1, 1], "source ports")
+    equal([event["dport"] for event in found], [9, 9, 9], "destination ports")
+    equal([event["len"] for event in found], [514] * 3, "lengths")
+    equal([event["flow_packets"] for event in found], [0, 1, 2], "packets of the flow ahead")
+    equal([event["flow_bytes"] for event in found], [0, 514, 1028], "bytes of the flow ahead")
+    equal([event["qlen"] for event in found], [2, 3, 4], "packets in the qdisc")
+    link.close()
+
+
+def a_seed_repeats_the_mapping() -> None:
+    """The same seed gives the same queues, another one does not."""
+    senders = [Sender(port) for port in range(1, 9)]
+    maps = []
+    for seed in ("1", "1", "2"):
+        fresh(f"rate 8kbit seed {seed}")
+        maps.append([trace(1, sender)[0]["flow"] for sender in senders])
+    equal(maps[0], maps[1], "queues with one seed twice")
+    expect(maps[0] != maps[2], f"queues with another seed: {maps[2]}")
+    for sender in senders:
+        sender.close()
+
+
+def an_idle_device_is_bypassed_only_without_a_rate() -> None:
+    """Packets skip an empty qdisc that has nothing to do."""
+    for arguments, enqueued in (("", 0), ("rate 100mbit", 5)):
+        fresh(arguments)
+        sender = Sender(1)
+        sender.send(514, 5)
+        found = fq_rr()
+        equal((found["packets"], found["enqueued"]), (5, enqueued), f"sent and queued, {arguments!r}")
+        sender.close()
+
+
+def one_queue_is_a_fifo() -> None:
+    """With flows 1 everybody shares it, and collisions are counted."""
+    link = Link("flows 1")
+    for _ in range(5):
+        link.flow(1).send(514)
+        link.flow(2).send(514)
+    equal(fq_rr()["collisions"], 9, "collisions")
+    equal(ports(link.release(10)), "ab" * 5, "order")
+    link.close()
+
+
+def the_device_may_go_down_under_backlog() -> None:
+    """Down drops all; up again it works, at its rate."""
+    link = Link()
+    link.flow(1).send(1514, 50)
+    run("ip", "link", "set", "v0", "down")
+    run("ip", "link", "set", "v0", "up")
+    run("ip", "neigh", "replace", "10.9.0.9", "lladdr", "02:00:00:00:00:09", "dev", "v0", "nud", "permanent")
+    found = fq_rr()
+    equal((found["qlen"], found["backlog"], found["memory_bytes"]), (0, 0, 0), "after down")
+    change("rate 10mbit")
+    link.flow(2).send(1514, 5)
+    equal(ports(link.capture.read(5)), "b" * 5, "packets after up")
+    link.close()
+
+
+def a_namespace_may_be_deleted_under_backlog() -> None:
+    """With packets queued and a timer running."""
+    run("ip", "netns", "add", "doomed")
+    run("ip", "link", "add", "w0", "type", "veth", "peer", "name", "w1", "netns", "doomed")
+    inside = ("ip", "netns", "exec", "doomed")
+    run(*inside, "ip", "addr", "add", "10.8.0.1/24", "dev", "w1")
+    run(*inside, "ip", "link", "set", "w1", "up")
+    run("ip", "link", "set", "w0", "up")
+    run(*inside, "ip", "neigh", "add", "10.8.0.9", "lladdr", "02:00:00:00:00:08", "dev", "w1", "nud", "permanent")
+    run(*inside, "tc", "qdisc", "add", "dev", "w1", "root", "fq_rr", "rate", "8kbit")
+    run(*inside, "ping", "-c", "20", "-l", "20", "-s", "1400", "-W", "1", "10.8.0.9", check=False)
+    expect('"qlen":0' not in run(*inside, "tc", "-s", "-j", "qdisc", "show", "dev", "w1").stdout, "no backlog")
+    run("ip", "netns", "del", "doomed")
+
+
+def the_kernel_has_not_complained() -> None:
+    """No warning in the log after all this."""
+    tc("qdisc del dev v0 root", check=False)
+    equal(dmesg_complaints(), [], "kernel log")
+
+
+def main() -> int:
+    """Run all, or those named on the command line, in order."""
+    need_root()
+    enter_namespace()
+    tests = [
+        equal_packets_alternate_strictly,
+        bytes_are_shared_by_drr,
+        strict_shares_packets,
+        a_sparse_flow_goes_ahead,
+        the_rate_is_kept_without_bursts,
+        idling_saves_no_burst,
+        overhead_and_mpu_are_charged,
+        longest_queue_is_flushed_whole,
+        longest_head_drops_the_oldest,
+        longest_tail_drops_the_newest,
+        arriving_drops_what_comes,
+        a_flow_that_flushes_itself_keeps_what_arrives,
+        the_longest_is_so_in_bytes,
+        memory_is_limited,
+        a_smaller_limit_takes_effect_at_once,
+        super_packets_are_split,
+        super_packets_may_stay_whole,
+        parents_are_told,
+        netem_may_duplicate_above,
+        the_tracepoint_tells_the_backlog,
+        a_seed_repeats_the_mapping,
+        an_idle_device_is_bypassed_only_without_a_rate,
+        one_queue_is_a_fifo,
+        the_device_may_go_down_under_backlog,
+        a_namespace_may_be_deleted_under_backlog,
+        the_kernel_has_not_complained,
+    ]
+    wanted = sys.argv[1:]
+    return run_tests([test for test in tests if not wanted or test.__name__ in wanted])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

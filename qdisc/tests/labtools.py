@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the tests inside the lab share: TAP, a link to test on, netlink by hand.
+
+Needs only the standard library, root, and the modules loaded.  Each program
+gets a network namespace of its own with one veth pair in it: what is sent out
+of ``v0`` is captured at ``v1``.  There is no other host: the address that
+packets go to belongs to nobody.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import re
+import socket
+import struct
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+CLONE_NEWNET = 0x40000000
+ETH_HEADER_BYTES = 14
+IP_UDP_HEADER_BYTES = 28
+SOURCE = "10.9.0.1"
+TARGET = "10.9.0.9"
+TARGET_MAC = "02:00:00:00:00:09"
+
+# Linux constants that Python's socket module does not name
+SO_SNDBUFFORCE = 32
+SO_RCVBUFFORCE = 33
+SO_TIMESTAMPNS = 35
+SOL_UDP = 17
+UDP_SEGMENT = 103
+ETH_P_ALL = 3
+SOL_NETLINK = 270
+NETLINK_EXT_ACK = 11
+
+Json = dict[str, object]
+
+
+class TestFailedError(Exception):
+    """A check that did not hold; the text says what was expected and found."""
+
+
+def expect(condition: object, text: str) -> None:
+    """Fail the running test with ``text`` unless ``condition`` holds."""
+    if not condition:
+        raise TestFailedError(text)
+
+
+def equal(found: object, wanted: object, what: str) -> None:
+    """Fail the running test unless ``found`` is ``wanted``."""
+    expect(found == wanted, f"{what}: {found!r}, not {wanted!r}")
+
+
+def run_tests(tests: Iterable[Callable[[], None]]) -> int:
+    """Run tests in order, print TAP, return the program's exit status."""
+    tests = list(tests)
+    failed = 0
+    print(f"1..{len(tests)}")
+    for number, test in enumerate(tests, 1):
+        name = test.__name__
+        try:
+            test()
+        except Exception as error:  # a test that breaks must not end the rest
+            failed += 1
+            print(f"not ok {number} - {name}")
+            detail = str(error) if isinstance(error, TestFailedError) else traceback.format_exc()
+            for line in detail.splitlines():
+                print(f"# {line}")
+        else:
+            print(f"ok {number} - {name}")
+        sys.stdout.flush()
+    return 1 if failed else 0
+
+
+def run(*command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run a command; unless ``check`` is false, fail if it does not return 0."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if check:
+        expect(done.returncode == 0, f"{' '.join(command)}: {done.stderr or done.stdout}")
+    return done
+
+
+def tc(arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run tc with space-separated ``arguments``."""
+    return run("tc", *arguments.split(), check=check)
+
+
+def qdiscs() -> list[Json]:
+    """All qdiscs of v0 with their statistics, as tc reports them in JSON."""
+    found: list[Json] = json.loads(tc("-s -j qdisc show dev v0").stdout)
+    return found
+
+
+def fq_rr() -> Json:
+    """The fq_rr qdisc of v0 with its statistics."""
+    for qdisc in qdiscs():
+        if qdisc["kind"] == "fq_rr":
+            return qdisc
+    raise TestFailedError("there is no fq_rr on v0")
+
+
+def dmesg_complaints() -> list[str]:
+    """Lines of the kernel's log that a clean run does not have."""
+    bad = re.compile(r"WARNING|BUG|Oops|cut here|Call Trace|general protection|KASAN|refcount|leak")
+    return [line for line in run("dmesg").stdout.splitlines() if bad.search(line)]
+
+
+def enter_namespace() -> None:
+    """Move this process to a new network namespace with the veth pair.
+
+    Segmentation offloads stay on at v0, so that super-packets reach the qdisc
+    whole.  IPv6 is off: its own packets would be counted too.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "unshare: a new network namespace needs root")
+    for family in ("all", "default"):
+        with open(f"/proc/sys/net/ipv6/conf/{family}/disable_ipv6", "w") as file:
+            file.write("1")
+    run("ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1")
+    run("ip", "addr", "add", f"{SOURCE}/24", "dev", "v0")
+    run("ip", "link", "set", "v0", "up")
+    run("ip", "link", "set", "v1", "up")
+    run("ip", "neigh", "add", TARGET, "lladdr", TARGET_MAC, "dev", "v0", "nud", "permanent")
+
+
+class Sender:
+    """A UDP flow: one source port."""
+
+    def __init__(self, port: int, segment_bytes: int = 0) -> None:
+        """Open a flow from ``port``; with ``segment_bytes``, of super-packets."""
+        self.port = port
+        self.sequence = 0
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        # room for whatever a test leaves in the qdisc
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 64 << 20)
+        if segment_bytes:
+            self.socket.setsockopt(SOL_UDP, UDP_SEGMENT, segment_bytes)
+        self.socket.bind((SOURCE, port))
+        self.socket.setblocking(False)
+
+    def send(self, frame_bytes: int, count: int = 1) -> None:
+        """Send packets of ``frame_bytes`` on the wire, Ethernet header included.
+
+        The payload begins with a sequence number.  What the qdisc refuses is
+        lost silently, as it is for any UDP sender.
+        """
+        payload_bytes = frame_bytes - ETH_HEADER_BYTES - IP_UDP_HEADER_BYTES
+        for _ in range(count):
+            payload = struct.pack("!I", self.sequence).ljust(payload_bytes, b"\0")
+            self.sequence += 1
+            try:
+                self.socket.sendto(payload, (TARGET, 9))
+            except OSError:  # ENOBUFS: the qdisc said so
+                continue
+
+    def close(self) -> None:
+        """Close the flow's socket."""
+        self.socket.close()
+
+
+@dataclass
+class Frame:
+    """A captured UDP packet."""
+
+    time_ns: int
+    port: int
+    bytes: int
+    sequence: int
+
+
+class Capture:
+    """Everything that leaves v0, as it arrives at v1, with the kernel's times."""
+
+    def __init__(self) -> None:
+        """Start capturing."""
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+        self.socket.bind(("v1", 0x0800))
+
+    def read(self, count: int, patience_s: float = 5.0) -> list[Frame]:
+        """Up to ``count`` frames; fewer if none comes for ``patience_s``."""
+        frames: list[Frame] = []
+        self.socket.settimeout(patience_s)
+        while len(frames) < count:
+            try:
+                data, control, _, _ = self.socket.recvmsg(70000, 64)
+            except TimeoutError:
+                break
+            if data[23] != socket.IPPROTO_UDP:
+                continue
+            seconds, nanoseconds = struct.unpack("qq", control[0][2])
+            port = int.from_bytes(data[34:36], "big")
+            sequence = int.from_bytes(data[42:46], "big")
+            frames.append(Frame(seconds * 10**9 + nanoseconds, port, len(data), sequence))
+        return frames
+
+    def close(self) -> None:
+        """Stop capturing."""
+        self.socket.close()
+
+
+def gaps_ns(frames: list[Frame]) -> list[int]:
+    """Times between successive packets."""
+    return [later.time_ns - earlier.time_ns for earlier, later in pairwise(frames)]
+
+
+# ---- netlink by hand: past every check that tc makes ----
+
+NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP, NLM_F_CREATE, NLM_F_REPLACE = 1, 4, 0x300, 0x400, 0x100
+NLMSG_ERROR, NLM_F_ACK_TLVS, NLMSGERR_ATTR_MSG = 2, 0x200, 1
+RTM_NEWQDISC, RTM_GETQDISC = 36, 38
+TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
+TCA_STATS_QUEUE = 3
+NLA_F_NESTED = 0x8000
+TC_H_ROOT = 0xFFFFFFFF
+
+
+def attribute(kind: int, value: bytes) -> bytes:
+    """One netlink attribute, padded."""
+    return struct.pack("HH", 4 + len(value), kind) + value + b"\0" * (-len(value) % 4)
+
+
+def request(options: bytes, create: bool = False, nested: bool = True) -> tuple[int, str]:
+    """Ask the kernel to change (or create) fq_rr 1: at v0's root.
+
+    Returns the positive errno (0: done) and the kernel's own message.
+    """
+    flags = NLM_F_REQUEST | NLM_F_ACK | (NLM_F_CREATE | NLM_F_REPLACE if create else 0)
+    kind = TCA_OPTIONS | (NLA_F_NESTED if nested else 0)
+    body = struct.pack("=BBHiIII", 0, 0, 0, socket.if_nametoindex("v0"), 0x10000, TC_H_ROOT, 0)
+    body += attribute(TCA_KIND, b"fq_rr\0") + attribute(kind, options)
+    message = struct.pack("=IHHII", 16 + len(body), RTM_NEWQDISC, flags, 1, 0) + body
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as netlink:
+        netlink.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
+        netlink.send(message)
+        answer = netlink.recv(65536)
+    length, answer_type, answer_flags = struct.unpack_from("=IHH", answer)
+    equal(answer_type, NLMSG_ERROR, "netlink answer")
+    errno = -struct.unpack_from("=i", answer, 16)[0]
+    text = ""
+    if answer_flags & NLM_F_ACK_TLVS:
+        # the failed request is quoted whole, a successful one by its header
+        quoted = struct.unpack_from("=I", answer, 20)[0] if errno else 16
+        offset = 20 + (quoted + 3 & ~3)
+        while offset + 4 <= length:
+            size, kind = struct.unpack_from("HH", answer, offset)
+            if kind == NLMSGERR_ATTR_MSG:
+                text = answer[offset + 4 : offset + size].rstrip(b"\0").decode()
+            offset += size + 3 & ~3
+    return errno, text
+
+
+def dump() -> list[dict[int, bytes]]:
+    """The attributes of all qdiscs of v0, as the kernel sends them.
+
+    For asking whether anything has changed: far cheaper than starting tc, and
+    tc's JSON of some qdiscs is none.
+    """
+    index = socket.if_nametoindex("v0")
+    body = struct.pack("=BBHiIII", 0, 0, 0, index, 0, 0, 0)
+    flags = NLM_F_REQUEST | NLM_F_DUMP
+    message = struct.pack("=IHHII", 16 + len(body), RTM_GETQDISC, flags, 1, 0) + body
+    found: list[dict[int, bytes]] = []
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as netlink:
+        netlink.send(message)
+        while True:
+            answer = netlink.recv(1 << 20)
+            offset = 0
+            while offset < len(answer):
+                length, kind = struct.unpack_from("=IH", answer, offset)
+                if kind != RTM_NEWQDISC:
+                    return found
+                part = answer[offset : offset + length]
+                if struct.unpack_from("=i", part, 20)[0] == index:
+                    found.append(dict(split_attributes(part[36:])))
+                offset += length + 3 & ~3
+
+
+def snapshot() -> bytes | None:
+    """The options of the fq_rr of v0, or None if there is none."""
+    for attributes in dump():
+        if attributes[TCA_KIND] == b"fq_rr\0":
+            return attributes[TCA_OPTIONS]
+    return None
+
+
+def backlogs() -> dict[str, tuple[int, int]]:
+    """Packets and bytes queued in each qdisc of v0, by its kind."""
+    found = {}
+    for attributes in dump():
+        kind = attributes[TCA_KIND].rstrip(b"\0").decode()
+        queue = dict(split_attributes(attributes[TCA_STATS2]))[TCA_STATS_QUEUE]
+        found[kind] = struct.unpack_from("=II", queue)
+    return found
+
+
+def split_attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Type and value of each attribute."""
+    while len(data) >= 4:
+        size, kind = struct.unpack_from("HH", data)
+        yield kind & ~NLA_F_NESTED, data[4:size]
+        data = data[size + 3 & ~3 :]
+
+
+def need_root() -> None:
+    """End the program unless it runs as root with the plugin at hand."""
+    if os.geteuid() != 0:
+        sys.exit("this test needs root, in the lab: scripts/lab exec -- ...")
+    if "TC_LIB_DIR" not in os.environ:
+        sys.exit("TC_LIB_DIR must name the folder of q_fq_rr.so")

@@ -1,0 +1,397 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Every option of fq_rr through tc and back, and every way to get one wrong.
+
+Run in the lab, with TC_LIB_DIR naming the plugin's folder.  Prints TAP.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "qdisc" / "tests"))
+
+from labtools import (
+    Json,
+    Sender,
+    attribute,
+    dmesg_complaints,
+    enter_namespace,
+    equal,
+    expect,
+    fq_rr,
+    need_root,
+    qdiscs,
+    request,
+    run,
+    run_tests,
+    snapshot,
+    tc,
+)
+
+# numbers of the attributes, as in pkt_sched_fq_rr.h
+LIMIT, MEMORY_LIMIT, FLOWS, QUANTUM, RATE64, OVERHEAD = 2, 3, 4, 5, 6, 7
+MPU, SCHEDULER, DROP, SPLIT_GSO, SEED = 8, 9, 10, 11, 12
+
+DEFAULTS: Json = {
+    "limit": 10240,
+    "memory_limit": 32 << 20,
+    "flows": 1024,
+    "quantum": None,
+    "rate": None,
+    "overhead": 0,
+    "mpu": 0,
+    "scheduler": "drr",
+    "drop": "longest-queue",
+    "split_gso": True,
+    "seed": None,
+}
+
+STATISTICS = [
+    "enqueued",
+    "drops_flushed",
+    "drops_head",
+    "drops_tail",
+    "drops_arriving",
+    "drops_gso",
+    "flushes",
+    "over_limit",
+    "over_memory",
+    "split",
+    "segments",
+    "activations",
+    "sparse",
+    "collisions",
+    "flows_active",
+    "longest_bytes",
+    "longest_max_bytes",
+    "memory_bytes",
+    "memory_max_bytes",
+    "quantum_bytes",
+    "lag_max_ns",
+]
+
+# what is typed, the key in JSON, the value there
+ROUND_TRIPS: list[tuple[str, str, object]] = [
+    ("limit 1", "limit", 1),
+    ("limit 1048576", "limit", 1 << 20),
+    ("memory-limit 131072", "memory_limit", 128 << 10),
+    ("memory-limit 1g", "memory_limit", 1 << 30),
+    ("memory-limit 200000b", "memory_limit", 200000),
+    ("memory-limit 1.5mb", "memory_limit", 3 << 19),
+    ("flows 1", "flows", 1),
+    ("flows 65536", "flows", 65536),
+    ("quantum 256", "quantum", 256),
+    ("quantum 1048576", "quantum", 1 << 20),
+    ("quantum 3k", "quantum", 3072),
+    ("quantum auto", "quantum", None),
+    ("rate 8kbit", "rate", 1000),
+    ("rate 41120kbit", "rate", 5140000),
+    ("rate 9999999bps", "rate", 9999999),
+    ("rate 100gbit", "rate", 12500000000),
+    ("rate 1tbit", "rate", 125000000000),
+    ("rate unlimited", "rate", None),
+    ("overhead -64", "overhead", -64),
+    ("overhead 256", "overhead", 256),
+    ("mpu 0", "mpu", 0),
+    ("mpu 256", "mpu", 256),
+    ("scheduler drr", "scheduler", "drr"),
+    ("scheduler strict", "scheduler", "strict"),
+    ("drop longest-queue", "drop", "longest-queue"),
+    ("drop longest-head", "drop", "longest-head"),
+    ("drop longest-tail", "drop", "longest-tail"),
+    ("drop arriving", "drop", "arriving"),
+    ("split-gso", "split_gso", True),
+    ("no-split-gso", "split_gso", False),
+    ("seed 1", "seed", 1),
+    ("seed 4294967295", "seed", 2**32 - 1),
+    ("seed random", "seed", None),
+]
+
+# what is typed, and what the message must contain: the value and the limit
+BAD_WORDS: list[tuple[str, list[str]]] = [
+    ("limit 0", ["limit", '"0"', "1..1048576"]),
+    ("limit 1048577", ["limit", '"1048577"', "1..1048576"]),
+    ("limit -1", ["limit", '"-1"', "1..1048576"]),
+    ("limit 10x", ["limit", '"10x"', "whole number"]),
+    ("limit 99999999999999999999", ["limit", "99999999999999999999", "1..1048576"]),
+    ("memory-limit 131071", ["memory-limit", '"131071"', "131072..1073741824"]),
+    ("memory-limit 5G", ["memory-limit", '"5G"', "131072..1073741824"]),
+    ("memory-limit nan", ["memory-limit", '"nan"', "131072..1073741824"]),
+    ("flows 0", ["flows", '"0"', "1..65536"]),
+    ("flows 65537", ["flows", '"65537"', "1..65536"]),
+    ("quantum 255", ["quantum", '"255"', "256..1048576", "auto"]),
+    ("quantum 1048577", ["quantum", '"1048577"', "256..1048576"]),
+    ("rate 0", ["rate", '"0"', "8000bit..1000Gbit", "unlimited"]),
+    ("rate 7kbit", ["rate", '"7kbit"', "8000bit..1000Gbit"]),
+    ("rate 2tbit", ["rate", '"2tbit"', "8000bit..1000Gbit"]),
+    ("rate -5mbit", ["rate", '"-5mbit"', "8000bit..1000Gbit"]),
+    ("rate fast", ["rate", '"fast"', "8000bit..1000Gbit"]),
+    ("overhead -65", ["overhead", '"-65"', "-64..256"]),
+    ("overhead 257", ["overhead", '"257"', "-64..256"]),
+    ("mpu 257", ["mpu", '"257"', "0..256"]),
+    ("mpu -1", ["mpu", '"-1"', "0..256"]),
+    ("scheduler fifo", ["scheduler", '"fifo"', "drr | strict"]),
+    ("drop newest", ["drop", '"newest"', "longest-queue | longest-head | longest-tail | arriving"]),
+    ("seed 0", ["seed", '"0"', "1..4294967295", "random"]),
+    ("seed 4294967296", ["seed", '"4294967296"', "1..4294967295"]),
+    ("rate", ["rate needs a value"]),
+    ("limit 5 quantum", ["quantum needs a value"]),
+    ("colour red", ["what is", '"colour"', "Usage"]),
+    ("limit 5 limit 6", ["limit", "twice"]),
+    ("split-gso no-split-gso", ["split-gso", "twice"]),
+]
+
+
+def u32(kind: int, value: int) -> bytes:
+    """A 32-bit attribute."""
+    return attribute(kind, struct.pack("=I", value & 0xFFFFFFFF))
+
+
+def u64(kind: int, value: int) -> bytes:
+    """A 64-bit attribute."""
+    return attribute(kind, struct.pack("=Q", value & (2**64 - 1)))
+
+
+# attributes that tc would not send, and what the kernel's message must contain
+BAD_ATTRIBUTES: list[tuple[bytes, list[str]]] = [
+    (u32(LIMIT, 0), ["limit 0 ", "1..1048576 packets"]),
+    (u32(LIMIT, 2**20 + 1), ["limit 1048577 ", "1..1048576 packets"]),
+    (u32(LIMIT, 2**32 - 1), ["limit 4294967295 ", "1..1048576 packets"]),
+    (u32(MEMORY_LIMIT, 0), ["memory-limit 0 ", "131072..1073741824 bytes"]),
+    (u32(MEMORY_LIMIT, 2**30 + 1), ["memory-limit 1073741825 ", "131072..1073741824"]),
+    (u32(FLOWS, 0), ["flows 0 ", "1..65536"]),
+    (u32(FLOWS, 65537), ["flows 65537 ", "1..65536"]),
+    (u32(FLOWS, 512), ["flows 1024 is fixed", "512"]),
+    (u32(SEED, 8), ["seed 7 is fixed", "8"]),
+    (u32(QUANTUM, 1), ["quantum 1 ", "256..1048576 bytes"]),
+    (u32(QUANTUM, 2**20 + 1), ["quantum 1048577 ", "256..1048576 bytes"]),
+    (u64(RATE64, 0), ["rate 0 ", "1000..125000000000 bytes/s"]),
+    (u64(RATE64, 999), ["rate 999 ", "1000..125000000000 bytes/s"]),
+    (u64(RATE64, 125000000001), ["rate 125000000001 ", "1000..125000000000 bytes/s"]),
+    (u64(RATE64, 2**63), ["rate -9223372036854775808 ", "1000..125000000000 bytes/s"]),
+    (u32(OVERHEAD, -65), ["overhead -65 ", "-64..256 bytes"]),
+    (u32(OVERHEAD, 257), ["overhead 257 ", "-64..256 bytes"]),
+    (u32(MPU, 257), ["mpu 257 ", "0..256 bytes"]),
+    (u32(SCHEDULER, 2), ["scheduler 2 ", "0..1"]),
+    (u32(DROP, 4), ["drop 4 ", "0..3"]),
+    (u32(SPLIT_GSO, 2), ["split-gso 2 ", "0..1"]),
+]
+
+# attributes that are no attributes: what, and why
+MALFORMED: list[tuple[bytes, str]] = [
+    (attribute(LIMIT, b"\1"), "a limit of one byte"),
+    (attribute(LIMIT, b"\1" * 8), "a limit of eight bytes"),
+    (attribute(RATE64, b"\1" * 4), "a rate of four bytes"),
+    (attribute(99, b"\1\0\0\0"), "an attribute that does not exist"),
+    (struct.pack("HH", 400, LIMIT) + b"\0" * 4, "an attribute longer than its nest"),
+    (struct.pack("HH", 2, LIMIT), "an attribute shorter than its header"),
+]
+
+
+def options() -> Json:
+    """The options of the qdisc as tc reports them."""
+    found = fq_rr()["options"]
+    assert isinstance(found, dict)
+    return found
+
+
+def fresh(arguments: str = "") -> None:
+    """Replace whatever is at the root by a new fq_rr."""
+    if snapshot() is not None:
+        tc("qdisc del dev v0 root")
+    tc(f"qdisc add dev v0 root handle 1: fq_rr {arguments}")
+
+
+def defaults_are_as_documented() -> None:
+    """A qdisc added without options."""
+    fresh()
+    equal(options(), DEFAULTS, "options")
+
+
+ODD = (
+    "limit 77 memory-limit 777777 flows 64 quantum 3000 rate 12345kbit overhead -11 mpu 64 "
+    "scheduler strict drop longest-tail no-split-gso seed 5"
+)
+
+
+def paste() -> None:
+    """Replace the qdisc by one with the options that tc prints of it."""
+    wanted = snapshot()
+    text = tc("qdisc show dev v0").stdout.split("refcnt 2 ")[1].strip()
+    fresh(text)
+    expect(snapshot() == wanted, f"given back, {text!r} is something else")
+
+
+def every_option_comes_back() -> None:
+    """Set at creation: the value comes back, the others are the defaults."""
+    for typed, key, value in ROUND_TRIPS:
+        fresh(typed)
+        equal(options(), DEFAULTS | {key: value}, typed)
+        paste()
+
+
+def a_change_keeps_the_others() -> None:
+    """Set by change on a qdisc where everything differs from the defaults."""
+    fresh(ODD)
+    paste()
+    for typed, key, value in ROUND_TRIPS:
+        if key in ("flows", "seed"):
+            continue
+        before = options()
+        tc(f"qdisc change dev v0 root fq_rr {typed}")
+        equal(options(), before | {key: value}, f"change {typed}")
+    unchanged = snapshot()
+    tc("qdisc change dev v0 root fq_rr")
+    expect(snapshot() == unchanged, "a change of nothing changes something")
+    tc("qdisc change dev v0 root fq_rr flows 64 seed 5")
+    expect(snapshot() == unchanged, "flows and seed as they are change something")
+
+
+def bad_words_are_refused_by_tc() -> None:
+    """Each message names value and limit, and nothing changes."""
+    fresh("limit 100 seed 7")
+    before = snapshot()
+    for typed, wanted in BAD_WORDS:
+        # a good option first, which must not take effect
+        done = tc(f"qdisc change dev v0 root fq_rr mpu 9 {typed}".replace("mpu 9 mpu", "mpu"), check=False)
+        expect(done.returncode != 0, f"{typed}: accepted")
+        for text in wanted:
+            expect(text in done.stderr, f"{typed}: no {text!r} in {done.stderr!r}")
+        expect(snapshot() == before, f"{typed}: changed something")
+
+
+def bad_attributes_are_refused_by_the_kernel() -> None:
+    """Past tc's checks: message with value and limit, nothing changes.
+
+    Each request also carries good attributes before and after the bad one,
+    which must not take effect.
+    """
+    fresh("limit 100 seed 7")
+    before = snapshot()
+    for bad, wanted in BAD_ATTRIBUTES:
+        for good in (u32(MPU, 99), u64(RATE64, 10**6)):
+            if good[2:4] == bad[2:4]:
+                continue
+            errno, text = request(good + bad)
+            expect(errno, f"{wanted}: accepted")
+            for part in wanted:
+                expect(part in text, f"no {part!r} in {text!r}")
+            errno, _ = request(bad + good)
+            expect(errno, f"{wanted}: accepted")
+        expect(snapshot() == before, f"{wanted}: changed something")
+
+
+def malformed_attributes_are_refused_by_the_kernel() -> None:
+    """What no tc would send."""
+    fresh("limit 100 seed 7")
+    before = snapshot()
+    for bad, reason in MALFORMED:
+        errno, _ = request(u32(LIMIT, 50) + bad)
+        expect(errno, f"{reason}: accepted")
+        expect(snapshot() == before, f"{reason}: changed something")
+    errno, _ = request(u32(LIMIT, 50), nested=False)
+    expect(errno, "options that are not marked as a nest: accepted")
+    expect(snapshot() == before, "a nest not marked: changed something")
+
+
+def good_attributes_by_hand_are_taken() -> None:
+    """The same road as the bad ones, so their refusal means something."""
+    fresh("limit 100 seed 7")
+    equal(request(u32(LIMIT, 50) + u64(RATE64, 1000)), (0, ""), "request")
+    equal((options()["limit"], options()["rate"]), (50, 1000), "limit and rate")
+    tc("qdisc del dev v0 root")
+    errno, _ = request(u32(LIMIT, 0), create=True)
+    expect(errno, "limit 0 at creation: accepted")
+    equal([q["kind"] for q in qdiscs()], ["noqueue"], "qdiscs after a creation that failed")
+    equal(request(u32(LIMIT, 51), create=True), (0, ""), "creation")
+    equal(options()["limit"], 51, "limit")
+
+
+def fixed_options_cannot_change() -> None:
+    """Packets of one flow would be in two queues."""
+    fresh("flows 64 seed 5")
+    before = snapshot()
+    for typed, wanted in (("flows 65", "flows 64 is fixed"), ("seed random", "seed 5 is fixed")):
+        done = tc(f"qdisc change dev v0 root fq_rr limit 5 {typed}", check=False)
+        expect(done.returncode != 0, f"{typed}: accepted")
+        expect(wanted in done.stderr, f"{typed}: {done.stderr!r}")
+        expect(snapshot() == before, f"{typed}: changed something")
+
+
+def help_shows_every_option() -> None:
+    """The usage line has every keyword."""
+    text = tc("qdisc add dev v0 root fq_rr help", check=False).stderr
+    for typed, _, _ in ROUND_TRIPS:
+        expect(typed.split()[0] in text, f"no {typed.split()[0]} in {text!r}")
+
+
+def statistics_are_numbers() -> None:
+    """-s in text and JSON; every statistic is there."""
+    fresh("rate 1mbit")
+    sender = Sender(1000)
+    sender.send(500, 5)
+    found = fq_rr()
+    sender.close()
+    for key in STATISTICS:
+        expect(isinstance(found.get(key), int), f"{key}: {found.get(key)!r}")
+    equal(found["enqueued"], 5, "enqueued")
+    equal(found["quantum_bytes"], 1514, "quantum of an Ethernet device")
+    expect("drops flushed 0" in tc("-s qdisc show dev v0").stdout, "text of -s")
+
+
+def the_module_is_held_while_in_use() -> None:
+    """The module is not removed from under a qdisc, and cleanly after it."""
+    fresh("rate 8kbit")
+    sender = Sender(1000)
+    sender.send(1514, 20)
+    expect(fq_rr()["qlen"], "no packet is queued")
+    done = run("rmmod", "sch_fq_rr", check=False)
+    expect(done.returncode != 0 and "in use" in done.stderr, f"rmmod: {done.stderr!r}")
+    tc("qdisc del dev v0 root")
+    sender.close()
+    path = module_path()
+    run("rmmod", "sch_fq_rr")
+    run("insmod", path)
+    fresh()
+
+
+def module_path() -> str:
+    """Where the module was built for this kernel, or $FQ_RR_MODULE."""
+    top = Path(__file__).resolve().parents[2]
+    built = top / "build" / os.uname().release / "qdisc" / "sch_fq_rr.ko"
+    return os.environ.get("FQ_RR_MODULE", str(built))
+
+
+def the_kernel_has_not_complained() -> None:
+    """No warning in the log after all this."""
+    equal(dmesg_complaints(), [], "kernel log")
+
+
+def main() -> int:
+    """Run all, in order."""
+    need_root()
+    enter_namespace()
+    return run_tests(
+        [
+            defaults_are_as_documented,
+            every_option_comes_back,
+            a_change_keeps_the_others,
+            bad_words_are_refused_by_tc,
+            bad_attributes_are_refused_by_the_kernel,
+            malformed_attributes_are_refused_by_the_kernel,
+            good_attributes_by_hand_are_taken,
+            fixed_options_cannot_change,
+            help_shows_every_option,
+            statistics_are_numbers,
+            the_module_is_held_while_in_use,
+            the_kernel_has_not_complained,
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
