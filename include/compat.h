@@ -26,7 +26,7 @@
 #endif
 
 /* 6.6 moved segmentation to a header of its own */
-#if __has_include(<net/gso.h>)
+#ifdef HAVE_NET_GSO_H
 #include <net/gso.h>
 #endif
 

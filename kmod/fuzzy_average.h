@@ -3,8 +3,8 @@
  * Fuzzy exponential averaging, in fixed point.
  *
  *	value    = alpha * value + (1 - alpha) * sample
- *	smoothed = beta * smoothed + (1 - beta) * error
  *	error    = |sample - value| / value
+ *	smoothed = beta * smoothed + (1 - beta) * error
  *	alpha    = A(smoothed)       history counts while the estimate is good
  *	beta     = B(|error - previous error|)   a lone spike is not believed
  *

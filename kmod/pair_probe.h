@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which acknowledgements belong to one train, and what service time they show.
+ * Which acknowledgments belong to one train, and what service time they show.
  *
  * A train is what left the sender back to back, with one send time. Where the
  * bottleneck serves flows in turn, its segments leave the bottleneck one
- * service time apart, and so arrive their acknowledgements (packet-pair
+ * service time apart, and so arrive their acknowledgments (packet-pair
  * memorandum of 1994, section 3: mu_b = P / s_b). The original sends pairs and
  * marks them in a header; here a train is recognised by the send time that the
  * stack keeps for the newest delivered segment, and it is long enough for a
@@ -100,7 +100,7 @@ struct pair_probe {
 };
 
 /**
- * struct pair_ack - one acknowledgement that delivered something
+ * struct pair_ack - one acknowledgment that delivered something
  * @now_ns: arrival
  * @sent_us: send time of the newest segment delivered so far
  * @segments: segments it delivered, cumulatively and selectively; at least 1
@@ -213,9 +213,9 @@ static inline void pair_probe_adapt(struct pair_probe *p, bool one_ack,
 }
 
 /**
- * pair_probe_ack - take an acknowledgement
+ * pair_probe_ack - take an acknowledgment
  * @p: the probe
- * @ack: the acknowledgement
+ * @ack: the acknowledgment
  * @limits: bounds of the train length, and the shortest service time
  *
  * The first ACK of the next train closes the one before it. The segments that

@@ -63,7 +63,7 @@ static inline bool prop_dipping(const struct propagation_delay *p)
 /**
  * prop_sample - take a round trip
  * @p: the estimate
- * @rtt_us: round trip of an unambiguous, not delayed acknowledgement, at least 1
+ * @rtt_us: round trip of an unambiguous, not delayed acknowledgment, at least 1
  * @now_ms: time, may wrap
  */
 static inline void prop_sample(struct propagation_delay *p, u32 rtt_us,

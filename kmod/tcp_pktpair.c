@@ -4,12 +4,12 @@
  * turn.
  *
  * Keshav showed in 1991-95 that where routers serve each flow in turn, the gap
- * between the acknowledgements of packets sent back to back is the time the
+ * between the acknowledgments of packets sent back to back is the time the
  * bottleneck takes to serve one packet of this flow. From it follow the flow's
  * share, without probing for loss, and its queue at the bottleneck, which is
  * held at a setpoint.
  *
- * Every acknowledgement goes four steps:
+ * Every acknowledgment goes four steps:
  *
  *	pktpair_sense      which train it belongs to; a train that has come
  *	                   back whole gives a gap             (pair_probe.h)
@@ -54,7 +54,7 @@
  */
 #define PKTPAIR_MEANS_PER_RTT	8
 /* Send buffer beyond the window: three windows, since the window may grow from
- * ten segments to a whole pipe within one acknowledgement
+ * ten segments to a whole pipe within one acknowledgment
  */
 #define PKTPAIR_SNDBUF_FACTOR	3
 /* Pacing before the first gap: the initial window in half a round trip */
@@ -69,7 +69,7 @@
  * @setpoint: queue aimed for
  * @round_delivered: tp->delivered that ends the current round trip
  * @backlog_q8: queue at the bottleneck, packets
- * @ce_seen: tp->delivered_ce of the last acknowledgement (low 16 bits)
+ * @ce_seen: tp->delivered_ce of the last acknowledgment (low 16 bits)
  * @gso_max_segs: what the device allows; what the field held before us
  * @gso_set: what we wrote to the field
  * @train: segments of the next trains
@@ -213,7 +213,7 @@ static void pktpair_service_sample(struct pktpair *ca,
 
 /* ---- the four steps ---- */
 
-/* The train that this acknowledgement closes, if it closes one */
+/* The train that this acknowledgment closes, if it closes one */
 static struct pair_sample pktpair_sense(struct sock *sk,
 					const struct rate_sample *rs)
 {
@@ -252,7 +252,7 @@ static void pktpair_estimate_without_gap(struct pktpair *ca,
 		pktpair_service_sample(ca, &round_trip);
 }
 
-/* What is known of the path after this acknowledgement; false: not yet enough */
+/* What is known of the path after this acknowledgment; false: not yet enough */
 static bool pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
 			     const struct pair_sample *closed,
 			     struct control_path *path)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# Packet pair for Linux. "make help" lists what can be made.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := all
+
+# For the modules of the running kernel; the lab has kernels of its own.
+KVER ?= $(shell uname -r)
+KDIR ?= /lib/modules/$(KVER)/build
+DESTDIR ?=
+MODDIR ?= /lib/modules/$(KVER)/updates/pktpair
+TC_LIB_DIR ?= /usr/lib/$(shell $(CC) -print-multiarch 2>/dev/null)/tc
+MANDIR ?= /usr/share/man
+
+BUILT_FOR = build/$(KVER)
+PLUGIN := build/tc/q_fq_rr.so
+PLUGIN_SOURCES := $(wildcard tc-plugin/*.c)
+PLUGIN_HEADERS := $(wildcard tc-plugin/*.h include/uapi/linux/*.h)
+MAN_PAGE := tc-plugin/tc-fq_rr.8
+
+.PHONY: help all bootstrap check-bootstrap modules plugin lab-modules demo \
+	test unit lint install uninstall clean distclean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@echo
+	@echo "Variables: KVER or KDIR (kernel to build and install for), DESTDIR,"
+	@echo "MODDIR, TC_LIB_DIR, MANDIR (where things are installed)"
+
+all: modules plugin ## modules for the running kernel, and the tc plugin
+
+bootstrap: ## install and unpack what demo and test need, touching no kernel
+	@scripts/bootstrap
+
+check-bootstrap: ## only say what bootstrap would do
+	@scripts/bootstrap --check
+
+demo: lab-modules ## the main job: packet pair beside its peers, in a virtual machine
+	@mininet-tests/demo
+
+test: lab-modules ## all tests; the last line counts them
+	@scripts/test
+
+unit: ## unit tests and fuzzers of the formula headers
+	@scripts/unit
+
+lint: ## compilers, sparse, checkpatch, kernel-doc, ruff, shellcheck
+	@scripts/lint
+
+modules: ## kernel modules for the running kernel, or KVER/KDIR
+	@[[ -f $(KDIR)/Makefile ]] || { \
+		echo "make: no kernel headers in $(KDIR)." >&2; \
+		echo "Install them (Debian: apt install linux-headers-$(KVER))," >&2; \
+		echo "or name them: make modules KDIR=/path/to/headers" >&2; \
+		exit 1; }
+	@scripts/build-modules --kdir $(KDIR)
+
+plugin: $(PLUGIN) ## the tc plugin, which teaches tc about fq_rr
+
+$(PLUGIN): $(PLUGIN_SOURCES) $(PLUGIN_HEADERS)
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 -shared -fPIC -O2 -g -Wall -Wextra $(CFLAGS) \
+		-Iinclude -Iinclude/uapi -Itc-plugin -o $@ $(PLUGIN_SOURCES)
+
+# for the kernel that the lab boots
+lab-modules: bootstrap plugin
+	@scripts/build-modules > build/modules.log 2>&1 || \
+		{ cat build/modules.log >&2; exit 1; }
+
+install: modules plugin ## install modules, tc plugin and man page
+	install -d $(DESTDIR)$(MODDIR) $(DESTDIR)$(TC_LIB_DIR) $(DESTDIR)$(MANDIR)/man8
+	install -m 644 $(BUILT_FOR)/kmod/*.ko $(BUILT_FOR)/qdisc/*.ko $(DESTDIR)$(MODDIR)
+	install -m 644 $(PLUGIN) $(DESTDIR)$(TC_LIB_DIR)
+	install -m 644 $(MAN_PAGE) $(DESTDIR)$(MANDIR)/man8
+	$(if $(DESTDIR),@echo "DESTDIR is set: run depmod $(KVER) where it is installed",depmod $(KVER))
+
+uninstall: ## remove what install installed
+	rm -rf $(DESTDIR)$(MODDIR)
+	rm -f $(DESTDIR)$(TC_LIB_DIR)/$(notdir $(PLUGIN))
+	rm -f $(DESTDIR)$(MANDIR)/man8/$(notdir $(MAN_PAGE))
+	$(if $(DESTDIR),,depmod $(KVER))
+
+clean: ## remove what was built and measured
+	rm -rf build out
+
+distclean: clean ## also the caches: kernels, packages, Python environment
+	@du -sch .cache .venv 2>/dev/null | sed -n 's/\ttotal$$/ of cache to be freed/p'
+	rm -rf .cache .venv

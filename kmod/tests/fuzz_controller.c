@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Arbitrary acknowledgments through the whole chain, train to window. Whatever
+ * comes, the numbers stay in their ranges, and after any nonsense a path that
+ * behaves is measured right again.
+ */
+#include <stdlib.h>
+
+#include "control_law.h"
+#include "fuzzy_average.h"
+#include "pair_probe.h"
+#include "propagation_delay.h"
+
+#define CHECK(cond)		\
+	do {			\
+		if (!(cond))	\
+			abort();\
+	} while (0)
+
+struct chain {
+	struct pair_probe probe;
+	struct pair_mean mean;
+	struct fuzzy_average service;
+	struct propagation_delay prop;
+	struct control_setpoint setpoint;
+	u64 now_ns;
+};
+
+static const struct pair_limits limits = {
+	.train_min = 4, .train_max = 64, .service_min_ns = 7,
+	.train_min_ns = 100 * NSEC_PER_USEC, .train_max_ns = 125 * NSEC_PER_MSEC,
+};
+
+static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
+		 u32 outstanding, u32 delivered, u32 mss)
+{
+	struct pair_sample s = pair_probe_ack(&c->probe, ack, &limits);
+	struct control_path path;
+	u32 now_ms = (u32)(c->now_ns / NSEC_PER_MSEC), train, window;
+	s32 setpoint;
+	u64 share, rate;
+
+	CHECK(s.verdict < PAIR_VERDICTS);
+	if (s.verdict == PAIR_SAMPLE) {
+		CHECK(s.segments >= 1);
+		if (!c->service.value)
+			fuzzy_start(&c->service, pair_service_time(&s));
+		else if (pair_mean_add(&c->mean, &s, (u32)(c->now_ns / 1000),
+				       rtt_us / 8))
+			fuzzy_update(&c->service, pair_service_time(&s));
+	}
+	prop_sample(&c->prop, rtt_us, now_ms);
+	if (delivered % 3 == 0)
+		prop_round(&c->prop, now_ms);
+	if (delivered % 5 == 0)
+		control_setpoint_round(&c->setpoint, CONTROL_SETPOINT_MAX_Q8);
+	if (ack->flaw != PAIR_OPEN)
+		control_setpoint_congestion(&c->setpoint);
+	if (!c->service.value)
+		return;
+	CHECK(c->service.value <= FUZZY_VALUE_MAX);
+	CHECK(c->service.smoothed_error_q16 <= FUZZY_ONE_Q16);
+
+	train = pair_train(&c->probe, c->service.value, &limits);
+	CHECK(train >= 1 && train <= limits.train_max);
+	path = (struct control_path) {
+		.service_q10 = c->service.value,
+		.rtt_us = max_t(u32, rtt_us, c->prop.delay_us),
+		.prop_us = c->prop.delay_us,
+		.outstanding = outstanding,
+		.delivered = delivered,
+	};
+	path.backlog_q8 = control_backlog_q8(&path);
+	CHECK(path.backlog_q8 <= CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8);
+
+	CHECK(c->setpoint.target_q8 >= CONTROL_SETPOINT_MIN_Q8);
+	CHECK(c->setpoint.target_q8 <= CONTROL_SETPOINT_MAX_Q8);
+	setpoint = (s32)control_setpoint_q8(&c->setpoint, 5000000,
+					    c->service.value, train);
+	if (prop_dipping(&c->prop))
+		setpoint = -setpoint;
+
+	share = control_share_bytes_ps(&path, mss);
+	rate = control_rate_bytes_ps(&path, setpoint, mss);
+	CHECK(rate >= 1 && rate + 1 >= share / 2 && rate <= 2 * share + 1);
+	window = control_window(&path, setpoint, train);
+	CHECK(window >= train && window <= S32_MAX);
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	struct chain c = { .now_ns = 1000000 };
+	const size_t step = 16;
+	u32 sent = 1, i;
+	u64 value;
+
+	pair_probe_init(&c.probe, 4);
+	prop_init(&c.prop, 0);
+	control_setpoint_reset(&c.setpoint, 5 * CONTROL_PACKET_Q8);
+
+	for (; size >= step; size -= step, data += step) {
+		struct pair_ack ack = { .flaw = data[0] % 8 ? PAIR_OPEN :
+					PAIR_RETRANSMITTED + data[1] % 3 };
+		u64 jump;
+		u32 word[3];
+
+		memcpy(word, data + 4, sizeof(word));
+		/* a nanosecond to a minute later */
+		jump = 1ULL << (data[1] % 36);
+		c.now_ns += jump + word[0] % jump;
+		sent += data[2] % 3 == 0;
+		ack.now_ns = c.now_ns;
+		ack.sent_us = sent;
+		ack.segments = 1 + (word[1] >> data[3] % 32);
+		take(&c, &ack, 1 + (word[2] >> data[2] % 32), word[1], word[0],
+		     word[2]);
+	}
+
+	/* and now trains of four, a segment every millisecond, delayed ACKs */
+	for (i = 0; i < 4000; i++) {
+		struct pair_ack ack = { .sent_us = 1000000000 + i / 2, .segments = 2,
+					.flaw = PAIR_OPEN };
+
+		c.now_ns += 2 * NSEC_PER_MSEC;
+		ack.now_ns = c.now_ns;
+		take(&c, &ack, 44000, 48, 44, 1448);
+	}
+	value = c.service.value >> PAIR_SERVICE_SHIFT;
+	CHECK(value >= 990000 && value <= 1010000);
+	return 0;
+}
