@@ -64,6 +64,7 @@ enum rr_list {
 	RR_AHEAD,
 	RR_ROUND,
 	RR_PARKED,
+	/* private: their number */
 	RR_LISTS,
 };
 

@@ -21,6 +21,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 
 CLONE_NEWNET = 0x40000000
 ETH_HEADER_BYTES = 14
@@ -218,7 +219,7 @@ NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP, NLM_F_CREATE, NLM_F_REPLACE = 1, 4, 0x300,
 NLMSG_ERROR, NLM_F_ACK_TLVS, NLMSGERR_ATTR_MSG = 2, 0x200, 1
 RTM_NEWQDISC, RTM_GETQDISC = 36, 38
 TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
-TCA_STATS_QUEUE = 3
+TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_APP = 1, 3, 4
 NLA_F_NESTED = 0x8000
 TC_H_ROOT = 0xFFFFFFFF
 
@@ -228,14 +229,14 @@ def attribute(kind: int, value: bytes) -> bytes:
     return struct.pack("HH", 4 + len(value), kind) + value + b"\0" * (-len(value) % 4)
 
 
-def request(options: bytes, create: bool = False, nested: bool = True) -> tuple[int, str]:
-    """Ask the kernel to change (or create) fq_rr 1: at v0's root.
+def request(options: bytes, parent: int = TC_H_ROOT, create: bool = False, nested: bool = True) -> tuple[int, str]:
+    """Ask the kernel to change (or create) the fq_rr 1: of v0 at ``parent``.
 
     Returns the positive errno (0: done) and the kernel's own message.
     """
     flags = NLM_F_REQUEST | NLM_F_ACK | (NLM_F_CREATE | NLM_F_REPLACE if create else 0)
     kind = TCA_OPTIONS | (NLA_F_NESTED if nested else 0)
-    body = struct.pack("=BBHiIII", 0, 0, 0, socket.if_nametoindex("v0"), 0x10000, TC_H_ROOT, 0)
+    body = struct.pack("=BBHiIII", 0, 0, 0, socket.if_nametoindex("v0"), 0x10000, parent, 0)
     body += attribute(TCA_KIND, b"fq_rr\0") + attribute(kind, options)
     message = struct.pack("=IHHII", 16 + len(body), RTM_NEWQDISC, flags, 1, 0) + body
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as netlink:
@@ -256,6 +257,86 @@ def request(options: bytes, create: bool = False, nested: bool = True) -> tuple[
                 text = answer[offset + 4 : offset + size].rstrip(b"\0").decode()
             offset += size + 3 & ~3
     return errno, text
+
+
+# options as they are typed: attribute, and format of its value
+OPTIONS = {
+    "limit": (2, "I"),
+    "memory-limit": (3, "I"),
+    "flows": (4, "I"),
+    "quantum": (5, "I"),
+    "rate": (6, "Q"),
+    "overhead": (7, "i"),
+    "mpu": (8, "I"),
+    "scheduler": (9, "I"),
+    "drop": (10, "I"),
+    "split-gso": (11, "I"),
+    "no-split-gso": (11, "I"),
+    "seed": (12, "I"),
+}
+WORDS = {
+    "drr": 0,
+    "strict": 1,
+    "longest-queue": 0,
+    "longest-head": 1,
+    "longest-tail": 2,
+    "arriving": 3,
+    "unlimited": 2**64 - 1,
+}
+UNITS_BYTES_PER_S = {"kbit": 125, "mbit": 125_000, "gbit": 125_000_000}
+
+# statistics by attribute, named as in tc's JSON; all 4 or 8 bytes wide
+STATISTICS = [
+    "",
+    "",
+    "enqueued",
+    "drops_flushed",
+    "drops_head",
+    "drops_tail",
+    "drops_arriving",
+    "drops_gso",
+    "flushes",
+    "over_limit",
+    "over_memory",
+    "split",
+    "segments",
+    "activations",
+    "sparse",
+    "collisions",
+    "flows_active",
+    "longest_bytes",
+    "longest_max_bytes",
+    "memory_bytes",
+    "memory_max_bytes",
+    "quantum_bytes",
+    "lag_max_ns",
+]
+
+
+def encode(arguments: str) -> bytes:
+    """Attributes for options as one would type them for tc (sizes in bytes)."""
+    words = iter(arguments.split())
+    encoded = b""
+    for key in words:
+        kind, form = OPTIONS[key]
+        if key.endswith("split-gso"):
+            value = int(key == "split-gso")
+        else:
+            word = next(words)
+            unit = word.lstrip("-0123456789")
+            value = WORDS[word] if word in WORDS else int(word.removesuffix(unit))
+            value *= UNITS_BYTES_PER_S.get(unit, 1)
+        encoded += attribute(kind, struct.pack("=" + form, value))
+    return encoded
+
+
+def configure(arguments: str, parent: int = TC_H_ROOT, create: bool = False) -> None:
+    """Change (or create) fq_rr 1: without starting a process.
+
+    Starting one waits for the host's files, and the guest's clock leaps while
+    it waits: by seconds or minutes, in which the link sends what a test counts.
+    """
+    equal(request(encode(arguments), parent, create), (0, ""), f"fq_rr {arguments}")
 
 
 def dump() -> list[dict[int, bytes]]:
@@ -302,6 +383,21 @@ def backlogs() -> dict[str, tuple[int, int]]:
     return found
 
 
+def statistics() -> dict[str, int]:
+    """The statistics of the fq_rr of v0, named as in tc's JSON."""
+    for attributes in dump():
+        if attributes[TCA_KIND] != b"fq_rr\0":
+            continue
+        parts = dict(split_attributes(attributes[TCA_STATS2]))
+        found = {"packets": struct.unpack_from("=QI", parts[TCA_STATS_BASIC])[1]}
+        found["qlen"], found["backlog"], found["drops"] = struct.unpack_from("=III", parts[TCA_STATS_QUEUE])
+        for kind, value in split_attributes(parts[TCA_STATS_APP]):
+            if STATISTICS[kind]:
+                found[STATISTICS[kind]] = int.from_bytes(value, "little")
+        return found
+    raise TestFailedError("there is no fq_rr on v0")
+
+
 def split_attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Type and value of each attribute."""
     while len(data) >= 4:
@@ -314,5 +410,6 @@ def need_root() -> None:
     """End the program unless it runs as root with the plugin at hand."""
     if os.geteuid() != 0:
         sys.exit("this test needs root, in the lab: scripts/lab exec -- ...")
-    if "TC_LIB_DIR" not in os.environ:
-        sys.exit("TC_LIB_DIR must name the folder of q_fq_rr.so")
+    folder = os.environ.setdefault("TC_LIB_DIR", str(Path(__file__).resolve().parents[2] / "build" / "tc"))
+    if not (Path(folder) / "q_fq_rr.so").exists():
+        sys.exit(f"q_fq_rr.so is not in {folder}: build it, or set TC_LIB_DIR")

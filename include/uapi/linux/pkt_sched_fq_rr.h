@@ -43,6 +43,7 @@ enum {
 enum fq_rr_scheduler {
 	FQ_RR_SCHEDULER_DRR,
 	FQ_RR_SCHEDULER_STRICT,
+	/* private: their number */
 	__FQ_RR_SCHEDULER_MAX
 };
 
@@ -61,6 +62,7 @@ enum fq_rr_drop {
 	FQ_RR_DROP_LONGEST_HEAD,
 	FQ_RR_DROP_LONGEST_TAIL,
 	FQ_RR_DROP_ARRIVING,
+	/* private: their number */
 	__FQ_RR_DROP_MAX
 };
 
