@@ -12,9 +12,11 @@ import termios
 import threading
 import tty
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-from . import protocol
-from .vm import CLOCKS, Guest, LabError, find_kernel
+from . import links, protocol, runner, scenario
+from .vm import CACHE, CLOCKS, TOP, Guest, LabError, find_kernel
 
 
 def add_guest_options(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +37,16 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="lab", description="Network experiments on a real kernel in virtual time.")
     commands = top.add_subparsers(dest="action", required=True, metavar="list|run|exec|shell")
     commands.add_parser("list", help="scenarios with their claims")
+    run = commands.add_parser("run", help="run scenarios, all in one boot")
+    add_guest_options(run)
+    run.add_argument("scenarios", nargs="+", metavar="SCENARIO")
+    run.add_argument("--cc", action="append", metavar="A", help="congestion control (may be repeated)")
+    run.add_argument("--qdisc", action="append", metavar="B", help="queue of the bottleneck (may be repeated)")
+    run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the scenario")
+    run.add_argument("--seed", type=int, default=1, metavar="N", help="start times and hashes (default 1)")
+    run.add_argument("--json", type=Path, metavar="FILE", help="write the run, or the list of runs, as JSON")
+    run.add_argument("--pcap", action="store_true", help="capture packets leaving the bottleneck")
+    run.add_argument("--trace", action="store_true", help="keep the kernel trace")
     run = commands.add_parser("exec", help="run a command in a booted lab; its exit status is passed on")
     add_guest_options(run)
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND...")
@@ -64,7 +76,7 @@ def finish(payload: bytes, guest: Guest) -> int:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """lab exec -- COMMAND..."""
+    """Lab exec -- COMMAND..."""
     command = arguments.command
     if command and command[0] == "--":
         command = command[1:]
@@ -87,16 +99,14 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def shell(arguments: argparse.Namespace) -> int:
-    """lab shell"""
+    """Lab shell"""
     if not sys.stdin.isatty():
         raise LabError("shell needs a terminal; use: lab exec -- COMMAND...")
     size = shutil.get_terminal_size()
     with Guest(arguments.kernel, arguments.clock, arguments.cpus) as guest:
         if arguments.clock == "native":
             announce_native(guest)
-        guest.start(
-            {"kind": "shell", "size": (size.lines, size.columns), "term": os.environ.get("TERM", "linux")}
-        )
+        guest.start({"kind": "shell", "size": (size.lines, size.columns), "term": os.environ.get("TERM", "linux")})
 
         def forward() -> None:
             while data := os.read(sys.stdin.fileno(), 4096):
@@ -117,17 +127,110 @@ def shell(arguments: argparse.Namespace) -> int:
     raise AssertionError("the agent always ends with a status")
 
 
+def show_list() -> int:
+    """Lab list"""
+    for name in scenario.names():
+        print(f"{name:28} {scenario.load(name).claim}")
+    return 0
+
+
+def combinations(chosen: scenario.Scenario, ccs: list[str] | None, qdiscs: list[str] | None) -> list[tuple[str, str]]:
+    """What to run: the scenario's own list, or what was asked for."""
+    if not ccs and not qdiscs:
+        return chosen.combinations
+    first_cc, first_qdisc = chosen.combinations[0]
+    return [(cc, qdisc) for cc in ccs or [first_cc] for qdisc in qdiscs or [first_qdisc]]
+
+
+def known_algorithms(kernel: str) -> list[str]:
+    """Congestion controls that a kernel has, with ours."""
+    folder = CACHE / "kernels" / kernel / "lib" / "modules" / kernel / "kernel" / "net" / "ipv4"
+    return ["reno", "cubic", "pktpair", *sorted(p.name.split(".")[0][4:] for p in folder.glob("tcp_*.ko*"))]
+
+
+def check_names(arguments: argparse.Namespace) -> None:
+    """Refuse a congestion control or queue that does not exist, before booting."""
+    for name in arguments.qdisc or []:
+        if name not in links.QDISCS:
+            raise LabError(f"--qdisc {name}: must be one of {', '.join(links.QDISCS)}")
+    if arguments.clock == "native":
+        return
+    known = known_algorithms(find_kernel(arguments.kernel))
+    for name in arguments.cc or []:
+        if name not in known:
+            raise LabError(f"--cc {name}: must be one of {', '.join(known)}")
+
+
+def plan_jobs(arguments: argparse.Namespace) -> list[runner.Job]:
+    """Everything that was asked for, checked before anything is booted."""
+    check_names(arguments)
+    chosen = [scenario.load(name) for name in arguments.scenarios]
+    jobs = []
+    for one in chosen:
+        values = one.values(arguments.set, chosen)
+        for cc, qdisc in combinations(one, arguments.cc, arguments.qdisc):
+            jobs.append(runner.make_job(one, cc, qdisc, arguments.seed, values))
+    return jobs
+
+
+def show_run(run: dict[str, Any]) -> None:
+    """One run, for people."""
+    print(f"{run['scenario']} {run['cc']}+{run['qdisc']}  ({run['host_seconds']} s of this machine)")
+    if run["error"]:
+        print(f"  ERROR: {run['error']}")
+    for name, value in run["metrics"].items():
+        print(f"  {name:24} {value}")
+    for check in run["checks"]:
+        verdict = "ok" if check["pass"] else "NOT OK"
+        print(f"  {verdict}: {check['quantity']} {check['op']} {check['expected']} (measured {check['measured']})")
+    for line in run["warnings"]:
+        print(f"  kernel: {line}")
+    if run["error"] and not run["warnings"]:
+        for line in run.get("dmesg_tail", []):
+            print(f"  kernel log: {line}")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Lab run SCENARIO..."""
+    jobs = plan_jobs(arguments)
+    recordings = TOP / "out" / "lab"
+    with Guest(arguments.kernel, arguments.clock, arguments.cpus) as guest:
+        if arguments.clock == "native":
+            announce_native(guest)
+
+        def report(index: int, result: dict[str, Any] | None) -> None:
+            if result is None:
+                print(f"lab: run {index + 1} of {len(jobs)}: {jobs[index].title}", file=sys.stderr)
+            else:
+                show_run(result)
+
+        print(f"lab: kernel {guest.kernel}, clock {guest.clock}", file=sys.stderr)
+        runs = runner.run_jobs(
+            jobs, guest, report, recordings if arguments.pcap else None, recordings if arguments.trace else None
+        )
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(runs[0] if len(runs) == 1 else runs, indent=1) + "\n")
+    if arguments.pcap or arguments.trace:
+        print(f"lab: recordings are in {recordings}", file=sys.stderr)
+    return 0 if len(runs) == len(jobs) and all(result["pass"] for result in runs) else 1
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status."""
     arguments = parser().parse_args(argv)
     try:
         if getattr(arguments, "clock", None) not in (None, "native"):
             find_kernel(arguments.kernel)
+        if arguments.action == "list":
+            return show_list()
+        if arguments.action == "run":
+            return run(arguments)
         if arguments.action == "exec":
             return execute(arguments)
         if arguments.action == "shell":
             return shell(arguments)
-        return 0
+        raise AssertionError(arguments.action)
     except LabError as error:
         print(f"lab: {error}", file=sys.stderr)
         return 2

@@ -20,7 +20,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from lab import protocol  # noqa: E402
+from lab import protocol
 
 PORT_NAME = "pktpair.agent"
 # Two lines that every out-of-tree module causes, at warning level.

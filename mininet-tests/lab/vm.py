@@ -250,9 +250,7 @@ class Guest:
         if self.clock == "real":
             why = probe_kvm()
             if why:
-                raise LabError(
-                    f"--clock real needs KVM: {why}; the default --clock virtual needs no KVM"
-                )
+                raise LabError(f"--clock real needs KVM: {why}; the default --clock virtual needs no KVM")
         if shutil.which("qemu-system-x86_64") is None:
             raise LabError("qemu-system-x86_64 is not installed: run scripts/bootstrap")
         vng = Path(sys.prefix) / "bin" / "vng"
@@ -271,7 +269,16 @@ class Guest:
             f"-chardev socket,id=agent,path={address}",
             "-device virtio-serial-pci -device virtserialport,name=pktpair.agent,chardev=agent",
             f"-seed {self.seed}",
+            # QEMU's main loop would poll 64 descriptors per serial device at
+            # every timer of the guest.
+            "-global virtio-serial-pci.ioeventfd=off -global virtio-serial-pci.max_ports=2",
+            "-global virtio-9p-pci.ioeventfd=off",
         ]
+        if self.clock != "real":
+            # A plain processor: what "max" adds (five-level page tables, access
+            # prevention) costs the emulator a fifth of its speed, and so do
+            # the idle routine and clocks of an old AMD one.
+            qemu.append("-cpu qemu64,vendor=GenuineIntel,family=6,model=94,stepping=3,+rdrand")
         if self.clock == "virtual":
             qemu += ["-icount shift=0,sleep=off", f"-rtc base={GUEST_EPOCH},clock=vm"]
         # Without the mitigations a guest instruction is not spent on attacks
