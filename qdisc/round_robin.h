@@ -64,9 +64,9 @@ enum rr_list {
 	RR_AHEAD,
 	RR_ROUND,
 	RR_PARKED,
-	/* private: their number */
-	RR_LISTS,
 };
+
+#define RR_LISTS (RR_PARKED + 1)
 
 /* member of a circular list; a list's head is a link of its own */
 struct rr_link {

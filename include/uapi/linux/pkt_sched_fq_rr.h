@@ -43,11 +43,9 @@ enum {
 enum fq_rr_scheduler {
 	FQ_RR_SCHEDULER_DRR,
 	FQ_RR_SCHEDULER_STRICT,
-	/* private: their number */
-	__FQ_RR_SCHEDULER_MAX
 };
 
-#define FQ_RR_SCHEDULER_MAX (__FQ_RR_SCHEDULER_MAX - 1)
+#define FQ_RR_SCHEDULER_MAX FQ_RR_SCHEDULER_STRICT
 
 /**
  * enum fq_rr_drop - what is dropped when the buffer is full
@@ -62,11 +60,9 @@ enum fq_rr_drop {
 	FQ_RR_DROP_LONGEST_HEAD,
 	FQ_RR_DROP_LONGEST_TAIL,
 	FQ_RR_DROP_ARRIVING,
-	/* private: their number */
-	__FQ_RR_DROP_MAX
 };
 
-#define FQ_RR_DROP_MAX (__FQ_RR_DROP_MAX - 1)
+#define FQ_RR_DROP_MAX FQ_RR_DROP_ARRIVING
 
 /*
  * limit (packets). Above: 2^20 small packets occupy 0.8 GB, more than any link
