@@ -126,6 +126,52 @@ static void a_flow_that_joins_alternates_at_once(void **state)
 	}
 }
 
+/*
+ * The same for flows that differ in what they have sent so far. With the next
+ * grant only when nobody has any credit left, they would take turns at sitting
+ * out for ever, since the quantum is no multiple of the packet size.
+ */
+static void alternation_does_not_depend_on_the_past(void **state)
+{
+	static const u32 sizes[] = { 1514, 1500, 1000, 514, 60 };
+	unsigned int i, seed, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		for (seed = 1; seed < 200; seed++) {
+			struct source s[4] = { 0 };
+			unsigned int last[4] = { 0 };
+			struct rr rr;
+
+			srand(seed);
+			rr_init(&rr, QUANTUM);
+			for (k = 0; k < 4; k++)
+				arrive(&rr, &s[k], UINT32_MAX / 2);
+			for (k = 0; k < 100; k++) {
+				((struct source *)rr_next(&rr))->size =
+					1 + rand() % 1514;
+				serve(&rr);
+			}
+			for (k = 0; k < 4; k++)
+				s[k].size = sizes[i];
+			/*
+			 * Who is behind by more than a quantum catches up, once,
+			 * when its turn and the marks happen to allow it.
+			 */
+			for (k = 0; k < 20000; k++)
+				serve(&rr);
+			for (k = 1; k <= 4; k++)
+				last[serve(&rr) - s] = k;
+			for (; k < 3000; k++) {
+				unsigned int n = serve(&rr) - s;
+
+				assert_int_equal(k - last[n], 4);
+				last[n] = k;
+			}
+		}
+	}
+}
+
 /* DRR's promise, interleaved: bytes are shared equally whatever their packets */
 static void bytes_are_shared_whatever_the_sizes(void **state)
 {
@@ -445,6 +491,7 @@ int main(void)
 		cmocka_unit_test(nothing_is_backlogged_at_first),
 		cmocka_unit_test(equal_sizes_alternate_strictly),
 		cmocka_unit_test(a_flow_that_joins_alternates_at_once),
+		cmocka_unit_test(alternation_does_not_depend_on_the_past),
 		cmocka_unit_test(bytes_are_shared_whatever_the_sizes),
 		cmocka_unit_test(jain_index_over_a_hundred_rounds),
 		cmocka_unit_test(strict_serves_one_packet_per_visit),
