@@ -104,6 +104,7 @@ def ack_probe(btf: Btf) -> str:
         "sport": f"+{port}($arg1):u16",
         "rtt_us": f"+{btf.offset('rate_sample', 'rtt_us')}($arg5):s64",
         "acked": f"+{btf.offset('tcp_sock', 'bytes_acked')}($arg1):u64",
+        "delivered": f"+{btf.offset('tcp_sock', 'delivered')}($arg1):u32",
         "retrans": f"+{btf.offset('tcp_sock', 'total_retrans')}($arg1):u32",
         "cwnd": f"+{btf.offset('tcp_sock', 'snd_cwnd')}($arg1):u32",
         "packets_out": f"+{btf.offset('tcp_sock', 'packets_out')}($arg1):u32",

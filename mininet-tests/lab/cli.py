@@ -167,15 +167,16 @@ def plan_jobs(arguments: argparse.Namespace) -> list[runner.Job]:
     chosen = [scenario.load(name) for name in arguments.scenarios]
     jobs = []
     for one in chosen:
-        values = one.values(arguments.set, chosen)
-        for cc, qdisc in combinations(one, arguments.cc, arguments.qdisc):
-            jobs.append(runner.make_job(one, cc, qdisc, arguments.seed, values))
+        for values in one.all_values(arguments.set, chosen):
+            for cc, qdisc in combinations(one, arguments.cc, arguments.qdisc):
+                jobs.append(runner.make_job(one, cc, qdisc, arguments.seed, values))
     return jobs
 
 
 def show_run(run: dict[str, Any]) -> None:
     """One run, for people."""
-    print(f"{run['scenario']} {run['cc']}+{run['qdisc']}  ({run['host_seconds']} s of this machine)")
+    settings = " ".join(f"{name}={value}" for name, value in run["parameters"].items())
+    print(f"{run['scenario']} {run['cc']}+{run['qdisc']} {settings}  ({run['host_seconds']} s of this machine)")
     if run["error"]:
         print(f"  ERROR: {run['error']}")
     for name, value in run["metrics"].items():

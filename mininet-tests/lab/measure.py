@@ -9,9 +9,10 @@ window
 goodput of a flow
     payload acknowledged in the window over its length.
 utilisation
-    all payload acknowledged in the window, with the headers (IP and TCP) of
-    full packets, over what the shaped rate allows in that time.  Link rates
-    exclude Ethernet headers, and so does this.
+    packets delivered in the window (selectively acknowledged ones included),
+    each with the IP and TCP headers of a full packet, over what the shaped
+    rate allows in that time.  Link rates exclude Ethernet headers, and so
+    does this.
 queue delay
     round trip of the newest segment of each acknowledgement, minus the
     flow's propagation delay, over all flows' acknowledgements in the window.
@@ -29,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .scenario import FIRST_PORT, HEADER_BYTES, Check, Plan
+from .scenario import FIRST_PORT, Check, Plan
 
 # Width of the bins of the goodput series, and points of a drawn trace.
 BIN_S = 0.25
@@ -53,6 +54,7 @@ class Acks:
     time_s: Floats
     rtt_s: Floats
     acked_bytes: Floats
+    delivered_packets: Floats
     retransmits: Floats
     cwnd: Floats
 
@@ -60,6 +62,11 @@ class Acks:
         """Payload acknowledged up to a moment."""
         index = int(np.searchsorted(self.time_s, moment_s, side="right"))
         return float(self.acked_bytes[index - 1]) if index else 0.0
+
+    def delivered_by(self, moment_s: float) -> float:
+        """Packets delivered up to a moment."""
+        index = int(np.searchsorted(self.time_s, moment_s, side="right"))
+        return float(self.delivered_packets[index - 1]) if index else 0.0
 
 
 def events(trace: str, name: str) -> list[tuple[float, dict[str, str]]]:
@@ -81,6 +88,7 @@ def acks_of_flows(trace: str, begin_s: float) -> dict[int, Acks]:
                 time_s - begin_s,
                 int(fields["rtt_us"]) / 1e6,
                 int(fields["acked"]),
+                int(fields["delivered"]),
                 int(fields["retrans"]),
                 int(fields["cwnd"]),
             )
@@ -159,11 +167,10 @@ def window_figures(plan: Plan, acks: dict[int, Acks]) -> dict[str, Any]:
         return {}
     begin_s, end_s = window
     ports = [flow.port for flow in plan.flows]
-    wire = plan.packet_bytes / (plan.packet_bytes - HEADER_BYTES)
 
     def utilisation(from_s: float, to_s: float) -> float:
-        payload = sum(acks[port].acked_by(to_s) - acks[port].acked_by(from_s) for port in ports)
-        return payload * wire * 8 / (plan.rate_bit_s * (to_s - from_s))
+        packets = sum(acks[port].delivered_by(to_s) - acks[port].delivered_by(from_s) for port in ports)
+        return packets * plan.packet_bytes * 8 / (plan.rate_bit_s * (to_s - from_s))
 
     goodput = [(acks[port].acked_by(end_s) - acks[port].acked_by(begin_s)) * 8 / (end_s - begin_s) for port in ports]
     delays = queue_delays(plan, acks, begin_s, end_s)

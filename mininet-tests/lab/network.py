@@ -32,6 +32,9 @@ SECOND_NS = 1_000_000_000
 # Flows end some round trips after their time is up; far above any path's.
 DRAIN_S = 60
 FIRST_PORT = 10000
+# A flow's server listens so far above the flow's own port: the server's side
+# of a connection must not pass for the sender's in a trace.
+SERVER_PORT_OFFSET = 10000
 
 
 class Tracer:
@@ -80,7 +83,7 @@ class Network:
         self.net.start()
         self.pairs = pairs
         self.chosen: dict[str, str] = {}
-        self.servers: dict[int, subprocess.Popen[bytes]] = {}
+        self.servers: dict[tuple[str, int], subprocess.Popen[bytes]] = {}
         self._freeze_neighbours()
 
     def _freeze_neighbours(self) -> None:
@@ -121,11 +124,11 @@ class Network:
 
     def serve(self, node: str, port: int) -> None:
         """Have an iperf3 server for a flow; it stays for later runs."""
-        server = self.servers.get(port)
+        server = self.servers.get((node, port))
         if server is None or server.poll() is not None:
-            self.servers[port] = self.popen(
+            self.servers[node, port] = self.popen(
                 node,
-                ["iperf3", "-s", "-p", str(port)],
+                ["iperf3", "-s", "-p", str(port + SERVER_PORT_OFFSET)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -179,7 +182,18 @@ def choose(network: Network, flows: list[dict[str, Any]]) -> None:
 
 def client(plan: dict[str, Any], flow: dict[str, Any], address: str) -> list[str]:
     """The iperf3 command of one flow."""
-    argv = ["iperf3", "-J", "-c", address, "-p", str(flow["port"]), "--cport", str(flow["port"]), "-i", "1"]
+    argv = [
+        "iperf3",
+        "-J",
+        "-c",
+        address,
+        "-p",
+        str(flow["port"] + SERVER_PORT_OFFSET),
+        "--cport",
+        str(flow["port"]),
+        "-i",
+        "1",
+    ]
     argv += ["-n", str(flow["bytes"])] if flow["bytes"] else ["-t", str(flow["seconds"])]
     if plan["mss"]:
         argv += ["-M", str(plan["mss"])]
@@ -211,10 +225,14 @@ def read_qdiscs(network: Network, plan: dict[str, Any]) -> dict[str, Any]:
     return {node: json.loads(network.must(node, ["tc", "-s", "-j", "qdisc", "show"])) for node in nodes}
 
 
-def run_one(network: Network, tracer: Tracer, plan: dict[str, Any]) -> dict[str, Any]:
-    """One run from an idle network to an idle network."""
+def run_one(network: Network, tracer: Tracer, plan: dict[str, Any], modules: dict[str, str]) -> dict[str, Any]:
+    """One run from an idle network to an idle network.
+
+    :param modules: files of our modules, by the word that stands for one in an action
+    """
     set_network(network, plan)
     flows = plan["flows"]
+    allow({flow["cc"] for flow in flows})
     choose(network, flows)
     for flow in flows:
         network.serve(f"d{flow['pair']}", flow["port"])
@@ -249,7 +267,10 @@ def run_one(network: Network, tracer: Tracer, plan: dict[str, Any]) -> dict[str,
                 )
             )
         else:
-            done.append({"name": item["name"], **network.run(item["node"], item["argv"])})
+            argv = [modules.get(word, word) for word in item["argv"]]
+            done.append({"name": item["name"], **network.run(item["node"], argv)})
+            # An action may have changed what senders use.
+            network.chosen.clear()
     deadline_ns = begin_ns + int((plan["seconds"] + DRAIN_S) * SECOND_NS)
     reports = []
     ordered = sorted(flows, key=lambda flow: flow["start_s"])
@@ -283,9 +304,9 @@ def run_all(port: int, job: dict[str, Any], log: Any) -> int:
     """Do every plan of the job on one network; status 0 if all could be run."""
     if job["clock"] != "native":
         warm_up(job["programs"])
-    allow({flow["cc"] for plan in job["plans"] for flow in plan["flows"]})
     tracer = Tracer(job["ack_probe"])
     status = 0
+    modules = {f"@{Path(path).stem}": path for path in job["modules"]}
     network = None
     if any(plan["delays_ms"] for plan in job["plans"]):
         network = Network(max(len(plan["delays_ms"]) for plan in job["plans"]))
@@ -293,7 +314,7 @@ def run_all(port: int, job: dict[str, Any], log: Any) -> int:
         protocol.send_json(port, protocol.PROGRESS, {"begin": index})
         raw: dict[str, Any]
         try:
-            raw = run_one(network, tracer, plan) if network else {"actions": []}
+            raw = run_one(network, tracer, plan, modules) if network else {"actions": []}
             raw["error"] = None
         except (OSError, subprocess.SubprocessError, json.JSONDecodeError) as error:
             raw = {"error": str(error)}

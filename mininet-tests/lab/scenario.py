@@ -2,8 +2,9 @@
 """What a scenario is: a claim, its parameters, and the plan of one run.
 
 A scenario is one file in ``mininet-tests/scenarios`` named after its claim,
-with ``CLAIM``, ``PARAMETERS``, ``COMBINATIONS`` and ``plan``; and, where the
-common figures do not say enough, ``measure`` and ``checks``.
+with ``CLAIM``, ``PARAMETERS``, ``COMBINATIONS`` and ``plan``; where the common
+figures do not say enough, ``measure`` and ``checks``; and ``VARIANTS`` where
+the claim is about several values of a parameter.
 """
 
 from __future__ import annotations
@@ -79,7 +80,10 @@ class Flow:
 
 @dataclass(frozen=True)
 class Action:
-    """A command in a node ("r", "s1", ..., or "root") some time into a run."""
+    """A command in a node ("r", "s1", ..., or "root") some time into a run.
+
+    ``@tcp_pktpair`` and ``@sch_fq_rr`` stand for the files of the modules.
+    """
 
     name: str
     at_s: float
@@ -158,7 +162,19 @@ class Scenario:
     claim: str
     parameters: dict[str, Parameter]
     combinations: list[tuple[str, str]]
+    variants: list[dict[str, Value]]
     plan: Callable[[Values, str, str, int], Plan] = field(repr=False)
+
+    def all_values(self, settings: Sequence[str], others: Sequence[Scenario] = ()) -> list[dict[str, Value]]:
+        """The values of every run: what the user sets holds in each variant."""
+        given = self.values(settings, others)
+        chosen = {setting.partition("=")[0] for setting in settings}
+        found: list[dict[str, Value]] = []
+        for variant in self.variants:
+            values = {**given, **{name: value for name, value in variant.items() if name not in chosen}}
+            if values not in found:
+                found.append(values)
+        return found
 
     def values(self, settings: Sequence[str], others: Sequence[Scenario] = ()) -> dict[str, Value]:
         """Defaults overridden by name=value settings; LabError names what is wrong.
@@ -200,7 +216,8 @@ def load(name: str) -> Scenario:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return Scenario(name, module, module.CLAIM, module.PARAMETERS, module.COMBINATIONS, module.plan)
+    variants = getattr(module, "VARIANTS", [{}])
+    return Scenario(name, module, module.CLAIM, module.PARAMETERS, module.COMBINATIONS, variants, module.plan)
 
 
 def staggered(

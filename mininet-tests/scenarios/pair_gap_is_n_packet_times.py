@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Among n backlogged flows, round robin spaces a flow's packets n packet times apart.
+
+This is what packet pair stands on: the gap that tcp_pktpair measures between
+acknowledgements of one train is the flow's share of the link.  The mean is the
+sum of the times over the sum of the segments that they cover: receivers are
+stock ones and acknowledge every second segment, or sometimes the next.
+"""
+
+from typing import Any
+
+from lab import measure as common
+from lab import scenario
+from lab.scenario import Check, Parameter, Plan, Values, staggered
+
+CLAIM = "the mean gap that pktpair sees among n backlogged flows is n packet times, within 1 %"
+COMBINATIONS = [("pktpair", "fq_rr")]
+PARAMETERS = {
+    "flows": Parameter(1, "flows", "backlogged flows", 1, 100),
+    "rate_mbit": Parameter(10.0, "Mbit/s", "rate of the bottleneck", 0.1, 1000),
+    "round_trip": Parameter(40.0, "ms", "propagation delay of all flows", 0.1, 10_000),
+    "seconds": Parameter(11.0, "s", "how long each flow sends", 4, 600),
+    "settle": Parameter(3.0, "s", "from the last start to the measured window", 0, 600),
+}
+VARIANTS: list[dict[str, scenario.Value]] = [{"flows": 1}, {"flows": 2}, {"flows": 5}, {"flows": 10}]
+# From one pair of hosts, all over the same path: only the queue tells them apart.
+PAIRS = 1
+STAGGER_S = 0.05
+
+
+def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
+    """All flows from one host."""
+    return Plan(
+        cc=cc,
+        qdisc=qdisc,
+        rate_bit_s=int(values["rate_mbit"] * 1e6),
+        delays_ms=(values["round_trip"],),
+        limit_packets=1000,
+        flows=staggered(values["flows"], cc, values["seconds"], STAGGER_S, seed, 0.001, PAIRS),
+        settle_s=values["settle"],
+        hash_seed=seed,
+        events=("pktpair:pktpair_sample",),
+    )
+
+
+def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
+    """Mean gap of the samples in the window, in packet times and against n."""
+    assert plan.window_s is not None
+    begin_s, end_s = (raw["begin_s"] + moment for moment in plan.window_s)
+    full = plan.packet_bytes - scenario.HEADER_BYTES
+    time_ns = segments = samples = 0
+    verdicts: dict[str, int] = {}
+    for moment, sample in common.events(raw["trace"], "pktpair_sample"):
+        if not begin_s <= moment < end_s:
+            continue
+        verdicts[sample["verdict"]] = verdicts.get(sample["verdict"], 0) + 1
+        if sample["verdict"] == "sample" and int(sample["mss"]) == full:
+            time_ns += int(sample["gap_ns"])
+            segments += int(sample["covered_segments"])
+            samples += 1
+    packet_time_ns = plan.packet_bytes * 8e9 / plan.rate_bit_s
+    mean = time_ns / segments / packet_time_ns if segments else 0.0
+    return {
+        "samples": samples,
+        "trains": verdicts,
+        "mean_gap_packet_times": common.rounded(mean),
+        "mean_gap_over_n": common.rounded(mean / values["flows"]),
+    }
+
+
+def checks(values: Values, cc: str, qdisc: str) -> list[Check]:
+    """Within one per cent, on enough samples."""
+    return [Check("samples", ">=", 1000), Check("mean_gap_over_n", "in", [0.99, 1.01])]
