@@ -9,31 +9,24 @@
  * stored. A flow remembers what it has spent since the beginning of time, and
  * there is one mark for all:
  *
- *	credit = upper - spent
+ *	credit = mark - spent
  *
  * Raising the mark gives credit to everybody at once. It is raised by a
- * quantum as soon as no backlogged flow has a whole quantum left, that is,
- * when all have reached the mark before it ("lower"):
- *
- *	spent:   |......lower......|......upper......|
- *	          at least one flow  may send          sits out ("parked")
- *	          is here
- *
- * Classic deficit round robin (Shreedhar and Varghese, 1995) differs twice: it
- * sends a flow's whole credit in one visit, and grants the next quantum only
- * when all credit is gone. The first puts several small packets of one flow
- * back to back. The second makes flows of equal packet size take turns at
- * sitting out whenever the quantum is no multiple of that size, so that even
- * interleaved packets would now and then follow each other directly. With two
- * quanta between the slowest and the fastest, flows of one packet size that
- * is no larger than the quantum never sit out: they alternate strictly.
+ * quantum when no flow of the round has credit left; those that sat out
+ * ("parked") then follow in the order in which they ran out.
  *
  * What holds, L being the largest cost of a packet and q the largest grant
  * (a grant is the quantum, or L where that is more):
- * - what two flows of the round have spent differs by less than 2 q + 2 L, for
+ * - what two flows of the round have spent differs by less than q + 2 L, for
  *   any mix of packet sizes, so over any time in which both stay backlogged
  *   their service differs by less than twice that;
+ * - flows of one packet size, no larger than the quantum, alternate strictly:
+ *   at once if they started with that size, else after catching up;
  * - every function takes constant time, for any number of flows.
+ *
+ * Classic deficit round robin (Shreedhar and Varghese, 1995) sends a flow's
+ * whole credit in one visit, several small packets back to back; that is the
+ * difference.
  *
  * A flow that becomes backlogged and has spent more than any flow had before
  * its last packet takes its place in the round. One that has not is sparse: its
@@ -41,10 +34,9 @@
  * far started (akin to the virtual time of start-time fair queueing, Goyal
  * 1996). It then stands where the foremost stand, so neither a train that meets
  * its own queue empty nor a flow that sends single packets gets more than its
- * share this way. A flow
- * of the round yields to sparse flows that were there when it was last served;
- * with those that came later it alternates, so that a flood of new flows cannot
- * stop the old ones.
+ * share this way. A flow of the round yields to sparse flows that were there
+ * when it was last served; with those that came later it alternates, so that a
+ * flood of new flows cannot stop the old ones.
  *
  * "Strict" round robin, one packet per visit whatever its size, is the same
  * arithmetic with every packet costing one quantum.
@@ -92,30 +84,22 @@ struct rr_flow {
 /**
  * struct rr - state of the scheduler
  * @list: heads of the lists, by enum rr_list
- * @upper: mark at which a flow has no credit left (bytes)
- * @lower: mark at which it has no whole grant left: @upper of one grant ago
+ * @mark: what a flow may spend before it has no credit left (bytes)
  * @now: the most that any flow had spent before it sent a packet (bytes);
- *	always less than @upper
+ *	always less than @mark
  * @quantum: smallest grant (bytes, at least 1)
  * @largest: largest cost charged since the last grant (bytes)
  * @active: backlogged flows
- * @round: those of them on RR_ROUND
- * @parked: those of them on RR_PARKED
- * @behind: those of @round that have spent less than @lower
  * @clock: packets sent, for comparing moments (wraps)
  * @after_ahead: the last packet was one that went ahead
  */
 struct rr {
 	struct rr_link list[RR_LISTS];
-	u64 upper;
-	u64 lower;
+	u64 mark;
 	u64 now;
 	u32 quantum;
 	u32 largest;
 	u32 active;
-	u32 round;
-	u32 parked;
-	u32 behind;
 	u32 clock;
 	bool after_ahead;
 };
@@ -176,41 +160,21 @@ static inline void rr_init(struct rr *rr, u32 quantum)
 		rr->list[i].prev = &rr->list[i];
 	}
 	rr->quantum = quantum;
-	rr->lower = quantum;
-	rr->upper = 2ULL * quantum;
+	rr->mark = quantum;
 }
 
 /* put a flow at the end of the list where it belongs */
 static inline void rr_join(struct rr *rr, struct rr_flow *f, bool sparse)
 {
-	enum rr_list list;
+	enum rr_list list = RR_ROUND;
 
+	if (sparse)
+		list = RR_AHEAD;
+	else if (f->spent >= rr->mark)
+		list = RR_PARKED;
 	f->stamp = rr->clock;
 	f->sparse = sparse;
-	if (sparse) {
-		list = RR_AHEAD;
-	} else if (f->spent < rr->upper) {
-		list = RR_ROUND;
-		rr->round++;
-		rr->behind += f->spent < rr->lower;
-	} else {
-		list = RR_PARKED;
-		rr->parked++;
-	}
 	rr_link_add_tail(&rr->list[list], &f->link);
-}
-
-static inline void rr_leave(struct rr *rr, struct rr_flow *f)
-{
-	rr_link_del(&f->link);
-	if (f->sparse)
-		return;
-	if (f->spent < rr->upper) {
-		rr->round--;
-		rr->behind -= f->spent < rr->lower;
-	} else {
-		rr->parked--;
-	}
 }
 
 /**
@@ -236,7 +200,7 @@ static inline bool rr_backlogged(struct rr *rr, struct rr_flow *f)
  */
 static inline void rr_idle(struct rr *rr, struct rr_flow *f)
 {
-	rr_leave(rr, f);
+	rr_link_del(&f->link);
 	rr->active--;
 }
 
@@ -247,13 +211,8 @@ static inline void rr_idle(struct rr *rr, struct rr_flow *f)
  */
 static inline void rr_grant(struct rr *rr)
 {
-	rr->lower = rr->upper;
-	rr->upper += max_t(u32, rr->quantum, rr->largest);
+	rr->mark += max_t(u32, rr->quantum, rr->largest);
 	rr->largest = 0;
-	/* who takes turns had credit, that is, is below what is now lower */
-	rr->behind = rr->round;
-	rr->round += rr->parked;
-	rr->parked = 0;
 	rr_link_splice_tail(&rr->list[RR_ROUND], &rr->list[RR_PARKED]);
 }
 
@@ -275,18 +234,20 @@ static inline bool rr_yields(const struct rr *rr, const struct rr_flow *turn,
  */
 static inline struct rr_flow *rr_next(struct rr *rr)
 {
-	struct rr_flow *ahead = (struct rr_flow *)rr->list[RR_AHEAD].next;
-	bool sparse = !rr_link_empty(&rr->list[RR_AHEAD]);
-	struct rr_flow *turn;
+	struct rr_link *round = &rr->list[RR_ROUND];
+	struct rr_link *ahead = &rr->list[RR_AHEAD];
+	struct rr_flow *turn, *first;
 
 	if (!rr->active)
 		return NULL;
-	/* sparse flows do not hold up the round, so they do not count here */
-	if (!rr->behind && (rr->round || rr->parked))
+	if (rr_link_empty(round) && !rr_link_empty(&rr->list[RR_PARKED]))
 		rr_grant(rr);
-	turn = (struct rr_flow *)rr->list[RR_ROUND].next;
-	if (sparse && (!rr->round || rr_yields(rr, turn, ahead)))
-		return ahead;
+	turn = (struct rr_flow *)round->next;
+	first = (struct rr_flow *)ahead->next;
+	if (rr_link_empty(ahead))
+		return turn;
+	if (rr_link_empty(round) || rr_yields(rr, turn, first))
+		return first;
 	return turn;
 }
 
@@ -308,7 +269,7 @@ static inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
 	rr->now = max_t(u64, rr->now, f->spent);
 	rr->largest = max_t(u32, rr->largest, cost);
 	if (more) {
-		rr_leave(rr, f);
+		rr_link_del(&f->link);
 		f->spent += cost;
 		rr_join(rr, f, false);
 	} else {

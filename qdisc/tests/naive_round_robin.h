@@ -2,7 +2,7 @@
 /*
  * The same scheduling as round_robin.h, written so that it can be seen to be
  * right: each flow has its credit as a number, every grant visits every flow,
- * the order is a queue in an array, and the slowest flow is found by looking.
+ * the order is a queue in an array, and who has credit is found by looking.
  * Both are driven by one script of bytes and must agree at every step.
  */
 #ifndef _NAIVE_ROUND_ROBIN_H
@@ -30,7 +30,6 @@ struct naive {
 	int ahead[NAIVE_FLOWS];	/* of sparse flows, next first */
 	int orders;
 	int aheads;
-	s64 last_grant;
 	s64 start_credit;	/* least that a flow had before a packet */
 	u32 quantum;
 	u32 largest;
@@ -69,36 +68,20 @@ static inline void naive_arrive(struct naive *n, int flow, u32 size)
 	f->size[f->packets++] = size;
 }
 
-/*
- * A grant for everybody, as soon as no backlogged flow has a whole one left.
- * A flow without credit that gets some queues up behind those that had some.
- */
+/* a grant for everybody, when nobody whose turn it could be has credit left */
 static inline void naive_grant(struct naive *n)
 {
 	s64 grant = n->quantum > n->largest ? n->quantum : n->largest;
-	int kept = 0, late = 0;
-	int had[NAIVE_FLOWS], had_not[NAIVE_FLOWS];
 	int i;
 
+	for (i = 0; i < n->orders; i++)
+		if (n->flow[n->order[i]].credit > 0)
+			return;
 	if (!n->orders)
 		return;
-	for (i = 0; i < n->orders; i++)
-		if (n->flow[n->order[i]].credit > n->last_grant)
-			return;
-	for (i = 0; i < n->orders; i++) {
-		if (n->flow[n->order[i]].credit > 0)
-			had[kept++] = n->order[i];
-		else
-			had_not[late++] = n->order[i];
-	}
-	for (i = 0; i < kept; i++)
-		n->order[i] = had[i];
-	for (i = 0; i < late; i++)
-		n->order[kept + i] = had_not[i];
 	for (i = 0; i < NAIVE_FLOWS; i++)
 		n->flow[i].credit += grant;
 	n->start_credit += grant;
-	n->last_grant = grant;
 	n->largest = 0;
 }
 
@@ -169,11 +152,10 @@ static inline void naive_compare(const u8 *script, size_t length)
 	if (!length)
 		return;
 	n.quantum = 256 + script[0] * 8;
-	/* both begin with two quanta of credit */
-	n.last_grant = n.quantum;
-	n.start_credit = 2LL * n.quantum;
+	/* both begin with a quantum of credit */
+	n.start_credit = n.quantum;
 	for (k = 0; k < NAIVE_FLOWS; k++)
-		n.flow[k].credit = 2LL * n.quantum;
+		n.flow[k].credit = n.quantum;
 	rr_init(&rr, n.quantum);
 
 	for (i = 1; i + 1 < length; i++) {
@@ -199,7 +181,7 @@ static inline void naive_compare(const u8 *script, size_t length)
 				continue;
 			size = naive_send(&n, k);
 			rr_sent(&rr, f, size, n.flow[k].packets);
-			if ((s64)(rr.upper - f->spent) != n.flow[k].credit)
+			if ((s64)(rr.mark - f->spent) != n.flow[k].credit)
 				naive_die("another credit");
 		} else if (n.flow[which].packets) {
 			naive_flush(&n, which);
