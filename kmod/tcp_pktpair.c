@@ -542,5 +542,6 @@ module_init(pktpair_register);
 module_exit(pktpair_unregister);
 
 MODULE_LICENSE("GPL");
+MODULE_VERSION("0.1");
 MODULE_AUTHOR("The packet pair for Linux authors");
 MODULE_DESCRIPTION("TCP packet-pair rate control for round-robin bottlenecks");
