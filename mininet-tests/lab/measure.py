@@ -117,10 +117,10 @@ def quantiles(samples: Floats) -> dict[str, float]:
 def flow_figures(plan: Plan, raw: dict[str, Any], acks: dict[int, Acks]) -> list[dict[str, Any]]:
     """The ``flows`` of a run's JSON."""
     figures = []
-    errors = {report["name"]: report["error"] for report in raw["reports"]}
+    reports = {report["name"]: report for report in raw["reports"]}
     for flow in plan.flows:
-        if errors.get(flow.name):
-            raise RunError(f"flow {flow.name}: {errors[flow.name]}")
+        if reports[flow.name]["error"]:
+            raise RunError(f"flow {flow.name}: {reports[flow.name]['error']}")
         seen = acks.get(flow.port)
         if seen is None or not seen.acked_bytes[-1] > 1:
             raise RunError(f"flow {flow.name}: nothing was acknowledged")

@@ -173,28 +173,22 @@ def allow(names: set[str]) -> None:
 
 def choose(network: Network, flows: list[dict[str, Any]]) -> None:
     """Select each sender's algorithm as a user would: by its sysctl."""
-    for flow in flows:
-        node = f"s{flow['pair']}"
-        if network.chosen.get(node) != flow["cc"]:
-            network.must(node, ["sysctl", "-q", "-w", f"net.ipv4.tcp_congestion_control={flow['cc']}"])
-            network.chosen[node] = flow["cc"]
+    first = {f"s{flow['pair']}": flow["cc"] for flow in reversed(flows)}
+    for node, algorithm in first.items():
+        if network.chosen.get(node) != algorithm:
+            network.must(node, ["sysctl", "-q", "-w", f"net.ipv4.tcp_congestion_control={algorithm}"])
+            network.chosen[node] = algorithm
 
 
-def client(plan: dict[str, Any], flow: dict[str, Any], address: str) -> list[str]:
+def client(network: Network, plan: dict[str, Any], flow: dict[str, Any]) -> list[str]:
     """The iperf3 command of one flow."""
-    argv = [
-        "iperf3",
-        "-J",
-        "-c",
-        address,
-        "-p",
-        str(flow["port"] + SERVER_PORT_OFFSET),
-        "--cport",
-        str(flow["port"]),
-        "-i",
-        "1",
-    ]
+    argv = ["iperf3", "-J", "-i", "1", "-c", f"10.1.{flow['pair']}.1"]
+    argv += ["-p", str(flow["port"] + SERVER_PORT_OFFSET), "--cport", str(flow["port"])]
     argv += ["-n", str(flow["bytes"])] if flow["bytes"] else ["-t", str(flow["seconds"])]
+    if network.chosen.get(f"s{flow['pair']}") != flow["cc"]:
+        argv += ["-C", flow["cc"]]
+    if flow["window_bytes"]:
+        argv += ["-w", str(flow["window_bytes"])]
     if plan["mss"]:
         argv += ["-M", str(plan["mss"])]
     return argv
@@ -260,7 +254,7 @@ def run_one(network: Network, tracer: Tracer, plan: dict[str, Any], modules: dic
             clients.append(
                 network.popen(
                     f"s{item['pair']}",
-                    client(plan, item, f"10.1.{item['pair']}.1"),
+                    client(network, plan, item),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,

@@ -66,7 +66,8 @@ class Flow:
     """One TCP connection from sender ``pair`` to its receiver.
 
     Sends for ``seconds``, or ``bytes`` of payload if that is not zero; its
-    port, fixed, is what it is known by in traces.
+    port, fixed, is what it is known by in traces.  ``window_bytes`` fixes both
+    socket buffers.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Flow:
     seconds: float = 0
     bytes: int = 0
     port: int = 0
+    window_bytes: int = 0
 
 
 @dataclass(frozen=True)

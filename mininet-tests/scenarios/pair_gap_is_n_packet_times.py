@@ -5,8 +5,14 @@ This is what packet pair stands on: the gap that tcp_pktpair measures between
 acknowledgements of one train is the flow's share of the link.  The mean is the
 sum of the times over the sum of the segments that they cover: receivers are
 stock ones and acknowledge every second segment, or sometimes the next.
+
+The other n - 1 flows are CUBIC with a fixed window far above their share of
+the path: backlogged from the first second to the last, and never over the
+buffer.  (A pktpair flow would empty its queue now and then, to look at the
+path's propagation delay.)
 """
 
+from dataclasses import replace
 from typing import Any
 
 from lab import measure as common
@@ -16,27 +22,37 @@ from lab.scenario import Check, Parameter, Plan, Values, staggered
 CLAIM = "the mean gap that pktpair sees among n backlogged flows is n packet times, within 1 %"
 COMBINATIONS = [("pktpair", "fq_rr")]
 PARAMETERS = {
-    "flows": Parameter(1, "flows", "backlogged flows", 1, 100),
+    "flows": Parameter(1, "flows", "backlogged flows, the measured one included", 1, 50),
     "rate_mbit": Parameter(10.0, "Mbit/s", "rate of the bottleneck", 0.1, 1000),
     "round_trip": Parameter(40.0, "ms", "propagation delay of all flows", 0.1, 10_000),
-    "seconds": Parameter(11.0, "s", "how long each flow sends", 4, 600),
+    "samples": Parameter(1100, "samples", "about how many to collect", 1, 1_000_000),
     "settle": Parameter(3.0, "s", "from the last start to the measured window", 0, 600),
 }
 VARIANTS: list[dict[str, scenario.Value]] = [{"flows": 1}, {"flows": 2}, {"flows": 5}, {"flows": 10}]
 # From one pair of hosts, all over the same path: only the queue tells them apart.
 PAIRS = 1
-STAGGER_S = 0.05
+# Of both socket buffers; the path holds 34 packets, this some 100 per flow.
+WINDOW_BYTES = 200_000
+BUFFER_PACKETS = 10_000
+# A train is four segments; some give no sample.
+SEGMENTS_PER_SAMPLE = 4.4
 
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
-    """All flows from one host."""
+    """The measured flow and the others, from one host."""
+    rate = int(values["rate_mbit"] * 1e6)
+    count = values["flows"]
+    share_packets_s = rate / 8 / scenario.FULL_PACKET_BYTES / count
+    seconds = round(values["settle"] + values["samples"] * SEGMENTS_PER_SAMPLE / share_packets_s, 1)
+    flows = staggered(count, cc, seconds, 0, seed, 0.001, PAIRS)
+    others = tuple(replace(flow, cc="cubic", window_bytes=WINDOW_BYTES) for flow in flows[1:])
     return Plan(
         cc=cc,
         qdisc=qdisc,
-        rate_bit_s=int(values["rate_mbit"] * 1e6),
+        rate_bit_s=rate,
         delays_ms=(values["round_trip"],),
-        limit_packets=1000,
-        flows=staggered(values["flows"], cc, values["seconds"], STAGGER_S, seed, 0.001, PAIRS),
+        limit_packets=BUFFER_PACKETS,
+        flows=(flows[0], *others),
         settle_s=values["settle"],
         hash_seed=seed,
         events=("pktpair:pktpair_sample",),
