@@ -930,5 +930,7 @@ module_exit(fq_rr_module_exit)
 /* "tc qdisc add" asks for the second name since 6.8, for the first before */
 MODULE_ALIAS("sch_fq_rr");
 MODULE_ALIAS("net-sch-fq_rr");
+/* a version makes modpost add srcversion, by which a run names its module */
+MODULE_VERSION("0.1");
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("Packet-pair round robin queueing discipline");

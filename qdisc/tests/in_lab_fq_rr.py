@@ -120,9 +120,10 @@ def bytes_are_shared_by_drr() -> None:
 def strict_shares_packets() -> None:
     """One packet per visit whatever its size."""
     link = Link("scheduler strict")
-    link.flow(1).send(1514, 20)
-    link.flow(2).send(142, 20)
-    equal(ports(link.release(40)), "ab" * 20, "order")
+    # far beyond the grant that the packet blocking the link has caused
+    link.flow(1).send(1514, 200)
+    link.flow(2).send(142, 200)
+    equal(ports(link.release(400)), "ab" * 200, "order")
     link.close()
 
 
@@ -175,7 +176,8 @@ def idling_saves_no_burst() -> None:
     frames = capture.read(3)
     gaps = gaps_ns(frames)
     wire_ns = 1514 * 800
-    expect(min(gaps) >= wire_ns - SLACK_NS, f"gaps {gaps}, packet {wire_ns} ns")
+    # timers are late by a few us here: time saved up would be the whole slack
+    expect(min(gaps) >= wire_ns - SLACK_NS / 2, f"gaps {gaps}, packet {wire_ns} ns")
     capture.close()
     sender.close()
 
@@ -497,20 +499,30 @@ def the_device_may_go_down_under_backlog() -> None:
     link.close()
 
 
-def a_namespace_may_be_deleted_under_backlog() -> None:
-    """With packets queued and a timer running, when its last process ends."""
+def module_users() -> int:
+    """How many qdiscs hold the module."""
+    return int(Path("/sys/module/sch_fq_rr/refcnt").read_text())
+
+
+def a_device_may_be_deleted_under_backlog() -> None:
+    """With packets queued and a timer running, and its namespace with it.
+
+    (A namespace alone lives for as long as its sockets' packets do.)
+    """
+    users = module_users()
     child = os.fork()
     if not child:
+        status = 1
         try:
             enter_namespace()
             fresh("rate 8kbit")
-            Sender(1).send(1514, 100)
-            os._exit(0 if statistics()["qlen"] else 2)
+            Sender(1).send(1514, 1000)
+            queued = statistics()["qlen"]
+            run("ip", "link", "del", "v0")
+            status = 0 if queued and module_users() == users else 2
         finally:
-            os._exit(1)
+            os._exit(status)
     equal(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, "status of the process with the backlog")
-    # namespaces are taken down by a worker, later
-    time.sleep(1)
 
 
 def the_kernel_has_not_complained() -> None:
@@ -548,7 +560,7 @@ def main() -> int:
         an_idle_device_is_bypassed_only_without_a_rate,
         one_queue_is_a_fifo,
         the_device_may_go_down_under_backlog,
-        a_namespace_may_be_deleted_under_backlog,
+        a_device_may_be_deleted_under_backlog,
         the_kernel_has_not_complained,
     ]
     wanted = sys.argv[1:]
