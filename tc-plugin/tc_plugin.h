@@ -10,6 +10,7 @@
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/types.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -22,6 +23,7 @@
  * @print_xstats: prints TCA_STATS_APP
  * @parse_copt: for classes
  * @print_copt: for classes
+ * @has_block: for filters shared between qdiscs; unused, but tc reads it
  */
 struct tc_plugin_qdisc {
 	struct tc_plugin_qdisc *next;
@@ -36,6 +38,8 @@ struct tc_plugin_qdisc {
 			  struct nlmsghdr *n, const char *dev);
 	int (*print_copt)(struct tc_plugin_qdisc *qu, FILE *f,
 			  struct rtattr *opt);
+	int (*has_block)(struct tc_plugin_qdisc *qu, struct rtattr *opt,
+			 __u32 block_idx, bool *p_has);
 };
 
 /* "enum output_type": where a value is to appear */
@@ -54,7 +58,7 @@ int print_color_u64(unsigned int type, unsigned int color, const char *key,
 int print_color_s64(unsigned int type, unsigned int color, const char *key,
 		    const char *fmt, int64_t value);
 int print_color_bool(unsigned int type, unsigned int color, const char *key,
-		     const char *fmt, _Bool value);
+		     const char *fmt, bool value);
 int print_color_null(unsigned int type, unsigned int color, const char *key,
 		     const char *fmt, const char *value);
 void print_nl(void);

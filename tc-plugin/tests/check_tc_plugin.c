@@ -30,7 +30,8 @@ SAME_MEMBER(print_qopt);
 SAME_MEMBER(print_xstats);
 SAME_MEMBER(parse_copt);
 SAME_MEMBER(print_copt);
-/* tc may have members behind ours, which it then reads: none are allowed */
+SAME_MEMBER(has_block);
+/* tc reads every member of its own structure: ours must not be shorter */
 static_assert(sizeof(struct qdisc_util) == sizeof(struct tc_plugin_qdisc),
 	      "struct qdisc_util: size");
 
