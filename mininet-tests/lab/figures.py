@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Draws what was measured; nothing is run or computed here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+# Colours that people with any kind of colour vision can tell apart (Okabe and Ito).
+FLOW_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
+CC_COLOURS = {"pktpair": "#D55E00", "bbr": "#0072B2", "cubic": "#009E73"}
+QDISC_STYLES = {"fq_rr": "-", "fq_codel": "--", "cake": "-.", "pfifo": ":"}
+COLUMNS = 4
+STYLE = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "savefig.dpi": 130,
+}
+
+
+def title(run: dict[str, Any]) -> str:
+    """A combination's name."""
+    return f"{run['cc']} + {run['qdisc']}"
+
+
+def flow_label(flow: dict[str, Any]) -> str:
+    """A flow by its round trip."""
+    return f"{flow['propagation_s'] * 1e3:.0f} ms"
+
+
+def grid(count: int) -> tuple[Figure, list[Axes]]:
+    """Small multiples with common axes."""
+    rows = -(-count // COLUMNS)
+    figure, axes = plt.subplots(rows, COLUMNS, figsize=(11.5, 2.5 * rows + 0.6), sharex=True, sharey=True)
+    flat = list(np.asarray(axes).flat)
+    for axis in flat[count:]:
+        axis.set_visible(False)
+    return figure, flat[:count]
+
+
+def label_outer(axes: list[Axes], below: str, left: str) -> None:
+    """Name the axes at the edge of a grid only."""
+    for index, axis in enumerate(axes):
+        if index % COLUMNS == 0:
+            axis.set_ylabel(left)
+        if index + COLUMNS >= len(axes):
+            axis.set_xlabel(below)
+
+
+def shade_window(axis: Axes, run: dict[str, Any]) -> None:
+    """Show what was not measured: the start."""
+    axis.axvspan(0, run["metrics"]["window_s"][0], color="#f0f0f0", zorder=0)
+
+
+def save(figure: Figure, path: Path) -> Path:
+    """Write and forget."""
+    for axis in figure.axes:
+        for one in (axis.xaxis, axis.yaxis):
+            if one.get_scale() == "log":
+                one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    figure.savefig(path, bbox_inches="tight")
+    plt.close(figure)
+    return path
+
+
+def goodput(runs: list[dict[str, Any]], path: Path) -> Path:
+    """Goodput of each flow over time, a panel per combination."""
+    with plt.rc_context(STYLE):
+        figure, axes = grid(len(runs))
+        for run, axis in zip(runs, axes, strict=True):
+            shade_window(axis, run)
+            width = run["series"]["bin_s"]
+            for flow, drawn, colour in zip(run["flows"], run["series"]["flows"], FLOW_COLOURS, strict=False):
+                rate = np.array(drawn["goodput_bit_s"]) / 1e6
+                axis.plot((np.arange(len(rate)) + 0.5) * width, rate, color=colour, lw=1, label=flow_label(flow))
+            axis.set_title(title(run), fontsize=10)
+        axes[0].set_ylim(
+            0, max(np.percentile(f["goodput_bit_s"], 99) for r in runs for f in r["series"]["flows"]) / 1e6
+        )
+        label_outer(axes, "time, s", "goodput, Mbit/s")
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, ncols=len(labels), loc="upper center", title="round trip without queue")
+        figure.tight_layout(rect=(0, 0, 1, 0.94))
+        return save(figure, path)
+
+
+def delay_over_time(runs: list[dict[str, Any]], path: Path) -> Path:
+    """Queue delay of each acknowledgement, a panel per combination."""
+    with plt.rc_context(STYLE):
+        figure, axes = grid(len(runs))
+        for run, axis in zip(runs, axes, strict=True):
+            shade_window(axis, run)
+            for flow, drawn, colour in zip(run["flows"], run["series"]["flows"], FLOW_COLOURS, strict=False):
+                delay_ms = np.maximum(np.array(drawn["delay_s"]) * 1e3, 0.05)
+                axis.plot(drawn["delay_time_s"], delay_ms, ".", ms=1.2, color=colour, label=flow_label(flow))
+            axis.set_title(title(run), fontsize=10)
+            axis.set_yscale("log")
+        axes[0].set_xlim(0, runs[0]["metrics"]["window_s"][1])
+        axes[0].set_ylim(0.2, 1000)
+        label_outer(axes, "time, s", "queue delay, ms")
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(
+            handles, labels, ncols=len(labels), loc="upper center", title="round trip without queue", markerscale=8
+        )
+        figure.tight_layout(rect=(0, 0, 1, 0.94))
+        return save(figure, path)
+
+
+def delay_distribution(runs: list[dict[str, Any]], path: Path) -> Path:
+    """Share of acknowledgements that met no more than a queue delay."""
+    with plt.rc_context(STYLE):
+        figure, axis = plt.subplots(figsize=(8.5, 4.6))
+        for run in runs:
+            delays_ms = np.maximum(np.array(run["series"]["delay_quantiles_s"]) * 1e3, 0.1)
+            axis.plot(
+                delays_ms,
+                np.linspace(0, 1, len(delays_ms)),
+                color=CC_COLOURS.get(run["cc"], "#555555"),
+                ls=QDISC_STYLES.get(run["qdisc"], "-"),
+                lw=2.6 if run["cc"] == "pktpair" else 1.4,
+                label=title(run),
+            )
+        axis.set_xscale("log")
+        axis.set_xlabel("queue delay, ms (logarithmic)")
+        axis.set_ylabel("share of acknowledgements")
+        axis.set_ylim(0, 1)
+        axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1))
+        figure.tight_layout()
+        return save(figure, path)
