@@ -10,13 +10,13 @@ from typing import Any
 
 STYLE = """
 :root { color-scheme: light; }
-body { font: 16px/1.55 system-ui, sans-serif; color: #222; background: #fff;
+body { font: 15px/1.55 system-ui, sans-serif; color: #222; background: #fff;
        max-width: 68rem; margin: 2rem auto; padding: 0 1.2rem; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin-bottom: .2rem; }
 h2 { margin-top: 2.4rem; border-bottom: 1px solid #ddd; padding-bottom: .2rem; }
 p, li, dd { max-width: 46rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; width: 100%; }
-th, td { padding: .35rem .6rem; text-align: right; border-bottom: 1px solid #e5e5e5; white-space: nowrap; }
+th, td { padding: .35rem .45rem; text-align: right; border-bottom: 1px solid #e5e5e5; white-space: nowrap; }
 th { font-weight: 600; vertical-align: bottom; background: #fafafa; }
 th:first-child, td:first-child { text-align: left; }
 tr.ours { background: #fff4ec; font-weight: 600; }
@@ -34,7 +34,7 @@ TOPOLOGY = """
  s1 ---+                          +--- d1     20 ms there and back
  s2 ---+---  r  ===========  x ---+--- d2     40 ms
  s3 ---+       bottleneck         +--- d3     80 ms
- s4 ---+       {rate} Mbit/s       +--- d4    160 ms
+ s4 ---+       {rate:^11}         +--- d4    160 ms
 """
 
 
@@ -101,7 +101,7 @@ modules {html.escape(modules)}; measured in {minutes:.1f} minutes</small></p>
 <h2>What was done</h2>
 <p>Four computers send as much as they can through one router to four receivers. The paths are unequal: the
 shortest takes 20 ms there and back, the longest eight times that. All share one link of {rate} Mbit/s:</p>
-<pre>{TOPOLOGY.format(rate=rate)}</pre>
+<pre>{TOPOLOGY.format(rate=f"{rate} Mbit/s")}</pre>
 <p>This was done {len(runs)} times, with the same kernel, the same traffic (iperf3) and the same network, and only two
 things changed: <b>how senders choose their rate</b> (the congestion control: CUBIC, Linux's default; BBR; and
 <b>pktpair</b>, this project's) and <b>how the router queues</b> (pfifo, one queue for all; fq_codel and CAKE, which
@@ -121,7 +121,8 @@ into the network for a while (as BBR does). And since it knows its rate and what
 of its packets are waiting in the router, and keeps a handful there: enough that the link never idles, few enough that
 nobody waits.</p>
 <p>So look for three things: the four flows get the same although their paths differ; the link is full; and the
-queue stays short, from the start on.</p>
+queue stays short, from the start on. The others reach one or two of the three, and most pay for it with packets that
+are dropped and sent again.</p>
 
 <h2>Goodput</h2>
 {
@@ -137,8 +138,8 @@ queue stays short, from the start on.</p>
         picture(
             pictures["delay_over_time"],
             "Each dot is an acknowledgement: how much longer its packet took than it would "
-            "have on an empty path. The scale is logarithmic: from one line to the next is ten times. In the single queue "
-            "of pfifo anybody else's packets, a voice call's for example, would wait as long.",
+            "have on an empty path. The scale is logarithmic: from one line to the next is ten times. In the single "
+            "queue of pfifo anybody else's packets, a voice call's for example, would wait as long.",
         )
     }
 {
