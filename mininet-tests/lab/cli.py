@@ -173,6 +173,18 @@ def plan_jobs(arguments: argparse.Namespace) -> list[runner.Job]:
     return jobs
 
 
+def check_modules(jobs: Sequence[runner.Job], guest: Guest) -> None:
+    """Refuse to run what needs a module that has not been built."""
+    built = [path.stem for path in guest.modules()]
+    wanted = [("tcp_pktpair", any(job.cc == "pktpair" for job in jobs))]
+    wanted.append(("sch_fq_rr", any(job.qdisc == "fq_rr" for job in jobs)))
+    missing = [name for name, needed in wanted if needed and name not in built]
+    if missing:
+        raise LabError(
+            f"{' and '.join(missing)} not built for kernel {guest.kernel}: scripts/build-modules {guest.kernel}"
+        )
+
+
 def show_run(run: dict[str, Any]) -> None:
     """One run, for people."""
     settings = " ".join(f"{name}={value}" for name, value in run["parameters"].items())
@@ -195,7 +207,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Lab run SCENARIO..."""
     jobs = plan_jobs(arguments)
     recordings = TOP / "out" / "lab"
-    with Guest(arguments.kernel, arguments.clock, arguments.cpus) as guest:
+    machine = Guest(arguments.kernel, arguments.clock, arguments.cpus)
+    check_modules(jobs, machine)
+    with machine as guest:
         if arguments.clock == "native":
             announce_native(guest)
 
