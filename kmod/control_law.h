@@ -65,6 +65,14 @@
  * differs by more within a round trip
  */
 #define CONTROL_AGREE_SHIFT	3
+/* and two packets, because D counts whole ACKs */
+#define CONTROL_AGREE_LEAST_Q8	(2 * CONTROL_PACKET_Q8)
+/* part of the pipe that is left empty to look for R: an eighth costs 0.4 % of a
+ * lone flow's throughput at 100 ms, once in ten seconds for three round trips
+ */
+#define CONTROL_DRAIN_SHIFT	3
+/* and what is left in flight at least: what makes a stock receiver send an ACK */
+#define CONTROL_DRAIN_LEAST	2
 /* D may stand for T / s_b only where the packet met a queue: two packets, one
  * more than what its own train puts before the second segment
  */
@@ -158,7 +166,8 @@ static inline u32 control_backlog_q8(const struct control_path *path)
 
 	bool busy = passed_q8 - pipe_q8 >= CONTROL_BUSY_Q8;
 
-	if (max_t(s64, differ_q8, -differ_q8) <= passed_q8 >> CONTROL_AGREE_SHIFT)
+	if (max_t(s64, differ_q8, -differ_q8) <=
+	    (passed_q8 >> CONTROL_AGREE_SHIFT) + CONTROL_AGREE_LEAST_Q8)
 		backlog_q8 += busy ? differ_q8 : min_t(s64, differ_q8, 0);
 	return (u32)clamp_t(s64, backlog_q8, 0, max_q8);
 }
@@ -204,9 +213,8 @@ static inline void control_setpoint_round(struct control_setpoint *s,
 	if (was_cut || ++s->rounds < CONTROL_PROBE_ROUNDS)
 		return;
 	s->rounds = 0;
-	if (s->target_q8 < highest_q8)
-		s->target_q8 = min_t(u32, s->target_q8 + CONTROL_PROBE_STEP_Q8,
-				     highest_q8);
+	s->target_q8 = min_t(u32, s->target_q8 + CONTROL_PROBE_STEP_Q8,
+			     highest_q8);
 }
 
 /**
@@ -226,26 +234,41 @@ static inline void control_setpoint_congestion(struct control_setpoint *s)
 }
 
 /**
+ * control_bound_q8 - packets that are served in a time
+ * @bound_ns: the time, below 2^46 ns
+ * @service_q10: service time of one packet, ns
+ *
+ * Return: packets, at most CONTROL_SETPOINT_MAX_Q8.
+ */
+static inline u32 control_bound_q8(u64 bound_ns, u64 service_q10)
+{
+	return (u32)min_t(u64, CONTROL_SETPOINT_MAX_Q8,
+			  div64_u64(bound_ns << (CONTROL_SERVICE_SHIFT + 8),
+				    service_q10));
+}
+
+/**
  * control_setpoint_q8 - the setpoint, bounded in time
  * @s: the setpoint
- * @bound_ns: longest time in the queue, 1 .. 2^32 - 1 ns
- * @service_q10: service time of one packet, ns
+ * @initial_q8: its value before any cut, packets
+ * @bound_q8: longest time in the queue, in packets, from control_bound_q8()
  * @train: segments of a train, 1 .. 255
  *
  * At 1 Mbit/s four full packets take 48 ms, and a CoDel at the bottleneck
  * would drop for ever. But trains come whole: the queue swings by a train, and
- * less than half a train and one packet on average would leave it empty.
+ * less than half a train and one packet on average would leave it empty. That
+ * is what losses and marks ask for, so a cut lowers this least as well.
  *
  * Return: packets.
  */
 static inline u32 control_setpoint_q8(const struct control_setpoint *s,
-				      u32 bound_ns, u64 service_q10, u32 train)
+				      u32 initial_q8, u32 bound_q8, u32 train)
 {
-	u64 bound_q8 = div64_u64((u64)bound_ns << (CONTROL_SERVICE_SHIFT + 8),
-				 service_q10);
 	u32 least_q8 = (train + 2) * (CONTROL_PACKET_Q8 / 2);
 
-	return (u32)max_t(u64, min_t(u64, s->target_q8, bound_q8), least_q8);
+	if (s->target_q8 < initial_q8)
+		least_q8 = (u32)div_u64((u64)least_q8 * s->target_q8, initial_q8);
+	return max_t(u32, min_t(u32, s->target_q8, bound_q8), least_q8);
 }
 
 /**
@@ -282,11 +305,23 @@ static inline u64 control_window_rate_bytes_ps(u32 packets, u32 mss_bytes,
 	return div_u64(bytes * USEC_PER_SEC, rtt_us);
 }
 
+/* What the pipe lacks, packets; 0 if there is a queue, or it is full */
+static inline s64 control_deficit_q8(const struct control_path *path)
+{
+	s64 deficit_q8 = (s64)control_pipe_q8(path) -
+			 (s64)path->outstanding * CONTROL_PACKET_Q8;
+
+	return path->backlog_q8 ? 0 : max_t(s64, deficit_q8, 0);
+}
+
 /**
  * control_rate_bytes_ps - the continuous rate law, eq (14)
  * @path: the path, its backlog at most CONTROL_BACKLOG_MAX
  * @setpoint_q8: B, packets; 0 or below while the queue is drained
  * @mss_bytes: payload of a full segment, 1 .. CONTROL_MSS_MAX
+ *
+ * While the pipe is not yet full, the share itself: more would only arrive at
+ * the bottleneck as a queue, before any ACK could tell.
  *
  * Return: payload bytes per second, at least 1: from half the share to twice
  * the share. Relative error against exact arithmetic below 2^-8 of the change,
@@ -301,7 +336,7 @@ static inline u64 control_rate_bytes_ps(const struct control_path *path,
 	u32 attack_q8, error_q8;
 	u64 round_us, attack_us, change;
 
-	if (setpoint_q8 <= 0)
+	if (setpoint_q8 <= 0 || control_deficit_q8(path) > 0)
 		return max_t(u64, share, 1);
 
 	if (path->backlog_q8 <= (u32)setpoint_q8) {
@@ -335,33 +370,44 @@ static inline u64 control_rate_bytes_ps(const struct control_path *path,
  * @setpoint_q8: B, packets; negative: drain the queue, and so much below
  * @train: segments of a train, at least 1
  *
- * S + (B - n_b): what is in flight, and what the queue still lacks, in whole
- * trains, because a train cut short comes back as one ACK and shows no gap. The
- * queue swings by a train around its mean, and room is found only when an ACK
- * comes: 5/8 of a train on top make the mean of the swing the setpoint (found
- * with the closed loop in the test). While the queue is drained, it is the pipe
- * less what is asked for.
+ * S + (B - n_b): what is in flight, and what the queue still lacks, or the pipe
+ * where it is not full; in whole trains, because a train cut short comes back
+ * as one ACK and shows no gap. The queue swings by a train around its mean, and
+ * room is found only when an ACK comes: 5/8 of a train on top make the mean of
+ * the swing the setpoint (found with the closed loop in the test).
+ *
+ * While the queue is drained, seven eighths of the pipe less what is asked for:
+ * where the pipe is overestimated, because R is, the error shrinks by an eighth
+ * with each draining, however large it is.
  *
  * A cap above the pipe (memorandum, section 10.3) bites only when an estimate is
  * wrong; it has an eighth of the pipe, a setpoint and two trains to spare.
  *
- * Return: packets, at least one train: without trains no sample comes.
+ * Return: packets. Where there is room, at least two trains, since the stack
+ * sends no skb larger than half the window; where there is none, what is in
+ * flight, whose ACKs will make room. While draining, at least
+ * CONTROL_DRAIN_LEAST.
  */
 static inline u32 control_window(const struct control_path *path,
 				 s32 setpoint_q8, u32 train)
 {
+	const s64 train_q8 = (s64)train * CONTROL_PACKET_Q8;
+	s64 outstanding_q8 = (s64)path->outstanding * CONTROL_PACKET_Q8;
 	s64 pipe_q8 = (s64)control_pipe_q8(path);
-	s64 train_q8 = (s64)train * CONTROL_PACKET_Q8;
-	s64 cap_q8 = pipe_q8 + (pipe_q8 >> 3) + 2LL * setpoint_q8 + 2 * train_q8;
-	s64 room_q8 = setpoint_q8 - (s64)path->backlog_q8 + train_q8 * 5 / 8;
-	s64 window_q8 = (s64)path->outstanding * CONTROL_PACKET_Q8;
+	s64 cap_q8, room_q8;
 
-	if (setpoint_q8 <= 0)
-		window_q8 = pipe_q8 + setpoint_q8;
-	else if (room_q8 >= train_q8)
-		window_q8 = min_t(s64, cap_q8, window_q8 +
-				  (s64)div_u64(room_q8, train_q8) * train_q8);
-	return (u32)clamp_t(s64, window_q8 >> 8, train, S32_MAX);
+	if (setpoint_q8 <= 0) {
+		pipe_q8 += setpoint_q8 - (pipe_q8 >> CONTROL_DRAIN_SHIFT);
+		return (u32)clamp_t(s64, pipe_q8 >> 8, CONTROL_DRAIN_LEAST, S32_MAX);
+	}
+	cap_q8 = pipe_q8 + (pipe_q8 >> 3) + 2LL * setpoint_q8 + 2 * train_q8;
+	room_q8 = setpoint_q8 - (s64)path->backlog_q8 + train_q8 * 5 / 8 +
+		  control_deficit_q8(path);
+	if (path->outstanding && room_q8 < train_q8)
+		return (u32)min_t(s64, path->outstanding, S32_MAX);
+	room_q8 -= room_q8 % train_q8;
+	outstanding_q8 = min_t(s64, cap_q8, outstanding_q8 + room_q8);
+	return (u32)clamp_t(s64, outstanding_q8 >> 8, 2 * train, S32_MAX);
 }
 
 #endif /* _CONTROL_LAW_H */

@@ -38,6 +38,10 @@
 #define FUZZY_ERROR_MID_Q16	45875U
 /* the smoothed error before any observation: one half, as in the appendix */
 #define FUZZY_ERROR_FIRST_Q16	(FUZZY_ONE_Q16 / 2)
+/* a sample counts for at most four times the estimate: one outage of seconds
+ * must not undo the estimate, and a true step is there a sample later
+ */
+#define FUZZY_STEP_MAX		4
 /* largest value and sample: keeps difference * 2^16 within 64 bits */
 #define FUZZY_VALUE_MAX		(1ULL << 47)
 
@@ -113,8 +117,8 @@ static inline void fuzzy_start(struct fuzzy_average *avg, u64 sample)
  * @avg: the average, started
  * @sample: new value, 1 .. FUZZY_VALUE_MAX; values outside are clamped
  *
- * Two consecutive samples far from the estimate move it all the way; one alone
- * hardly moves it. The estimate stays between its old value and the sample.
+ * Two consecutive samples far from the estimate move it all the way, or four
+ * times up; one alone hardly moves it. The estimate stays between its old value and the sample.
  * Absolute error of one step against exact arithmetic: 2^-12 of the distance
  * between the two, plus one unit.
  */
@@ -125,6 +129,7 @@ static inline void fuzzy_update(struct fuzzy_average *avg, u64 sample)
 	u32 error, change, beta, weight;
 
 	sample = clamp_t(u64, sample, 1, FUZZY_VALUE_MAX);
+	sample = min_t(u64, sample, FUZZY_STEP_MAX * value);
 	distance = sample > value ? sample - value : value - sample;
 
 	error = distance >= value ? FUZZY_ONE_Q16 :

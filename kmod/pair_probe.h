@@ -26,10 +26,17 @@
  * 100 Gbit/s take 7 ns, and one place in the last bit is 0.014 % of that
  */
 #define PAIR_SERVICE_SHIFT	10
-/* longest time a train is followed, 60 s: past it the sample is worth nothing */
+/* longest time a train is followed, and longest service time, 60 s: past it the
+ * sample is worth nothing
+ */
 #define PAIR_SPAN_MAX_NS	(60ULL * NSEC_PER_SEC)
 /* segments one sample may count; a train is at most 64 and an ACK can repeat */
 #define PAIR_SEGMENTS_MAX	1024U
+
+/* a lone segment whose ACK comes this long after an ACK for several did not cause
+ * it by arriving: receivers wait 40 ms (Linux) and more
+ */
+#define PAIR_DELAYED_ACK_NS	(30ULL * NSEC_PER_MSEC)
 
 /* trains in a row that came back as one ACK before the train is lengthened:
  * three, so that one merged ACK does not do it
@@ -235,6 +242,9 @@ pair_probe_ack(struct pair_probe *p, const struct pair_ack *ack,
 	if (same) {
 		u32 segments = min_t(u32, ack->segments, PAIR_SEGMENTS_MAX);
 
+		if (segments == 1 && p->first_segments > 1 &&
+		    ack->now_ns - p->last_ns > PAIR_DELAYED_ACK_NS)
+			p->flaw = PAIR_DELAYED_ACK;
 		p->per_ack_q4 += ((s32)(segments << 4) - p->per_ack_q4) >>
 				 PAIR_PER_ACK_SHIFT;
 		p->segments = (u16)min_t(u32, p->segments + segments,
@@ -263,11 +273,12 @@ pair_probe_ack(struct pair_probe *p, const struct pair_ack *ack,
  * pair_service_time - service time of a sample (memorandum, section 3)
  * @s: a sample with verdict PAIR_SAMPLE
  *
- * Return: ns with PAIR_SERVICE_SHIFT binary places, at least 1; rounded down.
+ * Return: ns with PAIR_SERVICE_SHIFT binary places, 1 ns/1024 .. 60 s; rounded
+ * down.
  */
 static inline u64 pair_service_time(const struct pair_sample *s)
 {
-	u64 time = min_t(u64, s->span_ns, PAIR_SPAN_MAX_NS);
+	u64 time = min_t(u64, s->span_ns, PAIR_SPAN_MAX_NS * s->segments);
 
 	return max_t(u64, div_u64(time << PAIR_SERVICE_SHIFT, s->segments), 1);
 }

@@ -45,8 +45,8 @@
  * full packets a train grows to 8
  */
 #define PKTPAIR_TRAIN_MIN_NS	(100 * NSEC_PER_USEC)
-/* Trains that last more hold up the flow itself: at 380 kbit/s of full packets
- * four become three, below 100 kbit/s there are no trains
+/* Trains that last more hold up the flow itself: below 380 kbit/s of full
+ * packets four become three, below 190 kbit/s there are no trains
  */
 #define PKTPAIR_TRAIN_MAX_NS	(125 * NSEC_PER_MSEC)
 /* Service times are averaged over an eighth of a round trip: excursions that are
@@ -75,6 +75,7 @@
  * @train: segments of the next trains
  * @started: @service holds a whole train, not the running first one
  * @sampled: a train gave a sample in this round trip
+ * @lost: something was lost in this round trip
  */
 struct pktpair {
 	struct pair_probe probe;
@@ -89,7 +90,8 @@ struct pktpair {
 	u16 gso_set;
 	u8 train;
 	u8 started:1,
-	   sampled:1;
+	   sampled:1,
+	   lost:1;
 };
 
 /* ---- knobs ---- */
@@ -107,8 +109,8 @@ static int pktpair_range_set(const char *text, const struct kernel_param *kp)
 	int err = kstrtouint(text, 0, &value);
 
 	if (err || value < range->min || value > range->max) {
-		pr_err("%s=%s: not a number from %u to %u\n", kp->name,
-		       strim((char *)text), range->min, range->max);
+		pr_err("%s=%.*s: not a number from %u to %u\n", kp->name,
+		       (int)strcspn(text, "\n"), text, range->min, range->max);
 		return err ?: -ERANGE;
 	}
 	WRITE_ONCE(*range->value, value);
@@ -166,6 +168,12 @@ static u32 pktpair_setpoint_first_q8(void)
 	return READ_ONCE(setpoint_packets) * CONTROL_PACKET_Q8;
 }
 
+static u32 pktpair_setpoint_bound_q8(const struct pktpair *ca)
+{
+	return control_bound_q8((u64)READ_ONCE(setpoint_max_us) * NSEC_PER_USEC,
+				ca->service.value);
+}
+
 static u32 pktpair_now_ms(const struct tcp_sock *tp)
 {
 	return (u32)div_u64(tp->tcp_mstamp, USEC_PER_MSEC);
@@ -190,6 +198,18 @@ static enum pair_verdict pktpair_flaw(const struct sock *sk,
 	     ca->probe.per_ack_q4 > PAIR_PER_ACK_ONE_Q4))
 		return PAIR_DELAYED_ACK;
 	return PAIR_OPEN;
+}
+
+/* Round trip of the newest delivered segment; 0 where it cannot be told. Not the
+ * rate sample's, which comes from time stamps of whole milliseconds where the
+ * ACK covers retransmitted data as well.
+ */
+static u32 pktpair_rtt_us(const struct tcp_sock *tp,
+			  const struct rate_sample *rs)
+{
+	if (!rs->acked_sacked || rs->is_retrans)
+		return 0;
+	return tcp_stamp_us_delta(tp->tcp_mstamp, tp->first_tx_mstamp);
 }
 
 static bool pktpair_round_passed(struct pktpair *ca, const struct tcp_sock *tp,
@@ -227,7 +247,7 @@ static struct pair_sample pktpair_sense(struct sock *sk,
 		.segments = rs->acked_sacked,
 	};
 
-	if (rs->acked_sacked <= 0)
+	if (!rs->acked_sacked)
 		return (struct pair_sample) { .verdict = PAIR_OPEN };
 	ack.flaw = pktpair_flaw(sk, rs);
 	return pair_probe_ack(&ca->probe, &ack, &limits);
@@ -235,21 +255,60 @@ static struct pair_sample pktpair_sense(struct sock *sk,
 
 /* A round trip without a gap: what was delivered in it was the share, if the
  * bottleneck had something of ours to serve all the time. A queue says so; and
- * before anything is known of the queue, a loss.
+ * before anything is known of the queue, a loss. And at least that was the
+ * share in any case.
  */
-static void pktpair_estimate_without_gap(struct pktpair *ca,
+static void pktpair_estimate_without_gap(struct sock *sk,
 					 const struct rate_sample *rs)
 {
+	struct pktpair *ca = inet_csk_ca(sk);
 	const struct pair_sample round_trip = {
 		.span_ns = (u64)max_t(long, rs->interval_us, 0) * NSEC_PER_USEC,
 		.segments = rs->delivered,
 		.verdict = PAIR_SAMPLE,
 	};
-	bool was_busy = ca->service.value ? ca->backlog_q8 > 0 : rs->losses > 0;
+	bool was_busy = ca->service.value ? ca->backlog_q8 > 0 : ca->lost;
 
-	if (was_busy && rs->interval_us > 0 && rs->delivered > 0 &&
-	    !rs->is_app_limited)
+	/* an interval that spans an outage says nothing */
+	if (rs->interval_us <= 0 || rs->delivered <= 0 || rs->is_retrans ||
+	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
+		return;
+	if ((was_busy && !rs->is_app_limited) ||
+	    pair_service_time(&round_trip) < ca->service.value)
 		pktpair_service_sample(ca, &round_trip);
+}
+
+/* What is done once in a round trip */
+static void pktpair_end_round(struct sock *sk, const struct rate_sample *rs)
+{
+	struct pktpair *ca = inet_csk_ca(sk);
+	u32 highest_q8 = pktpair_setpoint_first_q8();
+
+	prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)));
+	/* probing stops where the bound in time would hide its steps */
+	if (READ_ONCE(setpoint_probing) && ca->service.value)
+		highest_q8 = max_t(u32, highest_q8, pktpair_setpoint_bound_q8(ca));
+	control_setpoint_round(&ca->setpoint, highest_q8);
+	if (!ca->sampled)
+		pktpair_estimate_without_gap(sk, rs);
+	ca->sampled = 0;
+	ca->lost = 0;
+}
+
+/* Trains are GSO skbs, so that what the device or the size of an skb does not
+ * allow is not aimed for
+ */
+static void pktpair_choose_train(struct sock *sk)
+{
+	const struct pair_limits limits = pktpair_limits();
+	struct pktpair *ca = inet_csk_ca(sk);
+	u32 fits = sk->sk_gso_max_size / max_t(u32, tcp_sk(sk)->mss_cache, 1);
+
+	if (!ca->service.value)
+		return;
+	fits = max_t(u32, min_t(u32, fits, ca->gso_max_segs), 1);
+	ca->train = min_t(u32, fits, pair_train(&ca->probe, ca->service.value,
+						&limits));
 }
 
 /* What is known of the path after this acknowledgment; false: not yet enough */
@@ -260,6 +319,7 @@ static bool pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
 	const struct pair_limits limits = pktpair_limits();
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
+	u32 rtt_us = pktpair_rtt_us(tp, rs);
 
 	if (closed->verdict == PAIR_SAMPLE) {
 		struct pair_sample mean = *closed;
@@ -277,28 +337,23 @@ static bool pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
 			fuzzy_start(&ca->service, pair_service_time(&open));
 	}
 
-	if (rs->rtt_us > 0 && !rs->is_ack_delayed)
-		prop_sample(&ca->prop, rs->rtt_us, pktpair_now_ms(tp));
-
-	if (pktpair_round_passed(ca, tp, rs)) {
-		prop_round(&ca->prop, pktpair_now_ms(tp));
-		control_setpoint_round(&ca->setpoint,
-				       READ_ONCE(setpoint_probing) ?
-				       CONTROL_SETPOINT_MAX_Q8 :
-				       pktpair_setpoint_first_q8());
-		if (!ca->sampled)
-			pktpair_estimate_without_gap(ca, rs);
-		ca->sampled = 0;
-	}
+	if (rtt_us && ca->probe.flaw != PAIR_DELAYED_ACK)
+		prop_sample(&ca->prop, rtt_us, pktpair_now_ms(tp));
+	if (rs->losses > 0)
+		ca->lost = 1;
+	if (pktpair_round_passed(ca, tp, rs))
+		pktpair_end_round(sk, rs);
+	if (closed->verdict != PAIR_OPEN)
+		pktpair_choose_train(sk);
 
 	if (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US ||
-	    rs->rtt_us <= 0 || rs->delivered <= 0)
+	    rs->delivered <= 0)
 		return false;
 
-	ca->train = pair_train(&ca->probe, ca->service.value, &limits);
 	*path = (struct control_path) {
 		.service_q10 = ca->service.value,
-		.rtt_us = max_t(u32, rs->rtt_us, ca->prop.delay_us),
+		.rtt_us = max_t(u32, rtt_us ?: tp->srtt_us >> 3,
+				ca->prop.delay_us),
 		.prop_us = ca->prop.delay_us,
 		.outstanding = tcp_packets_in_flight(tp),
 		.delivered = rs->delivered,
@@ -322,8 +377,9 @@ static s32 pktpair_setpoint_q8(struct sock *sk, const struct rate_sample *rs)
 	ca->ce_seen = (u16)tp->delivered_ce;
 
 	setpoint_q8 = control_setpoint_q8(&ca->setpoint,
-					  READ_ONCE(setpoint_max_us) * NSEC_PER_USEC,
-					  ca->service.value, ca->train);
+					  pktpair_setpoint_first_q8(),
+					  pktpair_setpoint_bound_q8(ca),
+					  ca->train);
 	return prop_dipping(&ca->prop) ? -setpoint_q8 : setpoint_q8;
 }
 
@@ -363,9 +419,10 @@ static void pktpair_first_rate(struct sock *sk)
 static void pktpair_grow(struct sock *sk, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
+	u8 state = inet_csk(sk)->icsk_ca_state;
 
-	if (inet_csk(sk)->icsk_ca_state != TCP_CA_Open || rs->is_app_limited ||
-	    rs->acked_sacked <= 0)
+	if (state == TCP_CA_Recovery || state == TCP_CA_CWR ||
+	    rs->is_app_limited || !rs->acked_sacked)
 		return;
 	tcp_snd_cwnd_set(tp, min_t(u32, tcp_snd_cwnd(tp) + rs->acked_sacked,
 				   tp->snd_cwnd_clamp));
@@ -421,9 +478,11 @@ static void pktpair_set_state(struct sock *sk, u8 new_state)
 {
 	struct pktpair *ca = inet_csk_ca(sk);
 
-	if (new_state == TCP_CA_Loss)
+	if (new_state == TCP_CA_Loss) {
+		ca->lost = 1;
 		control_setpoint_reset(&ca->setpoint,
 				       pktpair_setpoint_first_q8());
+	}
 }
 
 static u32 pktpair_ssthresh(struct sock *sk)
@@ -450,9 +509,10 @@ static size_t pktpair_get_info(struct sock *sk, u32 ext, int *attr,
 {
 	const struct pktpair *ca = inet_csk_ca(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
+	/* read once: this runs without the socket's lock */
 	struct control_path path = {
-		.service_q10 = ca->service.value,
-		.prop_us = ca->prop.delay_us,
+		.service_q10 = READ_ONCE(ca->service.value),
+		.prop_us = READ_ONCE(ca->prop.delay_us),
 	};
 	u64 share, pipe_q8;
 
@@ -461,12 +521,12 @@ static size_t pktpair_get_info(struct sock *sk, u32 ext, int *attr,
 		return 0;
 
 	memset(&info->bbr, 0, sizeof(info->bbr));
-	if (ca->service.value && ca->prop.delay_us != PROP_UNKNOWN_US) {
+	if (path.service_q10 && path.prop_us != PROP_UNKNOWN_US) {
 		share = control_share_bytes_ps(&path, tp->mss_cache);
 		pipe_q8 = max_t(u64, control_pipe_q8(&path), 1);
 		info->bbr.bbr_bw_lo = (u32)share;
 		info->bbr.bbr_bw_hi = (u32)(share >> 32);
-		info->bbr.bbr_min_rtt = ca->prop.delay_us;
+		info->bbr.bbr_min_rtt = path.prop_us;
 		info->bbr.bbr_pacing_gain =
 			div64_u64((u64)READ_ONCE(sk->sk_pacing_rate) << 8,
 				  max_t(u64, share, 1));

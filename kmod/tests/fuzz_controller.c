@@ -75,8 +75,10 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 
 	CHECK(c->setpoint.target_q8 >= CONTROL_SETPOINT_MIN_Q8);
 	CHECK(c->setpoint.target_q8 <= CONTROL_SETPOINT_MAX_Q8);
-	setpoint = (s32)control_setpoint_q8(&c->setpoint, 5000000,
-					    c->service.value, train);
+	setpoint = (s32)control_setpoint_q8(&c->setpoint, 5 * CONTROL_PACKET_Q8,
+					    control_bound_q8(5000000,
+							     c->service.value),
+					    train);
 	if (prop_dipping(&c->prop))
 		setpoint = -setpoint;
 
@@ -84,7 +86,9 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 	rate = control_rate_bytes_ps(&path, setpoint, mss);
 	CHECK(rate >= 1 && rate + 1 >= share / 2 && rate <= 2 * share + 1);
 	window = control_window(&path, setpoint, train);
-	CHECK(window >= train && window <= S32_MAX);
+	CHECK(window >= min_t(u32, CONTROL_DRAIN_LEAST, outstanding) ||
+	      !outstanding);
+	CHECK(window >= 1 && window <= S32_MAX);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);

@@ -98,6 +98,13 @@ static void flaws_are_named(void **state)
 	ack(&p, 1000, 10, 2);
 	ack(&p, 1001, 10, 2);
 	assert_int_equal(ack(&p, 5000, 20, 2).verdict, PAIR_COMPRESSED);
+	/* a train of three: the last segment waits for the receiver's timer */
+	ack(&p, 1000, 30, 2);
+	ack(&p, 1000 + 40 * NSEC_PER_MSEC, 30, 1);
+	assert_int_equal(ack(&p, NSEC_PER_SEC, 40, 2).verdict, PAIR_DELAYED_ACK);
+	/* two segments may well take that long */
+	ack(&p, NSEC_PER_SEC + 40 * NSEC_PER_MSEC, 40, 2);
+	assert_int_equal(ack(&p, 2 * NSEC_PER_SEC, 50, 2).verdict, PAIR_SAMPLE);
 }
 
 static void a_merging_receiver_lengthens_the_train(void **state)
@@ -200,6 +207,8 @@ static void extremes_do_not_overflow(void **state)
 	s = ack(&p, 3600ULL * NSEC_PER_SEC, 6, 1);
 	assert_int_equal(s.verdict, PAIR_ONE_ACK);
 	s = (struct pair_sample) { U64_MAX, 1, PAIR_SAMPLE };
+	assert_int_equal(pair_service_time(&s), PAIR_SPAN_MAX_NS << PAIR_SERVICE_SHIFT);
+	s = (struct pair_sample) { 60 * PAIR_SPAN_MAX_NS, 60, PAIR_SAMPLE };
 	assert_int_equal(pair_service_time(&s), PAIR_SPAN_MAX_NS << PAIR_SERVICE_SHIFT);
 }
 
