@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from . import links, protocol, runner, scenario
-from .vm import CACHE, CLOCKS, TOP, Guest, LabError, find_kernel
+from .vm import CACHE, CLOCKS, TOP, Guest, LabError, find_kernel, measuring_guest, shared_guest
 
 
 def add_guest_options(parser: argparse.ArgumentParser) -> None:
@@ -82,7 +82,7 @@ def execute(arguments: argparse.Namespace) -> int:
         command = command[1:]
     if not command:
         raise LabError("exec needs a command: lab exec -- COMMAND...")
-    with Guest(arguments.kernel, arguments.clock, arguments.cpus) as guest:
+    with shared_guest(arguments.kernel, arguments.clock, arguments.cpus) as guest:
         if arguments.clock == "native":
             announce_native(guest)
         guest.start({"kind": "exec", "command": command, "cwd": os.getcwd()})
@@ -103,7 +103,7 @@ def shell(arguments: argparse.Namespace) -> int:
     if not sys.stdin.isatty():
         raise LabError("shell needs a terminal; use: lab exec -- COMMAND...")
     size = shutil.get_terminal_size()
-    with Guest(arguments.kernel, arguments.clock, arguments.cpus) as guest:
+    with shared_guest(arguments.kernel, arguments.clock, arguments.cpus) as guest:
         if arguments.clock == "native":
             announce_native(guest)
         guest.start({"kind": "shell", "size": (size.lines, size.columns), "term": os.environ.get("TERM", "linux")})
@@ -207,7 +207,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Lab run SCENARIO..."""
     jobs = plan_jobs(arguments)
     recordings = TOP / "out" / "lab"
-    machine = Guest(arguments.kernel, arguments.clock, arguments.cpus)
+    machine = measuring_guest(arguments.kernel, arguments.clock, arguments.cpus)
     check_modules(jobs, machine)
     with machine as guest:
         if arguments.clock == "native":

@@ -18,7 +18,7 @@ from typing import Any
 
 from . import runner, scenario
 from .progress import BOOT_WEIGHT, Progress
-from .vm import TOP, Guest, LabError
+from .vm import TOP, LabError, measuring_guest
 
 SCENARIO = "demo-dumbbell"
 GUESTS = 2
@@ -98,7 +98,7 @@ def run_share(guest: int, jobs: list[runner.Job], kernel: str | None, progress: 
         else:
             progress.end(guest, f"{jobs[index].cc} + {jobs[index].qdisc}")
 
-    with Guest(kernel) as machine:
+    with measuring_guest(kernel, "virtual") as machine:
         return runner.run_jobs(jobs, machine, report)
 
 
@@ -174,4 +174,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def built(kernel: str | None) -> list[str]:
     """Names of the modules that exist for a kernel."""
-    return [path.stem for path in Guest(kernel).modules()]
+    return [path.stem for path in measuring_guest(kernel, "virtual").modules()]

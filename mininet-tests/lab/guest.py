@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """The agent in the guest: loads the modules and does one job.
 
-Runs with the distribution's own Python and standard library only.  It speaks
-to the host between runs, never during one: an answer that has to be waited for
-would move virtual time.
+Runs with the distribution's own Python and standard library only.  When it
+measures it never waits for the host, which would move virtual time.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ import pty
 import select
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ EXPECTED_WARNINGS = (
     "loading out-of-tree module taints kernel",
     "module verification failed: signature and/or required key missing",
 )
+PORT_TRIES = 500
 WARNING_LEVEL = 4  # KERN_WARNING and anything worse
 
 
@@ -110,7 +111,6 @@ def set_up(job: dict[str, Any]) -> dict[str, Any]:
     )
     if job["clock"] != "native":
         command("ip", "link", "set", "lo", "up")
-        subprocess.run(["pkill", "-x", "systemd-udevd"], check=False, capture_output=True)
     versions = load_modules(job["modules"])
     control = "/proc/sys/net/ipv4/tcp_congestion_control"
     if "tcp_pktpair" in versions:
@@ -174,18 +174,34 @@ def do_job(port: int, job: dict[str, Any], log: KernelLog) -> int:
         return run_command(port, job)
     if job["kind"] == "shell":
         return run_shell(port, job)
-    from lab import network
+    from lab import network  # Mininet is not needed before, and slow to load
 
     return network.run_all(port, job, log)
 
 
-def main() -> None:
-    """Announce the agent, take a job, do it, say how it ended."""
-    native = len(sys.argv) > 1
-    port = int(sys.argv[1]) if native else find_port()
+def await_port() -> int:
+    """The port appears some time after its driver."""
+    for _ in range(PORT_TRIES):
+        try:
+            return find_port()
+        except AgentError:
+            time.sleep(0.01)
+    return find_port()
+
+
+def take_job(arguments: list[str]) -> tuple[int, dict[str, Any]]:
+    """The port to answer on, and the job: from the image, or from that port."""
+    if arguments == ["--sealed"]:
+        return await_port(), json.loads(Path("/lab/job.json").read_text())
+    port = int(arguments[0]) if arguments else find_port()
     protocol.send_json(port, protocol.READY, {})
     _, payload = protocol.receive(lambda size: os.read(port, size))
-    job = json.loads(payload)
+    return port, json.loads(payload)
+
+
+def main() -> None:
+    """Take a job, do it, say how it ended."""
+    port, job = take_job(sys.argv[1:])
     log = KernelLog()
     log.warnings()
     log.lines.clear()
@@ -199,8 +215,6 @@ def main() -> None:
     outcome["dmesg_tail"] = log.lines[-15:]
     with contextlib.suppress(OSError):
         protocol.send_json(port, protocol.EXIT, outcome)
-    if not native:
-        os.sync()
 
 
 if __name__ == "__main__":

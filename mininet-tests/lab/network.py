@@ -142,20 +142,6 @@ class Network:
         self.net.stop()
 
 
-def warm_up(files: list[str]) -> None:
-    """Have what a run executes in memory, by opening it for writing.
-
-    That copies it to the overlay; a file read from the host while traffic
-    flows would move virtual time.
-    """
-    for name in files:
-        try:
-            with open(name, "ab"):
-                pass
-        except OSError:
-            pass  # a running program cannot be opened so; it is in memory
-
-
 def allow(names: set[str]) -> None:
     """Have the initial namespace choose each algorithm once.
 
@@ -296,8 +282,6 @@ def run_one(network: Network, tracer: Tracer, plan: dict[str, Any], modules: dic
 
 def run_all(port: int, job: dict[str, Any], log: Any) -> int:
     """Do every plan of the job on one network; status 0 if all could be run."""
-    if job["clock"] != "native":
-        warm_up(job["programs"])
     tracer = Tracer(job["ack_probe"])
     status = 0
     modules = {f"@{Path(path).stem}": path for path in job["modules"]}

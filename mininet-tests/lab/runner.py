@@ -6,9 +6,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
-import shutil
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,11 +16,6 @@ from . import btf, measure, protocol
 from .scenario import Check, Plan, Scenario, Value
 from .vm import Guest, LabError, uncompressed_image
 
-# What a run executes in the guest; see network.warm_up.
-PROGRAMS = (
-    *("bash", "cat", "env", "ethtool", "ifconfig", "ip", "iperf3", "mnexec"),
-    *("ping", "rmmod", "sh", "sleep", "ss", "sysctl", "tc", "tcpdump"),
-)
 # A run that the kernel complained about is wrong, whatever its figures.
 NO_WARNING = Check("kernel_warnings", "==", 0)
 
@@ -48,20 +40,6 @@ class Job:
 def make_job(scenario: Scenario, cc: str, qdisc: str, seed: int, values: dict[str, Value]) -> Job:
     """Plan one run."""
     return Job(scenario, cc, qdisc, seed, values, scenario.plan(values, cc, qdisc, seed))
-
-
-def program_files() -> list[str]:
-    """Programs and libraries that runs execute; the guest has the host's files."""
-    search = f"{os.environ['PATH']}:/usr/sbin:/sbin"
-    files = set()
-    for program in PROGRAMS:
-        path = shutil.which(program, path=search)
-        if path is None:
-            continue
-        files.add(os.path.realpath(path))
-        listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
-        files |= {os.path.realpath(word) for word in listed.split() if word.startswith("/")}
-    return sorted(files)
 
 
 def ack_probe(guest: Guest) -> str:
@@ -148,14 +126,13 @@ def run_jobs(
 ) -> list[dict[str, Any]]:
     """Run all jobs in one boot.
 
-    :param guest: entered already
+    :param guest: not yet started
     :param report: called with a job's index when it begins, and with its run when it ends
     """
     guest.start(
         {
             "kind": "run",
             "ack_probe": ack_probe(guest),
-            "programs": program_files(),
             "plans": [job.plan.for_guest(pcap_folder is not None) for job in jobs],
         }
     )

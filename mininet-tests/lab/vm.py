@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Boots the guest and talks to its agent.
+"""Boots guests and talks to their agent.
 
 Virtual time: QEMU's instruction counter is the guest's clock (one instruction
 is one nanosecond) and an idle guest jumps to its next timer, so that what is
 measured does not depend on the speed or load of the host.
+
+Three kinds of guest: ``SealedGuest`` measures, and has all it needs in memory,
+so that every boot is the same to the last instruction; ``SharedGuest`` is for
+commands and shells, and sees the host's files through virtme-ng;
+``NativeGuest`` is this machine itself.
 """
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import lzma
@@ -27,7 +31,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from . import protocol
+from . import image, protocol
 
 TOP = Path(__file__).resolve().parent.parent.parent
 CACHE = Path(os.environ.get("PKTPAIR_CACHE", TOP / ".cache"))
@@ -43,7 +47,15 @@ MEMORY = "2G"
 # Every boot begins at this instant, so nothing depends on the date.
 GUEST_EPOCH = "2026-01-01T00:00:00"
 
+# Without the mitigations a guest instruction is not spent on attacks that a
+# throw-away guest need not fear; without a random base address every boot lays
+# out the kernel alike.
+KERNEL_OPTIONS = ("mitigations=off", "nokaslr", "edd=off", "loglevel=5")
+
 CLOCKS = ("virtual", "real", "emulated", "native")
+AGENT = Path(__file__).resolve().parent / "guest.py"
+# How often a guest's file is looked at for news.
+POLL_S = 0.05
 KVM_GET_API_VERSION = 0xAE00
 KVM_CREATE_VM = 0xAE01
 
@@ -131,17 +143,23 @@ def _path_without_tmpfiles(folder: Path) -> str:
     return f"{folder}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-class Guest:
-    """One booted guest; a context manager that always ends it."""
+def cpu_options(clock: str, seed: int) -> list[str]:
+    """What the emulator needs for a clock; the same for every kind of guest."""
+    options = ["-seed", str(seed)]
+    if clock != "real":
+        # A plain processor: what "max" adds (five-level page tables, access
+        # prevention) costs the emulator a fifth of its speed, and so do the
+        # idle routine and clocks of an old AMD one.
+        options += ["-cpu", "qemu64,vendor=GenuineIntel,family=6,model=94,stepping=3,+rdrand"]
+    if clock == "virtual":
+        options += ["-icount", "shift=0,sleep=off", "-rtc", f"base={GUEST_EPOCH},clock=vm"]
+    return options
 
-    def __init__(
-        self,
-        kernel: str | None = None,
-        clock: str = "virtual",
-        cpus: int = 1,
-        seed: int = 1,
-        verbose: bool = False,
-    ) -> None:
+
+class Guest:
+    """A machine with an agent; a context manager that always ends it."""
+
+    def __init__(self, kernel: str | None = None, clock: str = "virtual", cpus: int = 1, seed: int = 1) -> None:
         if clock == "virtual" and cpus != 1:
             raise LabError(
                 f"--cpus {cpus}: the virtual clock counts the instructions of one CPU; "
@@ -150,23 +168,12 @@ class Guest:
         self.clock = clock
         self.cpus = cpus
         self.seed = seed
-        self.verbose = verbose
         self.kernel = os.uname().release if clock == "native" else find_kernel(kernel)
         self.ready: dict[str, Any] = {}
         self._process: subprocess.Popen[bytes] | None = None
-        self._socket: socket.socket | None = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._console: Path | None = None
+        self._folder = Path(tempfile.mkdtemp(prefix="pktpair-lab-"))
 
     def __enter__(self) -> Guest:
-        try:
-            if self.clock == "native":
-                self._start_native()
-            else:
-                self._boot()
-        except BaseException:
-            self.close()
-            raise
         return self
 
     def __exit__(
@@ -186,30 +193,24 @@ class Guest:
         return [path for path in found if path.exists()]
 
     def start(self, job: dict[str, Any]) -> None:
-        """Give the agent its job; returns when the modules are loaded."""
-        job = {
-            **job,
-            "top": str(TOP),
-            "modules": [str(path) for path in self.modules()],
-            "clock": self.clock,
-            "seed": self.seed,
-        }
-        self.send(protocol.JOB, json.dumps(job).encode())
+        """Boot and give the agent its job; returns when the modules are loaded."""
+        self._launch({**job, "top": str(TOP), "modules": [str(path) for path in self.modules()], "clock": self.clock})
         kind, payload = self.receive()
         if kind == protocol.EXIT:
             raise LabError(self._failure("the agent gave up", json.loads(payload)))
         self.ready = json.loads(payload)
 
-    def send(self, kind: bytes, payload: bytes) -> None:
-        """One frame to the agent."""
-        assert self._socket is not None
-        protocol.send(self._socket.fileno(), kind, payload)
+    def _launch(self, job: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def _read(self, size: int) -> bytes:
+        """Up to size bytes from the agent; nothing when it is gone."""
+        raise NotImplementedError
 
     def receive(self) -> tuple[bytes, bytes]:
         """One frame from the agent."""
-        assert self._socket is not None
         try:
-            return protocol.receive(self._socket.recv)
+            return protocol.receive(self._read)
         except protocol.StreamClosedError:
             raise LabError(self._failure("the guest ended without a word")) from None
 
@@ -223,19 +224,33 @@ class Guest:
 
     def close(self) -> None:
         """End the guest, whatever state it is in."""
-        if self._socket is not None:
-            self._socket.close()
-            self._socket = None
         if self._process is not None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
+            try:
                 self._process.wait(timeout=5)
-            with contextlib.suppress(ProcessLookupError):
+            except subprocess.TimeoutExpired:
                 os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+                self._process.wait()
             self._process = None
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def kill(self) -> None:
+        """End the guest without waiting for it."""
+        if self._process is not None and self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self.close()
+
+    def _spawn(self, command: list[str], **more: Any) -> None:
+        """Start the process that is the guest; its console goes to a file."""
+        with (self._folder / "console").open("wb") as console:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=console,
+                stderr=subprocess.STDOUT,
+                cwd=TOP,
+                start_new_session=True,
+                **more,
+            )
 
     def _failure(self, what: str, exit_message: dict[str, Any] | None = None) -> str:
         lines = [what]
@@ -247,87 +262,143 @@ class Guest:
         return "\n".join(lines)
 
     def _console_tail(self) -> list[str]:
-        if self._console is None or not self._console.exists():
-            return []
-        return self._console.read_text(errors="replace").splitlines()[-15:]
+        console = self._folder / "console"
+        return console.read_text(errors="replace").splitlines()[-15:] if console.exists() else []
 
-    def _boot(self) -> None:
+    def _refuse_unusable(self) -> None:
         if self.clock == "real":
             why = probe_kvm()
             if why:
                 raise LabError(f"--clock real needs KVM: {why}; the default --clock virtual needs no KVM")
         if shutil.which("qemu-system-x86_64") is None:
             raise LabError("qemu-system-x86_64 is not installed: run scripts/bootstrap")
+
+    def _boot_limit_s(self) -> float:
+        return KVM_PROBE_TIMEOUT_S if self.clock == "real" else BOOT_TIMEOUT_S
+
+    def _boot_failure(self) -> LabError:
+        limit_s = self._boot_limit_s()
+        if self.clock == "real":
+            return LabError(
+                f"--clock real: {KVM_DEVICE} is present but unusable: a stock kernel did not boot with it "
+                f"within {limit_s} s; the default --clock virtual needs no KVM"
+            )
+        return LabError(self._failure(f"the guest did not boot within {limit_s} s"))
+
+
+class SealedGuest(Guest):
+    """A guest in memory: job and files go in before the first instruction."""
+
+    def _launch(self, job: dict[str, Any]) -> None:
+        self._refuse_unusable()
+        tree = CACHE / "kernels" / self.kernel / "lib" / "modules" / self.kernel
+        extra = {f"lab/modules/{path.name}": path for path in self.modules()}
+        plugin = TOP / "build" / "tc" / "q_fq_rr.so"
+        if plugin.exists():
+            extra["lab/build/tc/q_fq_rr.so"] = plugin
+        job = {**job, "top": "/lab", "modules": [f"/lab/modules/{path.name}" for path in self.modules()]}
+        root = self._folder / "root.cpio"
+        try:
+            image.build(tree, CACHE / "images", job, extra, root)
+        except (LookupError, subprocess.CalledProcessError) as error:
+            raise LabError(str(error)) from None
+        # A file takes what the guest says at once: it never has to wait for us.
+        out = self._folder / "agent"
+        out.touch()
+        self._out = out.open("rb", buffering=0)
+        self._began = time.monotonic()
+        self._heard = False
+        self._spawn(
+            [
+                "qemu-system-x86_64",
+                *("-name", "pktpair-lab", "-m", MEMORY, "-smp", str(self.cpus), "-machine", "q35"),
+                *("-accel", "kvm" if self.clock == "real" else "tcg"),
+                *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"),
+                *("-device", "virtio-serial-pci,max_ports=2,ioeventfd=off"),
+                *("-chardev", f"file,id=agent,path={out}"),
+                *("-device", "virtserialport,name=pktpair.agent,chardev=agent"),
+                *("-kernel", str(uncompressed_image(self.kernel)), "-initrd", str(root)),
+                *("-append", " ".join(("console=ttyS0", "panic=-1", *KERNEL_OPTIONS))),
+                *cpu_options(self.clock, self.seed),
+            ]
+        )
+
+    def _read(self, size: int) -> bytes:
+        assert self._process is not None
+        while True:
+            ended = self._process.poll() is not None
+            data = self._out.read(size)
+            if data:
+                self._heard = True
+                return data
+            if ended:
+                return b""
+            if not self._heard and time.monotonic() - self._began > self._boot_limit_s():
+                failure = self._boot_failure()
+                self.kill()
+                raise failure
+            time.sleep(POLL_S)
+
+
+class SocketGuest(Guest):
+    """A guest whose agent takes its job, and what is typed, from a socket."""
+
+    _socket: socket.socket | None = None
+
+    def _read(self, size: int) -> bytes:
+        assert self._socket is not None
+        return self._socket.recv(size)
+
+    def send(self, kind: bytes, payload: bytes) -> None:
+        """One frame to the agent."""
+        assert self._socket is not None
+        protocol.send(self._socket.fileno(), kind, payload)
+
+    def close(self) -> None:
+        """End the guest, whatever state it is in."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        super().close()
+
+
+class SharedGuest(SocketGuest):
+    """A guest that sees the host's files, for commands and shells."""
+
+    def _launch(self, job: dict[str, Any]) -> None:
+        self._refuse_unusable()
         vng = Path(sys.prefix) / "bin" / "vng"
         if not vng.exists():
             raise LabError(f"{vng} does not exist: run scripts/bootstrap")
-        self._folder = tempfile.TemporaryDirectory(prefix="pktpair-lab-")
-        folder = Path(self._folder.name)
-        address = folder / "agent"
-        self._console = folder / "console"
+        address = self._folder / "agent"
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(str(address))
         listener.listen(1)
-
-        # PVH entry: the uncompressed kernel can be booted directly.
         qemu = [
             f"-chardev socket,id=agent,path={address}",
             "-device virtio-serial-pci -device virtserialport,name=pktpair.agent,chardev=agent",
-            f"-seed {self.seed}",
             # QEMU's main loop would poll 64 descriptors per serial device at
             # every timer of the guest.
             "-global virtio-serial-pci.ioeventfd=off -global virtio-serial-pci.max_ports=2",
             "-global virtio-9p-pci.ioeventfd=off",
+            *cpu_options(self.clock, self.seed),
         ]
-        if self.clock != "real":
-            # A plain processor: what "max" adds (five-level page tables, access
-            # prevention) costs the emulator a fifth of its speed, and so do
-            # the idle routine and clocks of an old AMD one.
-            qemu.append("-cpu qemu64,vendor=GenuineIntel,family=6,model=94,stepping=3,+rdrand")
-        if self.clock == "virtual":
-            qemu += ["-icount shift=0,sleep=off", f"-rtc base={GUEST_EPOCH},clock=vm"]
-        # Without the mitigations a guest instruction is not spent on attacks
-        # that a throw-away guest need not fear; without a random base address
-        # every boot lays out the kernel alike.
-        append = ["mitigations=off", "nokaslr", "edd=off", "loglevel=5", f"PATH={_path_without_tmpfiles(folder)}"]
-        agent = Path(__file__).resolve().parent / "guest.py"
-        command = [
-            str(vng),
-            "--verbose",
-            "--force-9p",
-            "--run",
-            str(uncompressed_image(self.kernel)),
-            "--user",
-            "root",
-            "--cpus",
-            str(self.cpus),
-            "--memory",
-            MEMORY,
-        ]
+        command = [str(vng), "--verbose", "--force-9p", "--run", str(uncompressed_image(self.kernel))]
+        command += ["--user", "root", "--cpus", str(self.cpus), "--memory", MEMORY]
         if self.clock != "real":
             command.append("--disable-kvm")
-        for option in append:
+        for option in (*KERNEL_OPTIONS, f"PATH={_path_without_tmpfiles(self._folder)}"):
             command += ["--append", option]
         command += [f"--qemu-opts={' '.join(qemu)}"]
-        command += ["--", f"exec /usr/bin/python3 -S -E -B {shlex.quote(str(agent))}"]
-        environment = {**os.environ, "PATH": f"{vng.parent}:{os.environ['PATH']}:/usr/sbin:/sbin"}
-        with self._console.open("wb") as console:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=console,
-                stderr=subprocess.STDOUT,
-                env=environment,
-                cwd=TOP,
-                start_new_session=True,
-            )
+        command += ["--", f"exec /usr/bin/python3 -S -E -B {shlex.quote(str(AGENT))}"]
+        self._spawn(command, env={**os.environ, "PATH": f"{vng.parent}:{os.environ['PATH']}:/usr/sbin:/sbin"})
         self._await_contact(listener)
+        self.send(protocol.JOB, json.dumps(job).encode())
 
     def _await_contact(self, listener: socket.socket) -> None:
         """Wait for QEMU to connect and for the agent's first frame."""
         assert self._process is not None
-        limit_s = KVM_PROBE_TIMEOUT_S if self.clock == "real" else BOOT_TIMEOUT_S
-        deadline = time.monotonic() + limit_s
+        deadline = time.monotonic() + self._boot_limit_s()
         listener.settimeout(0.2)
         while self._socket is None:
             try:
@@ -338,30 +409,32 @@ class Guest:
         listener.close()
         self._socket.settimeout(max(1.0, deadline - time.monotonic()))
         try:
-            kind, _ = self.receive()
+            self.receive()
         except TimeoutError:
-            if self.clock == "real":
-                raise LabError(
-                    f"--clock real: {KVM_DEVICE} is present but unusable: a stock kernel did not boot with it "
-                    f"within {limit_s} s; the default --clock virtual needs no KVM"
-                ) from None
-            raise LabError(self._failure(f"the guest did not boot within {limit_s} s")) from None
-        if kind != protocol.READY:
-            raise LabError(self._failure(f"the agent began with an unexpected frame {kind!r}"))
+            failure = self._boot_failure()
+            self.kill()
+            raise failure from None
         self._socket.settimeout(None)
 
-    def _start_native(self) -> None:
-        """Run the agent on the machine's own kernel."""
+
+class NativeGuest(SocketGuest):
+    """This machine, with its own kernel."""
+
+    def _launch(self, job: dict[str, Any]) -> None:
         if os.geteuid() != 0:
             raise LabError("--clock native loads modules into the machine's own kernel: run it as root")
-        ours, theirs = socket.socketpair()
-        agent = Path(__file__).resolve().parent / "guest.py"
-        self._process = subprocess.Popen(
-            ["/usr/bin/python3", "-S", "-E", "-B", str(agent), str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
-            cwd=TOP,
-            start_new_session=True,
-        )
+        self._socket, theirs = socket.socketpair()
+        self._spawn([str(image.PYTHON), "-S", "-E", "-B", str(AGENT), str(theirs.fileno())], pass_fds=[theirs.fileno()])
         theirs.close()
-        self._socket = ours
         self.receive()
+        self.send(protocol.JOB, json.dumps(job).encode())
+
+
+def measuring_guest(kernel: str | None, clock: str, cpus: int = 1) -> Guest:
+    """A guest for runs."""
+    return (NativeGuest if clock == "native" else SealedGuest)(kernel, clock, cpus)
+
+
+def shared_guest(kernel: str | None, clock: str, cpus: int = 1) -> SocketGuest:
+    """A guest for commands and shells."""
+    return (NativeGuest if clock == "native" else SharedGuest)(kernel, clock, cpus)
