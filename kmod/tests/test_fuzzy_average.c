@@ -251,6 +251,20 @@ static void extremes_stay_in_range(void **state)
 	assert_in_range(avg.value, 4999, 5001);
 }
 
+static void a_small_estimate_does_not_stick(void **state)
+{
+	/* 7 ns, the smallest there is; rounded down it would stay 0.7 % off */
+	const u64 smallest = 7ULL << 10;
+	struct fuzzy_average avg;
+	int i;
+
+	(void)state;
+	fuzzy_start(&avg, smallest + smallest / 100);
+	for (i = 0; i < 1000; i++)
+		fuzzy_update(&avg, smallest);
+	assert_in_range(avg.value, smallest, smallest + smallest / 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -260,6 +274,7 @@ int main(void)
 		cmocka_unit_test(a_step_is_exact_to_2_to_minus_12),
 		cmocka_unit_test(a_lone_spike_is_not_believed_but_a_step_is),
 		cmocka_unit_test(extremes_stay_in_range),
+		cmocka_unit_test(a_small_estimate_does_not_stick),
 	};
 
 	return cmocka_run_group_tests_name("fuzzy_average", tests, NULL, NULL);
