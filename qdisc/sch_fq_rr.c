@@ -130,6 +130,7 @@ struct fq_rr_sched {
  * @lost_bytes: their length
  * @own: one of @lost, or a packet that was not queued, was of the flow that
  *	the arriving packet belongs to
+ * @was_empty: there was no packet before
  */
 struct fq_rr_outcome {
 	u32 queued;
@@ -137,6 +138,7 @@ struct fq_rr_outcome {
 	u32 lost;
 	u32 lost_bytes;
 	bool own;
+	bool was_empty;
 };
 
 /* ---- classify ---- */
@@ -373,7 +375,9 @@ static void fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow,
  *
  * A parent counts one packet of @len after NET_XMIT_SUCCESS and none after
  * anything else; what differs from that it must be told. NET_XMIT_CN, when the
- * flow itself lost something, lets a local sender slow down.
+ * flow itself lost something, lets a local sender slow down. But a parent takes
+ * an idle child for busy only after NET_XMIT_SUCCESS: that is what it hears of
+ * anything that was queued while the qdisc was empty.
  *
  * Return: for the parent.
  */
@@ -382,28 +386,29 @@ static int fq_rr_report(struct Qdisc *sch, const struct fq_rr_outcome *outcome,
 {
 	int lost_bytes = outcome->lost_bytes;
 	int lost = outcome->lost;
+	bool slow_down = outcome->own && !outcome->was_empty;
 
 	if (!outcome->queued)
 		return NET_XMIT_DROP;
 	if (outcome->queued != 1 || outcome->queued_bytes != len)
 		qdisc_tree_reduce_backlog(sch, 1 - (int)outcome->queued,
 					  (int)len - (int)outcome->queued_bytes);
-	if (outcome->own) {
+	if (slow_down) {
 		lost--;
 		lost_bytes -= len;
 	}
 	if (lost || lost_bytes)
 		qdisc_tree_reduce_backlog(sch, lost, lost_bytes);
-	return outcome->own ? NET_XMIT_CN : NET_XMIT_SUCCESS;
+	return slow_down ? NET_XMIT_CN : NET_XMIT_SUCCESS;
 }
 
 static int fq_rr_enqueue_split(struct Qdisc *sch, struct fq_rr_flow *flow,
 			       struct sk_buff *skb, u32 hash,
 			       struct sk_buff **to_free)
 {
+	struct fq_rr_outcome outcome = { .was_empty = !sch->q.qlen };
 	netdev_features_t features = netif_skb_features(skb);
 	struct fq_rr_sched *q = qdisc_priv(sch);
-	struct fq_rr_outcome outcome = {};
 	u32 len = qdisc_pkt_len(skb);
 	struct sk_buff *segs, *next;
 
@@ -428,8 +433,8 @@ static int fq_rr_enqueue_split(struct Qdisc *sch, struct fq_rr_flow *flow,
 static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 			 struct sk_buff **to_free)
 {
+	struct fq_rr_outcome outcome = { .was_empty = !sch->q.qlen };
 	struct fq_rr_sched *q = qdisc_priv(sch);
-	struct fq_rr_outcome outcome = {};
 	u32 len = qdisc_pkt_len(skb);
 	struct fq_rr_flow *flow;
 	u32 hash;

@@ -363,22 +363,54 @@ def agree(parent: str, moment: str) -> None:
     equal(found["tbf"], found[parent], f"tbf and {parent}, {moment}")
 
 
+def place_under(parent: str, arguments: str) -> tuple[int, str]:
+    """A new fq_rr with ``arguments`` below ``parent`` below a slow tbf.
+
+    Returns where fq_rr is, and the tbf's options with a gap for its rate.
+    """
+    commands = PARENTS[parent]
+    tc("qdisc del dev v0 root", check=False)
+    # a bucket of 70 kB, so that it does not split super-packets itself
+    tbf = "dev v0 root handle 8: tbf rate {} burst 70k limit 10m"
+    tc("qdisc add " + tbf.format("8kbit"))
+    for command in commands:
+        tc(command.format(place="parent 8:1"))
+    place = 0x90001 if commands else 0x80001
+    configure(arguments, place, create=True)
+    return place, tbf
+
+
+def an_idle_parent_hears_of_its_first_packet() -> None:
+    """A super-packet that is itself too large for the buffer finds all empty.
+
+    Part of it is dropped and part is queued: the parent must then serve it, and
+    what comes after it, and forget the child when that is deleted.
+    """
+    for parent in PARENTS:
+        for policy in POLICIES:
+            _, tbf = place_under(parent, f"drop {policy} limit 12")
+            plain, bulk, capture = Sender(1), Sender(2, segment_bytes=500), Capture()
+            # 40 segments; the bucket takes all that the buffer does
+            bulk.send(20042)
+            expect(statistics()["drops"] > 0, f"{parent} {policy}: nothing dropped")
+            expect(len(capture.read(12, patience_s=2)) > 0, f"{parent} {policy}: the first packet stays")
+            equal(set(backlogs().values()), {(0, 0)}, f"{parent} {policy}: after the first")
+            tc("qdisc change " + tbf.format("1gbit"))
+            plain.send(142, 5)
+            equal(len(capture.read(5, patience_s=2)), 5, f"{parent} {policy}: packets after the first")
+            for thing in (plain, bulk, capture):
+                thing.close()
+
+
 def parents_are_told() -> None:
     """Under each classful qdisc, with each policy, backlogs agree.
 
     Plain packets and super-packets into a small buffer, then a smaller limit,
     then empty again.
     """
-    for parent, commands in PARENTS.items():
+    for parent in PARENTS:
         for policy in POLICIES:
-            tc("qdisc del dev v0 root", check=False)
-            # a bucket of 70 kB, so that it does not split super-packets itself
-            tbf = "dev v0 root handle 8: tbf rate {} burst 70k limit 10m"
-            tc("qdisc add " + tbf.format("8kbit"))
-            for command in commands:
-                tc(command.format(place="parent 8:1"))
-            place = 0x90001 if commands else 0x80001
-            configure(f"drop {policy} limit 12", place, create=True)
+            place, tbf = place_under(parent, f"drop {policy} limit 12")
             plain, bulk, capture = Sender(1), Sender(2, segment_bytes=500), Capture()
             plain.send(1514, 60)
             for _ in range(20):
@@ -553,6 +585,7 @@ def main() -> int:
         a_smaller_limit_takes_effect_at_once,
         super_packets_are_split,
         super_packets_may_stay_whole,
+        an_idle_parent_hears_of_its_first_packet,
         parents_are_told,
         netem_may_duplicate_above,
         the_tracepoint_tells_the_backlog,
