@@ -22,7 +22,8 @@
  *   their service differs by less than twice that;
  * - flows of one packet size, no larger than the quantum, alternate strictly:
  *   at once if they started with that size, else after catching up;
- * - every function takes constant time, for any number of flows.
+ * - every function takes constant time, for any number of flows, except
+ *   rr_restart().
  *
  * Classic deficit round robin (Shreedhar and Varghese, 1995) sends a flow's
  * whole credit in one visit, several small packets back to back; that is the
@@ -39,7 +40,7 @@
  * flood of new flows cannot stop the old ones.
  *
  * "Strict" round robin, one packet per visit whatever its size, is the same
- * arithmetic with every packet costing one quantum.
+ * arithmetic with packets for the unit: each costs 1 and the quantum is 1.
  */
 #ifndef _FQ_RR_ROUND_ROBIN_H
 #define _FQ_RR_ROUND_ROBIN_H
@@ -163,6 +164,31 @@ static inline void rr_init(struct rr *rr, u32 quantum)
 	rr->mark = quantum;
 }
 
+/**
+ * rr_quantum - the quantum in the scheduler's own unit
+ * @strict: whether packets are shared, and not bytes
+ * @quantum_bytes: quantum (bytes, at least 1)
+ *
+ * Return: bytes, or packets if @strict, in which 64 bits of credit last for
+ * ever, whatever the quantum.
+ */
+static inline u32 rr_quantum(bool strict, u32 quantum_bytes)
+{
+	return strict ? 1 : quantum_bytes;
+}
+
+/**
+ * rr_cost - the cost of a packet in the scheduler's own unit
+ * @strict: whether packets are shared, and not bytes
+ * @len: the packet's length (bytes)
+ *
+ * Return: bytes, or packets if @strict.
+ */
+static inline u32 rr_cost(bool strict, u32 len)
+{
+	return strict ? 1 : len;
+}
+
 /* put a flow at the end of the list where it belongs */
 static inline void rr_join(struct rr *rr, struct rr_flow *f, bool sparse)
 {
@@ -255,7 +281,7 @@ static inline struct rr_flow *rr_next(struct rr *rr)
  * rr_sent - the flow that rr_next() returned has sent one packet
  * @rr: scheduler
  * @f: that flow
- * @cost: what the packet costs (bytes; one quantum in strict round robin)
+ * @cost: what the packet costs, of rr_cost()
  * @more: whether it has another packet
  */
 static inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
@@ -276,6 +302,30 @@ static inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
 		rr_idle(rr, f);
 		f->spent += cost;
 	}
+}
+
+/**
+ * rr_restart - another quantum or unit: forget who has sent how much
+ * @rr: scheduler
+ * @quantum: smallest grant from now on, of rr_quantum()
+ *
+ * Everybody is at the same point again. Idle flows owe nothing either: none has
+ * spent more than the mark and the largest cost since the last grant together.
+ * Takes time linear in the backlogged flows.
+ */
+static inline void rr_restart(struct rr *rr, u32 quantum)
+{
+	struct rr_flow *f;
+	unsigned int list;
+
+	rr->now = rr->mark + rr->largest;
+	rr->mark = rr->now + quantum;
+	rr->largest = 0;
+	rr->quantum = quantum;
+	for (list = 0; list < RR_LISTS; list++)
+		rr_for_each(rr, list, f)
+			f->spent = rr->now;
+	rr_link_splice_tail(&rr->list[RR_ROUND], &rr->list[RR_PARKED]);
 }
 
 #endif /* _FQ_RR_ROUND_ROBIN_H */

@@ -141,6 +141,11 @@ struct fq_rr_outcome {
 	bool was_empty;
 };
 
+static bool fq_rr_strict(const struct fq_rr_sched *q)
+{
+	return q->config.scheduler == FQ_RR_SCHEDULER_STRICT;
+}
+
 /* ---- classify ---- */
 
 static u32 fq_rr_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
@@ -482,8 +487,7 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 	flow = container_of(rr_next(&q->rr), struct fq_rr_flow, rr);
 	skb = fq_rr_take_head(flow);
 	fq_rr_account_out(sch, flow, skb);
-	cost = q->config.scheduler == FQ_RR_SCHEDULER_STRICT ?
-	       q->rr.quantum : qdisc_pkt_len(skb);
+	cost = rr_cost(fq_rr_strict(q), qdisc_pkt_len(skb));
 	rr_sent(&q->rr, &flow->rr, cost, flow->head);
 	qdisc_bstats_update(sch, skb);
 	if (q->shaper.rate_Bps)
@@ -499,8 +503,6 @@ static void fq_rr_reset(struct Qdisc *sch)
 	unsigned int list;
 
 	qdisc_watchdog_cancel(&q->watchdog);
-	if (!q->flows)
-		return;
 	for (list = 0; list < RR_LISTS; list++) {
 		while (!rr_link_empty(&q->rr.list[list])) {
 			struct fq_rr_flow *flow;
@@ -599,6 +601,7 @@ static int fq_rr_check_ranges(struct nlattr **tb, struct netlink_ext_ack *extack
 
 	for (type = 0; type <= TCA_FQ_RR_MAX; type++) {
 		const struct fq_rr_range *range = &fq_rr_ranges[type];
+		bool negative;
 		s64 value;
 
 		if (!tb[type] || !range->name)
@@ -607,10 +610,13 @@ static int fq_rr_check_ranges(struct nlattr **tb, struct netlink_ext_ack *extack
 		if ((value >= range->min && value <= range->max) ||
 		    value == range->also)
 			continue;
+		/* a rate beyond all limits may have the topmost bit */
+		negative = value < 0 && fq_rr_policy[type].type == NLA_S32;
 		NL_SET_BAD_ATTR(extack, tb[type]);
-		NL_SET_ERR_MSG_FMT_MOD(extack, "%s %lld is not in %lld..%lld%s",
-				       range->name, value, range->min,
-				       range->max, range->unit);
+		NL_SET_ERR_MSG_FMT_MOD(extack, "%s %s%llu is not in %lld..%lld%s",
+				       range->name, negative ? "-" : "",
+				       (u64)(negative ? -value : value),
+				       range->min, range->max, range->unit);
 		return -EINVAL;
 	}
 	return 0;
@@ -623,7 +629,8 @@ static int fq_rr_check_fixed(const struct nlattr *attr, const char *name,
 	if (!attr || nla_get_u32(attr) == value)
 		return 0;
 	NL_SET_BAD_ATTR(extack, attr);
-	NL_SET_ERR_MSG_FMT_MOD(extack, "%s %u is fixed, cannot become %u: replace the qdisc",
+	/* with two numbers of ten digits 78 characters, of 79 that there may be */
+	NL_SET_ERR_MSG_FMT_MOD(extack, "%s %u is fixed, cannot become %u: delete it first",
 			       name, value, nla_get_u32(attr));
 	return -EOPNOTSUPP;
 }
@@ -677,17 +684,29 @@ static int fq_rr_parse(struct fq_rr_config *config, bool fixed,
 	return 0;
 }
 
+static u32 fq_rr_quantum_bytes(struct Qdisc *sch)
+{
+	const struct fq_rr_sched *q = qdisc_priv(sch);
+
+	return q->config.quantum == FQ_RR_QUANTUM_AUTO ?
+	       psched_mtu(qdisc_dev(sch)) : q->config.quantum;
+}
+
 /* put a checked configuration into force; cannot fail */
 static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	u64 rate_Bps = config->rate_Bps == FQ_RR_RATE_NONE ? 0 :
 		       config->rate_Bps;
+	bool was_strict = fq_rr_strict(q);
+	u32 quantum;
 
 	q->config = *config;
 	sch->limit = config->limit;
-	q->rr.quantum = config->quantum == FQ_RR_QUANTUM_AUTO ?
-			psched_mtu(qdisc_dev(sch)) : config->quantum;
+	quantum = rr_quantum(fq_rr_strict(q), fq_rr_quantum_bytes(sch));
+	/* credit of other units would let one flow send for long */
+	if (quantum != q->rr.quantum || fq_rr_strict(q) != was_strict)
+		rr_restart(&q->rr, quantum);
 	shaper_set(&q->shaper, rate_Bps, config->overhead, config->mpu,
 		   ktime_get_ns());
 	/* past an empty shaper a packet would leave unshaped */
@@ -766,8 +785,10 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	};
 	int err;
 
-	/* first, since destroy is called also when this fails */
+	/* first: when this fails, destroy is called, and reset before it */
 	qdisc_watchdog_init(&q->watchdog, sch);
+	rr_init(&q->rr, psched_mtu(qdisc_dev(sch)));
+	lq_init(&q->lq, NULL);
 	if (opt) {
 		err = fq_rr_parse(&config, false, opt, extack);
 		if (err)
@@ -780,7 +801,6 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	if (!q->flows || !q->heap)
 		return -ENOMEM;
 	lq_init(&q->lq, q->heap);
-	rr_init(&q->rr, psched_mtu(qdisc_dev(sch)));
 	fq_rr_apply(sch, &config);
 	fq_rr_init_hash(q);
 	return 0;
@@ -835,7 +855,7 @@ static void fq_rr_take_snapshot(struct Qdisc *sch, struct fq_rr_snapshot *snap)
 	snap->flows_active = q->rr.active;
 	snap->longest = longest ? longest->length.bytes : 0;
 	snap->memory = q->memory;
-	snap->quantum = q->rr.quantum;
+	snap->quantum = fq_rr_quantum_bytes(sch);
 	sch_tree_unlock(sch);
 }
 

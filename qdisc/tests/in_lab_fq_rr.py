@@ -27,6 +27,7 @@ from labtools import (
     equal,
     expect,
     gaps_ns,
+    module_users,
     need_root,
     run,
     run_tests,
@@ -125,6 +126,23 @@ def strict_shares_packets() -> None:
     link.flow(2).send(142, 200)
     equal(ports(link.release(400)), "ab" * 200, "order")
     link.close()
+
+
+def a_changed_scheduler_forgets_credit() -> None:
+    """What one flow is still owed it does not send in a row after a change."""
+    for change in ("scheduler strict", "quantum 1514"):
+        link = Link("quantum 1048576")
+        # the first runs out of credit after 693 packets, the second has plenty
+        link.flow(1).send(1514, 800)
+        link.flow(2).send(142, 4000)
+        link.release(2 * 693 + 50)
+        configure(change)
+        order = ports(link.capture.read(3000))
+        runs = [len(run) for run in order[order.index("a") : order.rindex("a")].split("a")]
+        # drr: the last grant's rest, and eleven for one
+        expect(max(runs) <= (1 if change == "scheduler strict" else 30), f"{change}: {max(runs)} of one flow in a row")
+        expect(order.count("b") > 2 * order.rindex("a") / 3, f"{change}: the second flow ended too early")
+        link.close()
 
 
 def a_sparse_flow_goes_ahead() -> None:
@@ -531,11 +549,6 @@ def the_device_may_go_down_under_backlog() -> None:
     link.close()
 
 
-def module_users() -> int:
-    """How many qdiscs hold the module."""
-    return int(Path("/sys/module/sch_fq_rr/refcnt").read_text())
-
-
 def a_device_may_be_deleted_under_backlog() -> None:
     """With packets queued and a timer running, and its namespace with it.
 
@@ -571,6 +584,7 @@ def main() -> int:
         equal_packets_alternate_strictly,
         bytes_are_shared_by_drr,
         strict_shares_packets,
+        a_changed_scheduler_forgets_credit,
         a_sparse_flow_goes_ahead,
         the_rate_is_kept_without_bursts,
         idling_saves_no_burst,

@@ -112,6 +112,11 @@ def dmesg_complaints() -> list[str]:
     return [line for line in run("dmesg").stdout.splitlines() if bad.search(line)]
 
 
+def module_users() -> int:
+    """How many qdiscs hold the module."""
+    return int(Path("/sys/module/sch_fq_rr/refcnt").read_text())
+
+
 def enter_namespace() -> None:
     """Move this process to a new network namespace with the veth pair.
 

@@ -253,7 +253,7 @@ static void strict_serves_one_packet_per_visit(void **state)
 	unsigned int k;
 
 	(void)state;
-	rr_init(&rr, QUANTUM);
+	rr_init(&rr, rr_quantum(true, 1U << 20));
 	for (k = 0; k < 3; k++)
 		arrive(&rr, &s[k], 1000);
 	for (k = 0; k < 3000; k++) {
@@ -261,9 +261,11 @@ static void strict_serves_one_packet_per_visit(void **state)
 
 		assert_ptr_equal(f, &s[k % 3]);
 		f->packets--;
-		rr_sent(&rr, &f->rr, rr.quantum, f->packets);
+		rr_sent(&rr, &f->rr, rr_cost(true, f->size), f->packets);
 	}
 	assert_null(rr_next(&rr));
+	/* so 64 bits last for 2^64 rounds, with the largest quantum too */
+	assert_in_range(rr.mark, 1, 1001);
 }
 
 /* two bulk flows in mid-round, and one that has been idle for long */
@@ -466,6 +468,66 @@ static void a_changed_quantum_takes_effect(void **state)
 			s[1].served + 3 * (1U << 20));
 }
 
+/* what a flow is owed by the old quantum it must not send in a row */
+static void a_restart_forgets_credit(void **state)
+{
+	struct source s[3] = { { .size = 1514 }, { .size = 60 },
+			       { .size = 1514 } };
+	struct rr rr;
+	unsigned int k;
+
+	(void)state;
+	rr_init(&rr, 1U << 20);
+	for (k = 0; k < 2; k++)
+		arrive(&rr, &s[k], UINT32_MAX / 2);
+	/* until the first has run out, and the second has not */
+	while (s[0].served <= 1U << 20)
+		serve(&rr);
+	serve(&rr);
+	assert_ptr_equal(serve(&rr), &s[1]);
+	assert_ptr_equal(serve(&rr), &s[1]);
+	arrive(&rr, &s[2], UINT32_MAX / 2);
+	s[1].size = 1514;
+	rr_restart(&rr, QUANTUM);
+	/* who came last goes ahead, once, and all are in the round then */
+	assert_ptr_equal(serve(&rr), &s[2]);
+	for (k = 0; k < 3000; k += 3) {
+		assert_ptr_equal(serve(&rr), &s[1]);
+		assert_ptr_equal(serve(&rr), &s[0]);
+		assert_ptr_equal(serve(&rr), &s[2]);
+	}
+}
+
+/* nor must it owe the bytes of a super-packet in packets, idle or not */
+static void a_restart_forgets_debt(void **state)
+{
+	unsigned int idle;
+
+	(void)state;
+	for (idle = 0; idle < 2; idle++) {
+		struct source s[2] = { { .size = 65549 }, { .size = 60 } };
+		unsigned int turns[2] = { 0 };
+		struct rr rr;
+		unsigned int k;
+
+		rr_init(&rr, QUANTUM);
+		arrive(&rr, &s[0], idle ? 1 : 1000);
+		arrive(&rr, &s[1], 1000);
+		assert_ptr_equal(serve(&rr), &s[0]);
+		assert_ptr_equal(serve(&rr), &s[1]);
+		rr_restart(&rr, rr_quantum(true, QUANTUM));
+		arrive(&rr, &s[0], idle ? 1000 : 0);
+		for (k = 0; k < 100; k++) {
+			struct rr_flow *f = rr_next(&rr);
+
+			turns[f != &s[0].rr]++;
+			rr_sent(&rr, f, rr_cost(true, 60), true);
+		}
+		assert_in_range(turns[0], 49, 51);
+		assert_true(rr.now < rr.mark);
+	}
+}
+
 /* random arrivals, departures and flushes, step for step with the oracle */
 static void agrees_with_explicit_credits(void **state)
 {
@@ -501,6 +563,8 @@ int main(void)
 		cmocka_unit_test(a_larger_flood_is_served_as_one_round),
 		cmocka_unit_test(a_flow_may_leave_from_any_list),
 		cmocka_unit_test(a_changed_quantum_takes_effect),
+		cmocka_unit_test(a_restart_forgets_credit),
+		cmocka_unit_test(a_restart_forgets_debt),
 		cmocka_unit_test(agrees_with_explicit_credits),
 	};
 
