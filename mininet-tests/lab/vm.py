@@ -29,7 +29,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 from . import image, protocol
 
@@ -154,6 +154,36 @@ def cpu_options(clock: str, seed: int) -> list[str]:
     if clock == "virtual":
         options += ["-icount", "shift=0,sleep=off", "-rtc", f"base={GUEST_EPOCH},clock=vm"]
     return options
+
+
+class Core:
+    """One core of this machine for one guest.
+
+    QEMU's threads race where they run side by side: when the guest goes idle,
+    the main loop may move the clock before the last instructions are counted.
+    On one core they take turns, and boots are alike to the last instruction.
+    """
+
+    def __init__(self) -> None:
+        cores = sorted(os.sched_getaffinity(0))
+        folder = CACHE / "cores"
+        folder.mkdir(parents=True, exist_ok=True)
+        self.number = cores[os.getpid() % len(cores)]
+        self._lock: IO[bytes] | None = None
+        for core in cores:
+            lock = (folder / str(core)).open("wb")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.close()
+                continue
+            self.number, self._lock = core, lock
+            break
+
+    def release(self) -> None:
+        """Let another guest have it."""
+        if self._lock is not None:
+            self._lock.close()
 
 
 class Guest:
@@ -289,6 +319,15 @@ class Guest:
 class SealedGuest(Guest):
     """A guest in memory: job and files go in before the first instruction."""
 
+    _core: Core | None = None
+
+    def close(self) -> None:
+        """End the guest, whatever state it is in."""
+        super().close()
+        if self._core is not None:
+            self._core.release()
+            self._core = None
+
     def _launch(self, job: dict[str, Any]) -> None:
         self._refuse_unusable()
         tree = CACHE / "kernels" / self.kernel / "lib" / "modules" / self.kernel
@@ -308,8 +347,13 @@ class SealedGuest(Guest):
         self._out = out.open("rb", buffering=0)
         self._began = time.monotonic()
         self._heard = False
+        pinned = []
+        if self.clock == "virtual":
+            self._core = Core()
+            pinned = ["taskset", "--cpu-list", str(self._core.number)]
         self._spawn(
             [
+                *pinned,
                 "qemu-system-x86_64",
                 *("-name", "pktpair-lab", "-m", MEMORY, "-smp", str(self.cpus), "-machine", "q35"),
                 *("-accel", "kvm" if self.clock == "real" else "tcg"),

@@ -17,8 +17,8 @@ COMBINATIONS = [
 ]
 PARAMETERS = {
     "rate_mbit": Parameter(40.0, "Mbit/s", "rate of the bottleneck, Ethernet headers not counted", 0.1, 1000),
-    "seconds": Parameter(16.0, "s", "how long each flow sends", 2, 600),
-    "settle": Parameter(5.0, "s", "from the last start to the measured window", 0, 600),
+    "seconds": Parameter(14.0, "s", "how long each flow sends", 2, 600),
+    "settle": Parameter(4.0, "s", "from the last start to the measured window", 0, 600),
     "stagger": Parameter(0.1, "s", "between one flow's start and the next", 0, 60),
     "limit": Parameter(1000, "packets", "buffer of the bottleneck (CAKE has its own)", 1, 1_000_000),
     "shortest": Parameter(20.0, "ms", "round trip of the first flow; each next has twice as much", 0.1, 10_000),

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0
+"""scripts/bootstrap: what it says is missing, and what it refuses."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import TOP
+
+BOOTSTRAP = TOP / "scripts" / "bootstrap"
+
+
+def bootstrap(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [BOOTSTRAP, *arguments], capture_output=True, text=True, env={**os.environ, **environment}, check=False
+    )
+
+
+def everything_in(folder: Path) -> list[tuple[Path, int]]:
+    return [(path, path.lstat().st_mtime_ns) for path in sorted(folder.glob("*/*"))]
+
+
+def test_complete() -> None:
+    """bootstrap --check finds nothing missing once bootstrap has run."""
+    done = bootstrap("--check")
+    assert done.returncode == 0, done.stdout
+    assert "missing" not in done.stdout
+
+
+def test_silent() -> None:
+    """bootstrap says and changes nothing when all is there."""
+    before = everything_in(TOP / ".cache")
+    done = bootstrap()
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert everything_in(TOP / ".cache") == before
+
+
+def test_missing_kernel_and_environment(tmp_path: Path) -> None:
+    """bootstrap --check names a missing kernel and environment, and makes neither."""
+    cache, venv = tmp_path / "cache", tmp_path / "venv"
+    done = bootstrap("--check", PKTPAIR_CACHE=str(cache), PKTPAIR_VENV=str(venv))
+    assert done.returncode == 1
+    assert f"missing: unpacked kernel: {cache}/kernels/default" in done.stdout
+    assert f"missing: Python environment: {venv}" in done.stdout
+    assert not cache.exists() and not venv.exists()
+
+
+def test_missing_package() -> None:
+    """bootstrap --check names a missing package."""
+    done = bootstrap("--check", PKTPAIR_EXTRA_PACKAGES="no-such-package")
+    assert done.returncode == 1
+    assert "missing: Debian packages: no-such-package" in done.stdout
+
+
+def test_uninstallable_package() -> None:
+    """A package that no source offers is named, with the command; nothing is installed."""
+    before = everything_in(TOP / ".cache" / "kernels")
+    done = bootstrap(PKTPAIR_EXTRA_PACKAGES="no-such-package")
+    if "run this as root" in done.stderr:
+        pytest.skip("neither root nor sudo")
+    assert done.returncode == 1
+    assert "cannot be installed, no apt source offers it: no-such-package" in done.stderr
+    assert "nothing was changed; the command would have been: apt-get install" in done.stderr
+    assert everything_in(TOP / ".cache" / "kernels") == before
+
+
+def test_no_space() -> None:
+    """A cache without room is refused with need and supply, before anything is downloaded."""
+    script = (
+        "mount -t tmpfs -o size=20m none /mnt &&"
+        f" {{ PKTPAIR_CACHE=/mnt/cache {BOOTSTRAP}; echo status $?; ls -A /mnt; }}"
+    )
+    done = subprocess.run(["unshare", "-rm", "bash", "-c", script], capture_output=True, text=True, check=False)
+    if "status" not in done.stdout:
+        pytest.skip("no user namespaces here")
+    assert done.stdout.split() == ["status", "1"]
+    assert "no room for the default kernel: 600 MiB needed in /mnt/cache, 20 MiB free" in done.stderr
+
+
+def test_without_sudo(tmp_path: Path) -> None:
+    """Without root and sudo the command to run is named."""
+    for path in [*Path("/usr/bin").iterdir(), *Path("/usr/sbin").iterdir()]:
+        if path.name not in ("sudo", "id") and not (tmp_path / path.name).is_symlink():
+            (tmp_path / path.name).symlink_to(path)
+    (tmp_path / "id").write_text("#!/bin/sh\necho 1000\n")
+    (tmp_path / "id").chmod(0o755)
+    done = bootstrap(PATH=str(tmp_path), PKTPAIR_EXTRA_PACKAGES="no-such-package")
+    assert done.returncode == 1
+    assert "no sudo here: run this as root, then start again: apt-get install" in done.stderr
+
+
+@pytest.mark.parametrize("what", ["distribution", "architecture"])
+def test_unsupported(what: str, tmp_path: Path) -> None:
+    """An unsupported system is told what to install by hand."""
+    release = tmp_path / "os-release"
+    release.write_text('ID=fedora\nPRETTY_NAME="Fedora Linux 42"\n')
+    if what == "distribution":
+        done = bootstrap(PKTPAIR_OS_RELEASE=str(release))
+        assert "unsupported: Fedora Linux 42" in done.stderr
+    else:
+        done = bootstrap(PKTPAIR_ARCH="arm64")
+        assert "(arm64)" in done.stderr
+    assert done.returncode == 1
+    assert "only Debian 12 (bookworm) on amd64" in done.stderr
+    for needed in ("qemu-system-x86", "mininet", "iperf3"):
+        assert needed in done.stderr
+
+
+def test_unknown_argument() -> None:
+    """An unknown argument is named, with the known ones."""
+    done = bootstrap("--chekc")
+    assert done.returncode == 1
+    assert "unknown argument: --chekc (known: --check" in done.stderr
+
+
+def test_names_no_mirror() -> None:
+    """bootstrap names no mirror: the machine's own are used."""
+    words = BOOTSTRAP.read_text() + (TOP / "scripts" / "requirements.txt").read_text()
+    assert "://" not in words
+
+
+def test_shellcheck() -> None:
+    """bootstrap and the test runner are clean shell."""
+    done = subprocess.run(
+        [shutil.which("shellcheck") or "shellcheck", BOOTSTRAP, TOP / "mininet-tests" / "tests" / "run"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What only a booted guest can show.
+
+Two guests at a time, since each uses one core.
+"""
+
+import json
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import TOP
+
+LAB = TOP / "scripts" / "lab"
+COMBINATIONS = [("pktpair", "fq_rr"), ("bbr", "fq_codel"), ("cubic", "cake")]
+RUN_KEYS = {
+    "scenario",
+    "kernel",
+    "modules",
+    "clock",
+    "seed",
+    "parameters",
+    "flows",
+    "qdiscs",
+    "metrics",
+    "checks",
+}
+FLOW_KEYS = {"name", "cc", "bytes", "start_s", "completion_s", "goodput_bit_s", "retransmits", "rtt_s"}
+# In the guest: Mininet's own command with our topology, then a status to pass on.
+MN = (
+    "mn --custom {top}/mininet-tests/topology.py --topo dumbbell,2,10,fq_rr --controller none --test pingall 2>&1;"
+    " echo $TC_LIB_DIR; exit 7"
+)
+
+Runs = list[dict[str, Any]]
+
+
+def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([LAB, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+
+
+def run(path: Path, *arguments: str) -> Runs:
+    done = lab("run", *arguments, "--json", str(path))
+    assert path.exists(), done.stderr + done.stdout
+    runs = json.loads(path.read_text())
+    return runs if isinstance(runs, list) else [runs]
+
+
+def three(path: Path) -> Runs:
+    """The same boot each time: one scenario, one seed, every queue under each algorithm."""
+    ccs = [word for cc, _ in COMBINATIONS for word in ("--cc", cc)]
+    qdiscs = [word for _, qdisc in COMBINATIONS for word in ("--qdisc", qdisc)]
+    return run(path, "smoke", *ccs, *qdiscs, "--set", "seconds=3")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """All boots, two at a time, the longest first."""
+    folder = tmp_path_factory.mktemp("runs")
+    with ThreadPoolExecutor(2) as pool:
+        jobs = {
+            "gap": pool.submit(run, folder / "gap.json", "pair-gap-is-n-packet-times"),
+            "first": pool.submit(three, folder / "first.json"),
+            "second": pool.submit(three, folder / "second.json"),
+            "unload": pool.submit(run, folder / "unload.json", "unload-under-traffic"),
+            "exec": pool.submit(lab, "exec", "--", "bash", "-c", MN.format(top=TOP)),
+        }
+        return {name: job.result() for name, job in jobs.items()}
+
+
+def assert_passed(run: dict[str, Any]) -> None:
+    failed = [check for check in run["checks"] if not check["pass"]]
+    assert not failed and run["error"] is None, (failed, run["error"], run["warnings"])
+
+
+def of(runs: Runs, combination: tuple[str, str]) -> dict[str, Any]:
+    (found,) = [run for run in runs if (run["cc"], run["qdisc"]) == combination]
+    return found
+
+
+def test_exec(results: dict[str, Any]) -> None:
+    """lab exec passes on output and exit status, with the tc plugin at hand."""
+    done = results["exec"]
+    assert done.returncode == 7, done.stderr
+    assert done.stdout.splitlines()[-1] == f"{TOP}/build/tc"
+
+
+def test_mn_custom(results: dict[str, Any]) -> None:
+    """Mininet's own mn --custom runs the dumbbell with fq_rr."""
+    assert "0% dropped" in results["exec"].stdout, results["exec"].stdout
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS)
+def test_smoke(results: dict[str, Any], combination: tuple[str, str]) -> None:
+    """Traffic runs, its figures are sound, and the kernel has nothing to say."""
+    assert_passed(of(results["first"], combination))
+
+
+def test_schema(results: dict[str, Any]) -> None:
+    """A run's JSON has every field that is promised."""
+    for run in results["first"]:
+        assert run.keys() >= RUN_KEYS
+        assert all(flow.keys() >= FLOW_KEYS for flow in run["flows"])
+        assert all(flow["rtt_s"].keys() >= {"p50", "p95", "p99"} for flow in run["flows"])
+        assert all(entry.keys() >= {"device", "kind", "statistics"} for entry in run["qdiscs"])
+        assert all(check.keys() >= {"quantity", "op", "expected", "measured", "pass"} for check in run["checks"])
+        assert set(run["modules"]) == {"tcp_pktpair", "sch_fq_rr"} and all(run["modules"].values())
+        assert run["clock"] == "virtual"
+        assert {entry["kind"] for entry in run["qdiscs"]} >= {run["qdisc"], "netem"}
+
+
+def test_algorithm_by_sysctl(results: dict[str, Any]) -> None:
+    """The algorithm that the senders' sysctl names is the one that runs: figures differ."""
+    on_cake = [of(results["first"], (cc, "cake"))["flows"][0]["acks"] for cc, _ in COMBINATIONS]
+    assert len(set(on_cake)) == len(on_cake)
+
+
+def numbers(value: Any, path: str = "") -> dict[str, float]:
+    """Every number in a run but for drawings and this machine's own time."""
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return {}
+    if isinstance(value, int | float):
+        return {path: value}
+    items = value.items() if isinstance(value, dict) else enumerate(value)
+    found: dict[str, float] = {}
+    for key, inner in items:
+        if key not in ("series", "host_seconds"):
+            found |= numbers(inner, f"{path}/{key}")
+    return found
+
+
+@pytest.mark.parametrize("combination", COMBINATIONS)
+def test_repeatable(results: dict[str, Any], combination: tuple[str, str]) -> None:
+    """Two boots agree: counters below 1,000 are identical, larger ones within 0.1 %."""
+    first, second = (of(results[name], combination) for name in ("first", "second"))
+    counters = [numbers([run["flows"], run["qdiscs"]]) for run in (first, second)]
+    assert counters[0].keys() == counters[1].keys()
+    whole = {key: value for key, value in counters[0].items() if isinstance(value, int)}
+    assert len(whole) > 40
+    different = {
+        key: (value, counters[1][key])
+        for key, value in whole.items()
+        if abs(value - counters[1][key]) > (0 if value < 1000 else value / 1000)
+    }
+    assert not different
+
+
+@pytest.mark.parametrize("flows", [1, 2, 5, 10])
+def test_pair_gap(results: dict[str, Any], flows: int) -> None:
+    """The mean gap among n backlogged flows is n packet times, within 1 %."""
+    (found,) = [run for run in results["gap"] if run["parameters"]["flows"] == flows]
+    assert_passed(found)
+    assert found["metrics"]["samples"] >= 1000
+    assert abs(found["metrics"]["mean_gap_packet_times"] / flows - 1) <= 0.01
+
+
+def test_unload(results: dict[str, Any]) -> None:
+    """rmmod is refused in use and clean afterwards, without a warning."""
+    assert_passed(results["unload"][0])
