@@ -25,7 +25,7 @@ PARAMETERS = {
     "flows": Parameter(1, "flows", "backlogged flows, the measured one included", 1, 50),
     "rate_mbit": Parameter(10.0, "Mbit/s", "rate of the bottleneck", 0.1, 1000),
     "round_trip": Parameter(40.0, "ms", "propagation delay of all flows", 0.1, 10_000),
-    "samples": Parameter(1100, "samples", "about how many to collect", 1, 1_000_000),
+    "samples": Parameter(1500, "samples", "about how many to collect", 1, 1_000_000),
     "settle": Parameter(3.0, "s", "from the last start to the measured window", 0, 600),
 }
 VARIANTS: list[dict[str, scenario.Value]] = [{"flows": 1}, {"flows": 2}, {"flows": 5}, {"flows": 10}]
