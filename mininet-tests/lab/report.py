@@ -162,8 +162,8 @@ that time. Ethernet headers count on neither side.</dd>
 acknowledgements, 95 and 99 in a hundred, show no more.</dd>
 <dt>retransmitted, dropped</dt><dd>Segments sent again by the senders, and packets dropped in the bottleneck, over the
 whole run.</dd>
-<dt>virtual time</dt><dd>The guest's clock counts its instructions, and jumps while it idles. The figures therefore do
-not depend on how fast or how busy this computer is, and another run gives them again.</dd>
+<dt>virtual time</dt><dd>The guest's clock counts its instructions, and jumps while it idles. The figures therefore
+hardly depend on how fast or how busy this computer is, and another run gives the same or very nearly so.</dd>
 </dl>
 
 <h2>Go on from here</h2>

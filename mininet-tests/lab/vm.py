@@ -6,7 +6,7 @@ is one nanosecond) and an idle guest jumps to its next timer, so that what is
 measured does not depend on the speed or load of the host.
 
 Three kinds of guest: ``SealedGuest`` measures, and has all it needs in memory,
-so that every boot is the same to the last instruction; ``SharedGuest`` is for
+so that nothing of the host reaches it; ``SharedGuest`` is for
 commands and shells, and sees the host's files through virtme-ng;
 ``NativeGuest`` is this machine itself.
 """
@@ -159,9 +159,9 @@ def cpu_options(clock: str, seed: int) -> list[str]:
 class Core:
     """One core of this machine for one guest.
 
-    QEMU's threads race where they run side by side: when the guest goes idle,
-    the main loop may move the clock before the last instructions are counted.
-    On one core they take turns, and boots are alike to the last instruction.
+    QEMU's threads seem to race where they run side by side: when the guest goes
+    idle, the main loop may move the clock before the last instructions are
+    counted. On one core they take turns, and boots differ far less often.
     """
 
     def __init__(self) -> None:
