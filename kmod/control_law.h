@@ -39,7 +39,8 @@
  * beside the setpoint, and with J of 1.5 round trips one percent of a pipe of
  * 440 is the whole setpoint. The original needed a long J because its n_b
  * carried the error of s_b times the pipe; this one does not, and follows what
- * is sent without delay, so that the loop is stable for any J above zero.
+ * is sent without delay. That the loop holds the setpoint with these, and comes
+ * back to it from far above, is what the closed loop in the test shows.
  */
 #define CONTROL_ATTACK_UP_Q8	48	/* 0.1875 round trips */
 #define CONTROL_ATTACK_DOWN_Q8	26	/* 0.1 round trips */
