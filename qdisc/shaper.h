@@ -52,6 +52,38 @@ struct shaper {
 };
 
 /**
+ * shaper_set_rate - change the rate, also while a packet is on the link
+ * @sh: shaper
+ * @rate_Bps: rate (bytes per second), 0 for none
+ * @now_ns: the time (ns)
+ *
+ * What is left of the packet on the link goes on at the new rate, exactly: a
+ * rate that follows the backlog may change many times in one packet.
+ */
+static inline void shaper_set_rate(struct shaper *sh, u64 rate_Bps, u64 now_ns)
+{
+	if (rate_Bps == sh->rate_Bps)
+		return;
+	if (!rate_Bps || !sh->rate_Bps) {
+		sh->next_ns = now_ns;
+		sh->rest = 0;
+	} else if (sh->next_ns > now_ns) {
+		/*
+		 * In 10^-9 bytes, of which one packet has less than 2^62; the
+		 * remainder is less than the rate.
+		 */
+		u64 left = (sh->next_ns - now_ns) * sh->rate_Bps + sh->rest;
+		u64 left_ns = div64_u64(left, rate_Bps);
+
+		sh->next_ns = now_ns + left_ns;
+		sh->rest = left - left_ns * rate_Bps;
+	} else {
+		sh->rest = 0;
+	}
+	sh->rate_Bps = rate_Bps;
+}
+
+/**
  * shaper_set - change the link
  * @sh: shaper
  * @rate_Bps: rate (bytes per second), 0 for none
@@ -59,36 +91,12 @@ struct shaper {
  * @mpu_bytes: smallest packet (bytes)
  * @now_ns: the time (ns)
  *
- * What is left of the packet on the link goes on at the new rate: a slow link
- * made fast is fast at once.
+ * A slow link made fast is fast at once.
  */
 static inline void shaper_set(struct shaper *sh, u64 rate_Bps,
 			      s32 overhead_bytes, u32 mpu_bytes, u64 now_ns)
 {
-	u64 left_ns = sh->next_ns > now_ns ? sh->next_ns - now_ns : 0;
-
-	if (rate_Bps != sh->rate_Bps) {
-		u64 left_bytes = 0;
-
-		/*
-		 * One packet has less than 2^32 bytes, so that of time and
-		 * rate one at least has no more than 32 bits.
-		 */
-		if (left_ns > U32_MAX)
-			left_bytes = mul_u64_u32_div(left_ns, sh->rate_Bps,
-						     NSEC_PER_SEC);
-		else if (left_ns)
-			left_bytes = mul_u64_u32_div(sh->rate_Bps, left_ns,
-						     NSEC_PER_SEC);
-		if (rate_Bps)
-			left_ns = div64_u64(left_bytes * NSEC_PER_SEC,
-					    rate_Bps);
-		else
-			left_ns = 0;
-		sh->next_ns = now_ns + left_ns;
-		sh->rest = 0;
-	}
-	sh->rate_Bps = rate_Bps;
+	shaper_set_rate(sh, rate_Bps, now_ns);
 	sh->overhead_bytes = overhead_bytes;
 	sh->mpu_bytes = mpu_bytes;
 }
