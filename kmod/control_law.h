@@ -87,6 +87,7 @@
  * @outstanding: packets in flight (S), the newest included
  * @delivered: packets delivered (D) since the packet of @rtt_us was sent
  * @backlog_q8: the queue, packets, from control_backlog_q8(): n_b
+ * @newest_age_us: time since the newest packet was sent
  */
 struct control_path {
 	u64 service_q10;
@@ -95,6 +96,7 @@ struct control_path {
 	u32 outstanding;
 	u32 delivered;
 	u32 backlog_q8;
+	u32 newest_age_us;
 };
 
 /**
@@ -127,6 +129,23 @@ static inline u64 control_served_q8(u32 time_us, u64 service_q10)
 static inline u64 control_pipe_q8(const struct control_path *path)
 {
 	return control_served_q8(path->prop_us, path->service_q10);
+}
+
+/**
+ * control_backlog_paper_q8 - the queue by eq (12), S - R / s_b
+ * @path: the path; only service time, propagation delay and outstanding are read
+ *
+ * For comparison: an error of s_b counts as often as there are packets in the
+ * pipe.
+ *
+ * Return: packets, 0 .. CONTROL_BACKLOG_MAX.
+ */
+static inline u32 control_backlog_paper_q8(const struct control_path *path)
+{
+	s64 outstanding_q8 = (s64)path->outstanding * CONTROL_PACKET_Q8;
+
+	return (u32)clamp_t(s64, outstanding_q8 - (s64)control_pipe_q8(path), 0,
+			    (s64)CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8);
 }
 
 /**

@@ -212,6 +212,20 @@ static u32 pktpair_rtt_us(const struct tcp_sock *tp,
 	return tcp_stamp_us_delta(tp->tcp_mstamp, tp->first_tx_mstamp);
 }
 
+/* Time since the newest packet in flight was sent, us; 0 if there is none. A
+ * paced one may be stamped for a moment that is still to come.
+ */
+static u32 pktpair_newest_age_us(const struct tcp_sock *tp)
+{
+	const struct sk_buff *newest;
+
+	if (list_empty(&tp->tsorted_sent_queue))
+		return 0;
+	newest = list_last_entry(&tp->tsorted_sent_queue, struct sk_buff,
+				 tcp_tsorted_anchor);
+	return tcp_stamp_us_delta(tp->tcp_mstamp, tcp_skb_timestamp_us(newest));
+}
+
 static bool pktpair_round_passed(struct pktpair *ca, const struct tcp_sock *tp,
 				 const struct rate_sample *rs)
 {
@@ -357,6 +371,7 @@ static bool pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
 		.prop_us = ca->prop.delay_us,
 		.outstanding = tcp_packets_in_flight(tp),
 		.delivered = rs->delivered,
+		.newest_age_us = pktpair_newest_age_us(tp),
 	};
 	path->backlog_q8 = control_backlog_q8(path);
 	ca->backlog_q8 = path->backlog_q8;

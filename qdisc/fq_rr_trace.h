@@ -10,6 +10,7 @@
 #define _FQ_RR_TRACE_H
 
 #include <linux/netdevice.h>
+#include <linux/tcp.h>
 #include <linux/tracepoint.h>
 #include <net/flow_dissector.h>
 #include <net/sch_generic.h>
@@ -17,7 +18,9 @@
 /*
  * Ports are dissected here, so that they cost nothing while nobody listens.
  * flow_packets and flow_bytes are the backlog of the packet's own flow ahead
- * of it, qlen the packets in the whole qdisc ahead of or beside it.
+ * of it, qlen the packets in the whole qdisc ahead of or beside it. end_seq is
+ * the sequence number after a TCP packet's payload, which is the sender's
+ * snd_nxt when this was its newest packet; 0 for all else.
  */
 TRACE_EVENT(fq_rr_enqueue,
 	TP_PROTO(struct Qdisc *sch, const struct sk_buff *skb, u32 hash,
@@ -35,17 +38,25 @@ TRACE_EVENT(fq_rr_enqueue,
 		__field(u32, flow_packets)
 		__field(u32, flow_bytes)
 		__field(u32, qlen)
+		__field(u32, end_seq)
 	),
 
 	TP_fast_assign(
+		const struct tcphdr *tcp = NULL;
 		struct flow_keys keys;
+		struct tcphdr header;
 
 		__entry->sport = 0;
 		__entry->dport = 0;
 		if (skb_flow_dissect_flow_keys(skb, &keys, 0)) {
 			__entry->sport = ntohs(keys.ports.src);
 			__entry->dport = ntohs(keys.ports.dst);
+			if (keys.basic.ip_proto == IPPROTO_TCP)
+				tcp = skb_header_pointer(skb, keys.control.thoff,
+							 sizeof(header), &header);
 		}
+		__entry->end_seq = !tcp ? 0 : ntohl(tcp->seq) + skb->len -
+				   keys.control.thoff - 4 * tcp->doff;
 		__entry->ifindex = qdisc_dev(sch)->ifindex;
 		__entry->handle = sch->handle;
 		__entry->hash = hash;
@@ -56,10 +67,11 @@ TRACE_EVENT(fq_rr_enqueue,
 		__entry->qlen = qlen;
 	),
 
-	TP_printk("ifindex=%u handle=%x: sport=%u dport=%u hash=%08x flow=%u len=%u flow_packets=%u flow_bytes=%u qlen=%u",
+	TP_printk("ifindex=%u handle=%x: sport=%u dport=%u hash=%08x flow=%u len=%u flow_packets=%u flow_bytes=%u qlen=%u end_seq=%u",
 		  __entry->ifindex, __entry->handle >> 16, __entry->sport,
 		  __entry->dport, __entry->hash, __entry->flow, __entry->len,
-		  __entry->flow_packets, __entry->flow_bytes, __entry->qlen)
+		  __entry->flow_packets, __entry->flow_bytes, __entry->qlen,
+		  __entry->end_seq)
 );
 
 #endif /* _FQ_RR_TRACE_H */

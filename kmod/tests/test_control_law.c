@@ -97,18 +97,18 @@ static void backlog_in_the_cases_that_matter(void **state)
 		double backlog;
 		const char *reason;
 	} rows[] = {
-		{ { NS(100000), 44500, 44000, 445, 445, 0 }, 5, "steady at the setpoint" },
-		{ { NS(101000), 44500, 44000, 445, 445, 0 }, 4.95,
+		{ { NS(100000), 44500, 44000, 445, 445, 0, 0 }, 5, "steady at the setpoint" },
+		{ { NS(101000), 44500, 44000, 445, 445, 0, 0 }, 4.95,
 			"1 % of error in s_b is 1 % of the queue, not of the pipe" },
-		{ { NS(100000), 44000, 44000, 100, 10, 0 }, 0,
+		{ { NS(100000), 44000, 44000, 100, 10, 0, 0 }, 0,
 			"the window is being filled: D is no prediction" },
-		{ { NS(1000000), 44500, 44000, 445, 445, 0 }, 401,
+		{ { NS(1000000), 44500, 44000, 445, 445, 0, 0 }, 401,
 			"ten flows joined: D is the past" },
-		{ { NS(100000), 44000, 44000, 445, 50, 0 }, 5,
+		{ { NS(100000), 44000, 44000, 445, 50, 0, 0 }, 5,
 			"the share grew: S - R / s_b" },
-		{ { NS(100000), 44050, 44000, 400, 400, 0 }, 0,
+		{ { NS(100000), 44050, 44000, 400, 400, 0, 0 }, 0,
 			"no queue was met: D is what was sent, not what is served" },
-		{ { NS(100000), 44000, 44000, 0, 440, 0 }, 0, "all is acknowledged" },
+		{ { NS(100000), 44000, 44000, 0, 440, 0, 0 }, 0, "all is acknowledged" },
 	};
 	size_t i;
 
@@ -157,25 +157,25 @@ static void window_is_what_the_queue_lacks(void **state)
 		u32 train, window;
 		const char *reason;
 	} rows[] = {
-		{ { NS(100000), 44500, 44000, 445, 445, 5 * 256 }, 5, 4, 445,
+		{ { NS(100000), 44500, 44000, 445, 445, 5 * 256, 0 }, 5, 4, 445,
 			"at the setpoint: no room for a train" },
-		{ { NS(100000), 44000, 44000, 440, 440, 0 }, 5, 4, 444,
+		{ { NS(100000), 44000, 44000, 440, 440, 0, 0 }, 5, 4, 444,
 			"queue empty: room for one train" },
-		{ { NS(100000), 54000, 44000, 540, 540, 100 * 256 }, 5, 4, 540,
+		{ { NS(100000), 54000, 44000, 540, 540, 100 * 256, 0 }, 5, 4, 540,
 			"a hundred in the queue: nothing more" },
-		{ { NS(1000000), 44000, 44000, 440, 440, 396 * 256 }, 5, 4, 440,
+		{ { NS(1000000), 44000, 44000, 440, 440, 396 * 256, 0 }, 5, 4, 440,
 			"a tenth of the share is left: nothing more" },
-		{ { NS(100000), 44000, 44000, 900, 440, 0 }, 5, 4, 513,
+		{ { NS(100000), 44000, 44000, 900, 440, 0, 0 }, 5, 4, 513,
 			"nonsense: the cap" },
-		{ { NS(100000), 44000, 44000, 100, 10, 0 }, 5, 4, 444,
+		{ { NS(100000), 44000, 44000, 100, 10, 0, 0 }, 5, 4, 444,
 			"a pipe to be filled: all of it, in whole trains" },
-		{ { NS(100000), 44000, 44000, 440, 440, 0 }, -5, 4, 380,
+		{ { NS(100000), 44000, 44000, 440, 440, 0, 0 }, -5, 4, 380,
 			"draining: an eighth of the pipe less, and five" },
-		{ { NS(100000), 1, 1, 0, 0, 0 }, -5, 4, 2,
+		{ { NS(100000), 1, 1, 0, 0, 0, 0 }, -5, 4, 2,
 			"draining: what makes a receiver send an ACK" },
-		{ { NS(1000000), 20000, 1000, 4, 4, 4 * 256 }, 3, 4, 4,
+		{ { NS(1000000), 20000, 1000, 4, 4, 4 * 256, 0 }, 3, 4, 4,
 			"no room: what is in flight" },
-		{ { NS(1000000), 2000, 1000, 0, 4, 0 }, 3, 4, 8,
+		{ { NS(1000000), 2000, 1000, 0, 4, 0, 0 }, 3, 4, 8,
 			"nothing in flight: two trains, since half a window is one skb" },
 	};
 	size_t i;
