@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Arrival times of uncontrolled sources.
+
+Used twice on the same numbers: by the guest, which sends at these moments, and
+by the reference, which serves what arrives at them.  Times are nanoseconds from
+the beginning of the run.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+SECOND_NS = 1_000_000_000
+
+
+def poisson(rate_packets_s: float, start_s: float, seed: str) -> Iterator[int]:
+    """Exponential gaps with the given mean rate, for ever (packet-pair-1994, 9.4.7).
+
+    :param seed: any text; the same text gives the same arrivals everywhere
+    """
+    gaps = random.Random(seed)
+    moment_ns = start_s * SECOND_NS
+    while True:
+        moment_ns += gaps.expovariate(rate_packets_s) * SECOND_NS
+        yield round(moment_ns)
+
+
+def on_off(rate_packets_s: float, start_s: float, on_s: float, off_s: float) -> Iterator[int]:
+    """Evenly spaced packets while on, none while off, for ever (packet-pair-1994, 9.4.9).
+
+    The spacing goes on where the last burst stopped, so that the mean rate is
+    exactly ``rate * on / (on + off)`` even if a burst is no whole number of packets.
+    """
+    sent = 0
+    while True:
+        busy_s = sent / rate_packets_s
+        bursts = int(busy_s / on_s + 1e-9)
+        yield round((start_s + busy_s + bursts * off_s) * SECOND_NS)
+        sent += 1
+
+
+MODELS = {"poisson": poisson, "on_off": on_off}
+
+
+def of(model: dict[str, Any]) -> Iterator[int]:
+    """The arrivals that ``{"model": NAME, argument: value, ...}`` describes."""
+    arguments = dict(model)
+    return MODELS[arguments.pop("model")](**arguments)
