@@ -305,6 +305,20 @@ static inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
 }
 
 /**
+ * rr_credit - what a flow may send before it waits for the others
+ * @rr: scheduler
+ * @f: the flow, which must be backlogged
+ *
+ * Return: bytes, or packets where those are shared. Not above zero: it waits for
+ * the next grant.
+ */
+static inline s64 rr_credit(const struct rr *rr, const struct rr_flow *f)
+{
+	/* a sparse flow forgoes what it did not ask for: see rr_sent() */
+	return (s64)(rr->mark - (f->sparse ? rr->now : f->spent));
+}
+
+/**
  * rr_restart - another quantum or unit: forget who has sent how much
  * @rr: scheduler
  * @quantum: smallest grant from now on, of rr_quantum()

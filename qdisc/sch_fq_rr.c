@@ -923,10 +923,133 @@ static int fq_rr_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	return 0;
 }
 
+/* ---- queues as classes, for show ---- */
+
+/* a class is the number of a queue plus one, since 0 is no class */
+static struct fq_rr_flow *fq_rr_class_flow(struct Qdisc *sch, unsigned long cl)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	return &q->flows[cl - 1];
+}
+
+static struct Qdisc *fq_rr_leaf(struct Qdisc *sch, unsigned long cl)
+{
+	return NULL;
+}
+
+/* nothing can be attached to a queue */
+static unsigned long fq_rr_find(struct Qdisc *sch, u32 classid)
+{
+	return 0;
+}
+
+static void fq_rr_walk(struct Qdisc *sch, struct qdisc_walker *arg)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	unsigned long cl;
+
+	if (arg->stop)
+		return;
+	for (cl = 1; cl <= q->config.flows; cl++) {
+		/* a glance: what it shows is read under the lock */
+		if (!READ_ONCE(fq_rr_class_flow(sch, cl)->head))
+			continue;
+		if (arg->count++ < arg->skip)
+			continue;
+		if (arg->fn(sch, cl, arg) < 0) {
+			arg->count--;
+			arg->stop = 1;
+			return;
+		}
+	}
+}
+
+static int fq_rr_dump_class(struct Qdisc *sch, unsigned long cl,
+			    struct sk_buff *skb, struct tcmsg *tcm)
+{
+	tcm->tcm_handle |= TC_H_MIN(cl);
+	return 0;
+}
+
+/* what is shown of one queue, taken at one moment; as TCA_FQ_RR_FLOW_* */
+struct fq_rr_flow_snapshot {
+	struct gnet_stats_queue queue;
+	s64 credit;
+	u32 hash;
+	u32 sparse;
+	u32 head_bytes;
+};
+
+static void fq_rr_take_flow(struct Qdisc *sch, unsigned long cl,
+			    struct fq_rr_flow_snapshot *snap)
+{
+	const struct fq_rr_flow *flow = fq_rr_class_flow(sch, cl);
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	memset(snap, 0, sizeof(*snap));
+	sch_tree_lock(sch);
+	/* it may have emptied since it was found */
+	if (flow->head) {
+		snap->queue.qlen = flow->packets;
+		snap->queue.backlog = flow->length.bytes;
+		snap->credit = rr_credit(&q->rr, &flow->rr);
+		snap->hash = flow->hash;
+		snap->sparse = flow->rr.sparse;
+		snap->head_bytes = qdisc_pkt_len(flow->head);
+	}
+	sch_tree_unlock(sch);
+}
+
+static int fq_rr_put_flow(struct sk_buff *skb,
+			  const struct fq_rr_flow_snapshot *snap)
+{
+	struct nlattr *nest = nla_nest_start(skb, TCA_FQ_RR_STATS_FLOW);
+
+	if (!nest ||
+	    nla_put_s64(skb, TCA_FQ_RR_FLOW_CREDIT, snap->credit,
+			TCA_FQ_RR_FLOW_PAD) ||
+	    nla_put_u32(skb, TCA_FQ_RR_FLOW_HASH, snap->hash) ||
+	    nla_put_u32(skb, TCA_FQ_RR_FLOW_SPARSE, snap->sparse) ||
+	    nla_put_u32(skb, TCA_FQ_RR_FLOW_HEAD, snap->head_bytes))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int fq_rr_dump_class_stats(struct Qdisc *sch, unsigned long cl,
+				  struct gnet_dump *d)
+{
+	struct fq_rr_flow_snapshot snap;
+	struct nlattr *stats;
+
+	fq_rr_take_flow(sch, cl, &snap);
+	if (gnet_stats_copy_queue(d, NULL, &snap.queue, snap.queue.qlen) < 0)
+		return -1;
+	stats = nla_nest_start(d->skb, TCA_STATS_APP);
+	if (!stats)
+		return -1;
+	if (fq_rr_put_flow(d->skb, &snap)) {
+		nla_nest_cancel(d->skb, stats);
+		return -1;
+	}
+	nla_nest_end(d->skb, stats);
+	return 0;
+}
+
+static const struct Qdisc_class_ops fq_rr_class_ops = {
+	.leaf		= fq_rr_leaf,
+	.find		= fq_rr_find,
+	.walk		= fq_rr_walk,
+	.dump		= fq_rr_dump_class,
+	.dump_stats	= fq_rr_dump_class_stats,
+};
+
 /* ---- module ---- */
 
 static struct Qdisc_ops fq_rr_qdisc_ops __read_mostly = {
 	.id		= "fq_rr",
+	.cl_ops		= &fq_rr_class_ops,
 	.priv_size	= sizeof(struct fq_rr_sched),
 	.enqueue	= fq_rr_enqueue,
 	.dequeue	= fq_rr_dequeue,

@@ -493,6 +493,30 @@ static const struct {
 	{ TCA_FQ_RR_STATS_LAG_MAX, "lag_max_ns", " lag max (ns)" },
 };
 
+/* what is shown of one queue; the credit may be negative */
+static void fq_rr_print_flow(struct rtattr *nest)
+{
+	struct rtattr *tb[TCA_FQ_RR_FLOW_MAX + 1];
+	__u64 value;
+
+	fq_rr_parse_nest(tb, TCA_FQ_RR_FLOW_MAX, nest);
+	if (fq_rr_get(tb[TCA_FQ_RR_FLOW_CREDIT], &value))
+		print_color_s64(TC_PRINT_ANY, TC_COLOR_NONE, "credit",
+				"  credit %" PRId64, (__s64)value);
+	if (fq_rr_get(tb[TCA_FQ_RR_FLOW_HEAD], &value))
+		print_color_u64(TC_PRINT_ANY, TC_COLOR_NONE, "head_bytes",
+				" head (bytes) %" PRIu64, value);
+	if (fq_rr_get(tb[TCA_FQ_RR_FLOW_HASH], &value))
+		print_color_u64(TC_PRINT_ANY, TC_COLOR_NONE, "hash",
+				" hash %08" PRIx64, value);
+	if (!fq_rr_get(tb[TCA_FQ_RR_FLOW_SPARSE], &value))
+		return;
+	print_color_bool(TC_PRINT_JSON, TC_COLOR_NONE, "sparse", NULL, value);
+	if (value)
+		print_color_string(TC_PRINT_FP, TC_COLOR_NONE, NULL, " %s",
+				   "sparse");
+}
+
 static int fq_rr_print_xstats(struct tc_plugin_qdisc *qu, FILE *f,
 			      struct rtattr *xstats)
 {
@@ -513,6 +537,8 @@ static int fq_rr_print_xstats(struct tc_plugin_qdisc *qu, FILE *f,
 		print_color_u64(TC_PRINT_ANY, TC_COLOR_NONE,
 				fq_rr_stats[i].json, fmt, value);
 	}
+	if (tb[TCA_FQ_RR_STATS_FLOW])
+		fq_rr_print_flow(tb[TCA_FQ_RR_STATS_FLOW]);
 	return 0;
 }
 

@@ -21,6 +21,7 @@ from labtools import (
     Frame,
     Sender,
     backlogs,
+    classes,
     configure,
     dmesg_complaints,
     enter_namespace,
@@ -342,6 +343,55 @@ def super_packets_may_stay_whole() -> None:
     link.close()
 
 
+def queues_are_shown_as_classes() -> None:
+    """Each once, with its packets, bytes, next packet and hash; idle ones not."""
+    link = Link("flows 65536")
+    link.flow(1).send(1514, 3)
+    link.flow(2, segment_bytes=1000).send(3042)
+    numbers = {port: trace(1, link.flow(port))[0] for port in (1, 2)}
+    found = classes()
+    equal(
+        {event["flow"] + 1: (event["hash"], port) for port, event in numbers.items()},
+        {number: (shown["hash"], 1 if shown["head_bytes"] == 1514 else 2) for number, shown in found.items()},
+        "numbers, hashes and next packets",
+    )
+    equal(
+        sorted((shown["qlen"], shown["backlog"]) for shown in found.values()),
+        [(4, 3 * 1042 + 514), (4, 3 * 1514 + 514)],
+        "packets and bytes",
+    )
+    text = tc("-s class show dev v0").stdout
+    for wanted in ("class fq_rr 1:", "backlog 5056b 4p", "head (bytes) 1514", f"hash {numbers[1]['hash']:08x}"):
+        expect(wanted in text, f"no {wanted!r} in {text!r}")
+    # far more than one netlink message holds
+    for port in range(1000, 1200):
+        link.flow(port).send(142)
+    equal(len(classes()), statistics()["flows_active"], "queues that are shown")
+    expect(len(classes()) > 195, "so few of 202 queues are hardly a matter of collisions")
+    link.release(208)
+    equal(classes(), {}, "queues after all is sent")
+    link.close()
+
+
+def credit_is_what_a_queue_may_send() -> None:
+    """It falls by each packet's length, and nothing else is sent of it."""
+    link = Link("quantum 1048576")
+    link.flow(1).send(1514, 20)
+    link.flow(2).send(142, 200)
+    equal([shown["sparse"] for shown in classes().values()], [1, 1], "both go ahead")
+    found = []
+    for rate in ("1mbit", "100kbit"):
+        link.release(5, rate)
+        configure("rate 8kbit")
+        found.append({shown["head_bytes"]: shown for shown in classes().values()})
+    for size, before in found[0].items():
+        after = found[1][size]
+        equal((before["sparse"], after["sparse"]), (0, 0), "neither goes ahead any more")
+        expect(after["qlen"] < before["qlen"], f"nothing of {size} bytes was sent")
+        equal(before["credit"] - after["credit"], before["backlog"] - after["backlog"], f"credit for {size} bytes")
+    link.close()
+
+
 # each takes all packets to its class 9:1, where fq_rr is; it is 9: below a tbf
 PARENTS = {
     "drr": [
@@ -483,8 +533,6 @@ def trace(lines: int, act: Sender) -> list[dict[str, int]]:
 
 def the_tracepoint_tells_the_backlog() -> None:
     """What each packet finds before it."""
-    if not (TRACING / "events").exists():
-        run("mount", "-t", "tracefs", "tracefs", str(TRACING))
     link = Link()
     link.flow(2).send(1514, 2)
     found = trace(3, link.flow(1))
@@ -580,6 +628,8 @@ def main() -> int:
     """Run all, or those named on the command line, in order."""
     need_root()
     enter_namespace()
+    if not (TRACING / "events").exists():
+        run("mount", "-t", "tracefs", "tracefs", str(TRACING))
     tests = [
         equal_packets_alternate_strictly,
         bytes_are_shared_by_drr,
@@ -599,6 +649,8 @@ def main() -> int:
         a_smaller_limit_takes_effect_at_once,
         super_packets_are_split,
         super_packets_may_stay_whole,
+        queues_are_shown_as_classes,
+        credit_is_what_a_queue_may_send,
         an_idle_parent_hears_of_its_first_packet,
         parents_are_told,
         netem_may_duplicate_above,

@@ -223,6 +223,7 @@ def gaps_ns(frames: list[Frame]) -> list[int]:
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP, NLM_F_CREATE, NLM_F_REPLACE = 1, 4, 0x300, 0x400, 0x100
 NLMSG_ERROR, NLM_F_ACK_TLVS, NLMSGERR_ATTR_MSG = 2, 0x200, 1
 RTM_NEWQDISC, RTM_GETQDISC = 36, 38
+RTM_NEWTCLASS, RTM_GETTCLASS = 40, 42
 TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
 TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_APP = 1, 3, 4
 NLA_F_NESTED = 0x8000
@@ -317,6 +318,10 @@ STATISTICS = [
     "lag_max_ns",
 ]
 
+# a class: number of the nest of its queue, and names of what is in it
+STATS_FLOW = 23
+FLOW_STATISTICS = ["", "", "credit", "hash", "sparse", "head_bytes"]
+
 
 def encode(arguments: str) -> bytes:
     """Attributes for options as one would type them for tc (sizes in bytes)."""
@@ -344,17 +349,17 @@ def configure(arguments: str, parent: int = TC_H_ROOT, create: bool = False) -> 
     equal(request(encode(arguments), parent, create), (0, ""), f"fq_rr {arguments}")
 
 
-def dump() -> list[dict[int, bytes]]:
-    """The attributes of all qdiscs of v0, as the kernel sends them.
+def dump_messages(question: int, answer_type: int) -> list[bytes]:
+    """All the kernel's answers of ``answer_type`` for v0 to ``question``.
 
     For asking whether anything has changed: far cheaper than starting tc, and
-    tc's JSON of some qdiscs is none.
+    tc's JSON of some qdiscs, and before 6.2 of all classes, is none.
     """
     index = socket.if_nametoindex("v0")
     body = struct.pack("=BBHiIII", 0, 0, 0, index, 0, 0, 0)
     flags = NLM_F_REQUEST | NLM_F_DUMP
-    message = struct.pack("=IHHII", 16 + len(body), RTM_GETQDISC, flags, 1, 0) + body
-    found: list[dict[int, bytes]] = []
+    message = struct.pack("=IHHII", 16 + len(body), question, flags, 1, 0) + body
+    found: list[bytes] = []
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as netlink:
         netlink.send(message)
         while True:
@@ -362,12 +367,33 @@ def dump() -> list[dict[int, bytes]]:
             offset = 0
             while offset < len(answer):
                 length, kind = struct.unpack_from("=IH", answer, offset)
-                if kind != RTM_NEWQDISC:
+                if kind != answer_type:
                     return found
                 part = answer[offset : offset + length]
                 if struct.unpack_from("=i", part, 20)[0] == index:
-                    found.append(dict(split_attributes(part[36:])))
+                    found.append(part)
                 offset += length + 3 & ~3
+
+
+def dump() -> list[dict[int, bytes]]:
+    """The attributes of all qdiscs of v0, as the kernel sends them."""
+    return [dict(split_attributes(message[36:])) for message in dump_messages(RTM_GETQDISC, RTM_NEWQDISC)]
+
+
+def classes() -> dict[int, dict[str, int]]:
+    """What the kernel shows of each class of v0, by its minor number."""
+    found: dict[int, dict[str, int]] = {}
+    for message in dump_messages(RTM_GETTCLASS, RTM_NEWTCLASS):
+        minor = struct.unpack_from("=I", message, 24)[0] & 0xFFFF
+        expect(minor not in found, f"class {minor:x} is there twice")
+        parts = dict(split_attributes(dict(split_attributes(message[36:]))[TCA_STATS2]))
+        shown = {}
+        shown["qlen"], shown["backlog"] = struct.unpack_from("=II", parts[TCA_STATS_QUEUE])
+        for kind, value in split_attributes(dict(split_attributes(parts[TCA_STATS_APP]))[STATS_FLOW]):
+            if FLOW_STATISTICS[kind]:
+                shown[FLOW_STATISTICS[kind]] = int.from_bytes(value, "little", signed=len(value) == 8)
+        found[minor] = shown
+    return found
 
 
 def snapshot() -> bytes | None:

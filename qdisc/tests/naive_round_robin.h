@@ -187,6 +187,13 @@ static inline void naive_compare(const u8 *script, size_t length)
 			naive_flush(&n, which);
 			rr_idle(&rr, &flow[which]);
 		}
+		for (k = 0; k < NAIVE_FLOWS; k++) {
+			const struct naive_flow *f = &n.flow[k];
+
+			if (f->packets && rr_credit(&rr, &flow[k]) !=
+			    (f->sparse ? n.start_credit : f->credit))
+				naive_die("another credit is shown");
+		}
 		if ((int)rr.active != n.orders + n.aheads)
 			naive_die("another number of flows");
 	}

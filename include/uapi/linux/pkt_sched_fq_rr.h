@@ -146,9 +146,27 @@ enum {
 	TCA_FQ_RR_STATS_MEMORY_MAX,	/* u32, bytes of memory, most ever */
 	TCA_FQ_RR_STATS_QUANTUM,	/* u32, bytes, what auto came to */
 	TCA_FQ_RR_STATS_LAG_MAX,	/* u64, ns, latest packet of the shaper */
+	TCA_FQ_RR_STATS_FLOW,		/* nest, of a class: its queue */
 	__TCA_FQ_RR_STATS_MAX
 };
 
 #define TCA_FQ_RR_STATS_MAX (__TCA_FQ_RR_STATS_MAX - 1)
+
+/*
+ * A queue with packets is shown as a class, numbered from 1 (the last of 65536
+ * is 0); its packets and bytes are in TCA_STATS_QUEUE, and in
+ * TCA_FQ_RR_STATS_FLOW:
+ */
+enum {
+	TCA_FQ_RR_FLOW_UNSPEC,
+	TCA_FQ_RR_FLOW_PAD,
+	TCA_FQ_RR_FLOW_CREDIT,	/* s64, bytes (strict: packets) to send until it waits */
+	TCA_FQ_RR_FLOW_HASH,	/* u32, of the flow whose packet came last */
+	TCA_FQ_RR_FLOW_SPARSE,	/* u32, 1: its first packet goes ahead */
+	TCA_FQ_RR_FLOW_HEAD,	/* u32, bytes of the packet that is next */
+	__TCA_FQ_RR_FLOW_MAX
+};
+
+#define TCA_FQ_RR_FLOW_MAX (__TCA_FQ_RR_FLOW_MAX - 1)
 
 #endif /* _UAPI_LINUX_PKT_SCHED_FQ_RR_H */
