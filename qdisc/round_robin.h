@@ -41,6 +41,20 @@
  *
  * "Strict" round robin, one packet per visit whatever its size, is the same
  * arithmetic with packets for the unit: each costs 1 and the quantum is 1.
+ *
+ * Weights. A flow of weight w gets w shares: it pays the w-th part of what its
+ * packets cost, and what the division leaves over is kept for its next packet,
+ * so nothing is lost to rounding. All of the above then holds of shares: L is
+ * the largest part that a packet has cost its flow.
+ *
+ * Dropped packets may be charged as well (Keshav 1991, section 6.6.4, says what
+ * that would do to a source that floods: "almost zero throughput"). Then a flow
+ * may owe more than a grant. Such debtors wait apart, so that a grant need not
+ * visit them; with each packet sent one of them is looked at, and returns if it
+ * has credit. When nobody else waits, the debt of the first is forgiven down to
+ * one packet's worth: the link never idles. For each packet that it sends, a flow
+ * pays for RR_CHARGES_MAX dropped ones at most: that much is left of its share, and
+ * who stops flooding is served again after the others had so many packets each.
  */
 #ifndef _FQ_RR_ROUND_ROBIN_H
 #define _FQ_RR_ROUND_ROBIN_H
@@ -52,14 +66,26 @@
  * @RR_AHEAD: sparse, first packet goes ahead
  * @RR_ROUND: with credit, in the order of their turns
  * @RR_PARKED: without credit, until the next grant
+ * @RR_DEBTORS: owe more than the next grant, from drops charged to them
  */
 enum rr_list {
 	RR_AHEAD,
 	RR_ROUND,
 	RR_PARKED,
+	RR_DEBTORS,
 };
 
-#define RR_LISTS (RR_PARKED + 1)
+#define RR_LISTS (RR_DEBTORS + 1)
+
+/*
+ * Dropped packets that a flow pays for between two that it sends. One that never
+ * stops flooding keeps a 65th of its share; ten flows at 10 Mbit/s pass 64 full
+ * packets each in 0.8 s, after which one that has stopped is served again.
+ */
+#define RR_CHARGES_MAX 64
+
+/* weights, as many as fit the byte that is free in struct rr_flow */
+#define RR_WEIGHT_MAX 255
 
 /* member of a circular list; a list's head is a link of its own */
 struct rr_link {
@@ -70,16 +96,24 @@ struct rr_link {
 /**
  * struct rr_flow - what the scheduler keeps for one flow, all zero at first
  * @link: member of a list while it is backlogged; must stay the first member
- * @spent: cost of all it has sent, moved forward to the present when it
- *	was sparse (bytes; 64 bits last 23 years at 200 Gbit/s)
+ * @spent: cost of all it has sent, for each share, moved forward to the
+ *	present when it was sparse (bytes; 64 bits last 23 years at 200 Gbit/s)
  * @stamp: when it became backlogged or was served, by &rr.clock
- * @sparse: on RR_AHEAD. If not, its credit tells which list it is on.
+ * @sparse: on RR_AHEAD
+ * @debtor: on RR_DEBTORS
+ * @charges: dropped packets it has paid for since it was served
+ * @extra: its weight beyond 1
+ * @rest: cost not yet in @spent, less than its weight (bytes)
  */
 struct rr_flow {
 	struct rr_link link;
 	u64 spent;
 	u32 stamp;
-	bool sparse;
+	bool sparse : 1;
+	bool debtor : 1;
+	u8 charges;
+	u8 extra;
+	u8 rest;
 };
 
 /**
@@ -89,8 +123,9 @@ struct rr_flow {
  * @now: the most that any flow had spent before it sent a packet (bytes);
  *	always less than @mark
  * @quantum: smallest grant (bytes, at least 1)
- * @largest: largest cost charged since the last grant (bytes)
+ * @largest: largest cost for a share since the last grant (bytes)
  * @active: backlogged flows
+ * @shares: weights of the backlogged flows together
  * @clock: packets sent, for comparing moments (wraps)
  * @after_ahead: the last packet was one that went ahead
  */
@@ -101,6 +136,7 @@ struct rr {
 	u32 quantum;
 	u32 largest;
 	u32 active;
+	u32 shares;
 	u32 clock;
 	bool after_ahead;
 };
@@ -189,6 +225,50 @@ static inline u32 rr_cost(bool strict, u32 len)
 	return strict ? 1 : len;
 }
 
+/**
+ * rr_weight - how many shares a flow has
+ * @f: the flow
+ *
+ * Return: 1 to RR_WEIGHT_MAX.
+ */
+static inline u32 rr_weight(const struct rr_flow *f)
+{
+	return f->extra + 1;
+}
+
+/**
+ * rr_set_weight - give a flow more or fewer shares
+ * @rr: scheduler
+ * @f: the flow
+ * @weight: shares from now on (1 to RR_WEIGHT_MAX)
+ * @backlogged: whether it has a packet
+ */
+static inline void rr_set_weight(struct rr *rr, struct rr_flow *f, u32 weight,
+				 bool backlogged)
+{
+	if (backlogged)
+		rr->shares += weight - rr_weight(f);
+	f->extra = weight - 1;
+	f->rest = 0;
+}
+
+/* what a cost adds to &rr_flow.spent */
+static inline u32 rr_part(struct rr_flow *f, u32 cost)
+{
+	u32 whole = cost + f->rest;
+
+	if (likely(!f->extra))
+		return cost;
+	f->rest = whole % rr_weight(f);
+	return whole / rr_weight(f);
+}
+
+/* what the next grant will be at least */
+static inline u32 rr_least_grant(const struct rr *rr)
+{
+	return max_t(u32, rr->quantum, rr->largest);
+}
+
 /* put a flow at the end of the list where it belongs */
 static inline void rr_join(struct rr *rr, struct rr_flow *f, bool sparse)
 {
@@ -196,10 +276,13 @@ static inline void rr_join(struct rr *rr, struct rr_flow *f, bool sparse)
 
 	if (sparse)
 		list = RR_AHEAD;
+	else if (f->spent >= rr->mark + rr_least_grant(rr))
+		list = RR_DEBTORS;
 	else if (f->spent >= rr->mark)
 		list = RR_PARKED;
 	f->stamp = rr->clock;
 	f->sparse = sparse;
+	f->debtor = list == RR_DEBTORS;
 	rr_link_add_tail(&rr->list[list], &f->link);
 }
 
@@ -216,6 +299,7 @@ static inline bool rr_backlogged(struct rr *rr, struct rr_flow *f)
 
 	rr_join(rr, f, sparse);
 	rr->active++;
+	rr->shares += rr_weight(f);
 	return sparse;
 }
 
@@ -228,18 +312,41 @@ static inline void rr_idle(struct rr *rr, struct rr_flow *f)
 {
 	rr_link_del(&f->link);
 	rr->active--;
+	rr->shares -= rr_weight(f);
 }
 
 /*
  * Everybody is given a grant. It is at least what the dearest packet since the
- * last grant cost, and no debt is larger, so nobody stays without credit: that
- * is why none need be visited, and all who are parked are released at once.
+ * last grant cost, and who is parked owes no more, so all of them have credit:
+ * that is why none need be visited, and all are released at once.
  */
 static inline void rr_grant(struct rr *rr)
 {
-	rr->mark += max_t(u32, rr->quantum, rr->largest);
+	rr->mark += rr_least_grant(rr);
 	rr->largest = 0;
 	rr_link_splice_tail(&rr->list[RR_ROUND], &rr->list[RR_PARKED]);
+}
+
+/* nobody else waits: the first debtor may send a packet */
+static inline void rr_forgive(struct rr *rr)
+{
+	struct rr_flow *f = (struct rr_flow *)rr->list[RR_DEBTORS].next;
+
+	rr_link_del(&f->link);
+	f->spent = min_t(u64, f->spent, rr->mark - 1);
+	rr_join(rr, f, false);
+}
+
+/* one debtor in turn is looked at: back into the round, or to the end */
+static inline void rr_look_at_debtor(struct rr *rr)
+{
+	struct rr_flow *f = (struct rr_flow *)rr->list[RR_DEBTORS].next;
+
+	rr_link_del(&f->link);
+	if (f->spent < rr->mark)
+		rr_join(rr, f, false);
+	else
+		rr_link_add_tail(&rr->list[RR_DEBTORS], &f->link);
 }
 
 /* whether the flow @turn of the round must yield to the sparse flow @ahead */
@@ -266,8 +373,12 @@ static inline struct rr_flow *rr_next(struct rr *rr)
 
 	if (!rr->active)
 		return NULL;
-	if (rr_link_empty(round) && !rr_link_empty(&rr->list[RR_PARKED]))
-		rr_grant(rr);
+	if (rr_link_empty(round)) {
+		if (!rr_link_empty(&rr->list[RR_PARKED]))
+			rr_grant(rr);
+		else if (rr_link_empty(ahead))
+			rr_forgive(rr);
+	}
 	turn = (struct rr_flow *)round->next;
 	first = (struct rr_flow *)ahead->next;
 	if (rr_link_empty(ahead))
@@ -287,21 +398,50 @@ static inline struct rr_flow *rr_next(struct rr *rr)
 static inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
 			   bool more)
 {
+	u32 part = rr_part(f, cost);
+
 	rr->clock++;
 	rr->after_ahead = f->sparse;
 	/* what it did not ask for while it had nothing to send is forgone */
 	if (f->sparse)
 		f->spent = rr->now;
+	f->charges = 0;
 	rr->now = max_t(u64, rr->now, f->spent);
-	rr->largest = max_t(u32, rr->largest, cost);
+	rr->largest = max_t(u32, rr->largest, part);
 	if (more) {
 		rr_link_del(&f->link);
-		f->spent += cost;
+		f->spent += part;
 		rr_join(rr, f, false);
 	} else {
 		rr_idle(rr, f);
-		f->spent += cost;
+		f->spent += part;
 	}
+	if (unlikely(!rr_link_empty(&rr->list[RR_DEBTORS])))
+		rr_look_at_debtor(rr);
+}
+
+/**
+ * rr_charge - a flow pays for a packet that it has lost
+ * @rr: scheduler
+ * @f: the flow
+ * @cost: what the packet would have cost, of rr_cost()
+ * @backlogged: whether it has (other) packets
+ *
+ * Not between rr_next() and rr_sent(). See the head of this file.
+ */
+static inline void rr_charge(struct rr *rr, struct rr_flow *f, u32 cost,
+			     bool backlogged)
+{
+	if (f->charges == RR_CHARGES_MAX)
+		return;
+	f->charges++;
+	f->spent += rr_part(f, cost);
+	if (!backlogged || f->debtor)
+		return;
+	if (f->sparse ? f->spent <= rr->now : f->spent < rr->mark)
+		return;
+	rr_link_del(&f->link);
+	rr_join(rr, f, false);
 }
 
 /**
@@ -315,7 +455,9 @@ static inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
 static inline s64 rr_credit(const struct rr *rr, const struct rr_flow *f)
 {
 	/* a sparse flow forgoes what it did not ask for: see rr_sent() */
-	return (s64)(rr->mark - (f->sparse ? rr->now : f->spent));
+	s64 share = rr->mark - (f->sparse ? rr->now : f->spent);
+
+	return share * rr_weight(f) - f->rest;
 }
 
 /**
@@ -323,8 +465,8 @@ static inline s64 rr_credit(const struct rr *rr, const struct rr_flow *f)
  * @rr: scheduler
  * @quantum: smallest grant from now on, of rr_quantum()
  *
- * Everybody is at the same point again. Idle flows owe nothing either: none has
- * spent more than the mark and the largest cost since the last grant together.
+ * Everybody is at the same point again. Idle flows owe nothing either: what they
+ * may owe, RR_CHARGES_MAX packets and one, is less than 2^39 whatever the unit.
  * Takes time linear in the backlogged flows.
  */
 static inline void rr_restart(struct rr *rr, u32 quantum)
@@ -332,7 +474,7 @@ static inline void rr_restart(struct rr *rr, u32 quantum)
 	struct rr_flow *f;
 	unsigned int list;
 
-	rr->now = rr->mark + rr->largest;
+	rr->now = rr->mark + (1ULL << 39);
 	rr->mark = rr->now + quantum;
 	rr->largest = 0;
 	rr->quantum = quantum;
@@ -340,6 +482,9 @@ static inline void rr_restart(struct rr *rr, u32 quantum)
 		rr_for_each(rr, list, f)
 			f->spent = rr->now;
 	rr_link_splice_tail(&rr->list[RR_ROUND], &rr->list[RR_PARKED]);
+	rr_for_each(rr, RR_DEBTORS, f)
+		f->debtor = false;
+	rr_link_splice_tail(&rr->list[RR_ROUND], &rr->list[RR_DEBTORS]);
 }
 
 #endif /* _FQ_RR_ROUND_ROBIN_H */

@@ -17,7 +17,10 @@
 #define NAIVE_QUEUE 64	/* packets per flow */
 
 struct naive_flow {
-	s64 credit;		/* bytes */
+	s64 credit;		/* bytes: a grant gives it one for each share */
+	u32 weight;
+	u32 charges;		/* since it sent its last packet */
+	bool debtor;
 	u32 size[NAIVE_QUEUE];	/* of the packets, oldest first */
 	u32 packets;
 	u64 since;		/* packet number: backlogged or served last */
@@ -28,9 +31,11 @@ struct naive {
 	struct naive_flow flow[NAIVE_FLOWS];
 	int order[NAIVE_FLOWS];	/* of backlogged flows, next turn first */
 	int ahead[NAIVE_FLOWS];	/* of sparse flows, next first */
+	int debtor[NAIVE_FLOWS];	/* who owe more than a grant */
 	int orders;
 	int aheads;
-	s64 start_credit;	/* least that a flow had before a packet */
+	int debtors;
+	s64 start_credit;	/* least that a flow had for a share before a packet */
 	u32 quantum;
 	u32 largest;
 	u64 sent;		/* packets */
@@ -53,17 +58,48 @@ static inline void naive_remove(int *list, int *count, int flow)
 	*count = kept;
 }
 
+/* credit of one share, rounded up */
+static inline s64 naive_share(const struct naive_flow *f)
+{
+	s64 up = f->credit > 0 ? f->weight - 1 : 0;
+
+	return (f->credit + up) / (s64)f->weight;
+}
+
+static inline s64 naive_least_grant(const struct naive *n)
+{
+	return n->quantum > n->largest ? n->quantum : n->largest;
+}
+
+/* to the end of the list where it belongs */
+static inline void naive_join(struct naive *n, int flow)
+{
+	naive_remove(n->order, &n->orders, flow);
+	naive_remove(n->ahead, &n->aheads, flow);
+	naive_remove(n->debtor, &n->debtors, flow);
+	n->flow[flow].since = n->sent;
+	n->flow[flow].sparse = false;
+	n->flow[flow].debtor =
+		naive_share(&n->flow[flow]) <= -naive_least_grant(n);
+	if (n->flow[flow].debtor)
+		n->debtor[n->debtors++] = flow;
+	else
+		n->order[n->orders++] = flow;
+}
+
 static inline void naive_arrive(struct naive *n, int flow, u32 size)
 {
 	struct naive_flow *f = &n->flow[flow];
 
 	if (!f->packets) {
-		f->since = n->sent;
-		f->sparse = f->credit >= n->start_credit;
-		if (f->sparse)
+		naive_join(n, flow);
+		f->sparse = naive_share(f) >= n->start_credit;
+		if (f->sparse) {
+			naive_remove(n->order, &n->orders, flow);
+			naive_remove(n->debtor, &n->debtors, flow);
+			f->debtor = false;
 			n->ahead[n->aheads++] = flow;
-		else
-			n->order[n->orders++] = flow;
+		}
 	}
 	f->size[f->packets++] = size;
 }
@@ -71,7 +107,7 @@ static inline void naive_arrive(struct naive *n, int flow, u32 size)
 /* a grant for everybody, when nobody whose turn it could be has credit left */
 static inline void naive_grant(struct naive *n)
 {
-	s64 grant = n->quantum > n->largest ? n->quantum : n->largest;
+	s64 grant = naive_least_grant(n);
 	int i;
 
 	for (i = 0; i < n->orders; i++)
@@ -80,7 +116,7 @@ static inline void naive_grant(struct naive *n)
 	if (!n->orders)
 		return;
 	for (i = 0; i < NAIVE_FLOWS; i++)
-		n->flow[i].credit += grant;
+		n->flow[i].credit += grant * n->flow[i].weight;
 	n->start_credit += grant;
 	n->largest = 0;
 }
@@ -90,9 +126,17 @@ static inline int naive_next(struct naive *n)
 {
 	int i, turn = -1;
 
-	if (!n->orders && !n->aheads)
+	if (!n->orders && !n->aheads && !n->debtors)
 		return -1;
 	naive_grant(n);
+	if (!n->orders && !n->aheads) {
+		struct naive_flow *f = &n->flow[n->debtor[0]];
+
+		/* forgiven down to a byte of credit for a share */
+		if (naive_share(f) < 1)
+			f->credit += (1 - naive_share(f)) * f->weight;
+		naive_join(n, n->debtor[0]);
+	}
 	for (i = n->orders - 1; i >= 0; i--)
 		if (n->flow[n->order[i]].credit > 0)
 			turn = n->order[i];
@@ -106,23 +150,60 @@ static inline u32 naive_send(struct naive *n, int flow)
 {
 	struct naive_flow *f = &n->flow[flow];
 	u32 size = f->size[0];
+	s64 before;
 
 	memmove(f->size, f->size + 1, --f->packets * sizeof(*f->size));
 	naive_remove(n->order, &n->orders, flow);
 	naive_remove(n->ahead, &n->aheads, flow);
 	n->after_ahead = f->sparse;
 	if (f->sparse)
-		f->credit = n->start_credit;
-	f->since = ++n->sent;
+		f->credit += (n->start_credit - naive_share(f)) * f->weight;
+	n->sent++;
 	f->sparse = false;
-	if (f->credit < n->start_credit)
-		n->start_credit = f->credit;
+	f->charges = 0;
+	before = naive_share(f);
+	if (before < n->start_credit)
+		n->start_credit = before;
 	f->credit -= size;
-	if (size > n->largest)
-		n->largest = size;
+	if (before - naive_share(f) > n->largest)
+		n->largest = before - naive_share(f);
 	if (f->packets)
-		n->order[n->orders++] = flow;
+		naive_join(n, flow);
+	if (n->debtors) {
+		int first = n->debtor[0];
+
+		if (naive_share(&n->flow[first]) > 0) {
+			naive_join(n, first);
+		} else {
+			naive_remove(n->debtor, &n->debtors, first);
+			n->debtor[n->debtors++] = first;
+		}
+	}
 	return size;
+}
+
+/* a flow pays for a packet that was dropped, but not for too many in a row */
+static inline void naive_charge(struct naive *n, int flow, u32 size)
+{
+	struct naive_flow *f = &n->flow[flow];
+
+	if (f->charges == RR_CHARGES_MAX)
+		return;
+	f->charges++;
+	f->credit -= size;
+	if (!f->packets || f->debtor)
+		return;
+	if (f->sparse ? naive_share(f) < n->start_credit : naive_share(f) <= 0)
+		naive_join(n, flow);
+}
+
+/* what is not yet charged is lost when the weight changes */
+static inline void naive_set_weight(struct naive *n, int flow, u32 weight)
+{
+	struct naive_flow *f = &n->flow[flow];
+
+	f->credit = naive_share(f) * weight;
+	f->weight = weight;
 }
 
 static inline void naive_flush(struct naive *n, int flow)
@@ -131,6 +212,18 @@ static inline void naive_flush(struct naive *n, int flow)
 	n->flow[flow].sparse = false;
 	naive_remove(n->order, &n->orders, flow);
 	naive_remove(n->ahead, &n->aheads, flow);
+	naive_remove(n->debtor, &n->debtors, flow);
+}
+
+static inline u32 naive_shares(const struct naive *n)
+{
+	u32 shares = 0;
+	int i;
+
+	for (i = 0; i < NAIVE_FLOWS; i++)
+		if (n->flow[i].packets)
+			shares += n->flow[i].weight;
+	return shares;
 }
 
 /**
@@ -154,8 +247,10 @@ static inline void naive_compare(const u8 *script, size_t length)
 	n.quantum = 256 + script[0] * 8;
 	/* both begin with a quantum of credit */
 	n.start_credit = n.quantum;
-	for (k = 0; k < NAIVE_FLOWS; k++)
+	for (k = 0; k < NAIVE_FLOWS; k++) {
 		n.flow[k].credit = n.quantum;
+		n.flow[k].weight = 1;
+	}
 	rr_init(&rr, n.quantum);
 
 	for (i = 1; i + 1 < length; i++) {
@@ -181,21 +276,37 @@ static inline void naive_compare(const u8 *script, size_t length)
 				continue;
 			size = naive_send(&n, k);
 			rr_sent(&rr, f, size, n.flow[k].packets);
-			if ((s64)(rr.mark - f->spent) != n.flow[k].credit)
+			if ((s64)(rr.mark - f->spent) !=
+			    naive_share(&n.flow[k]))
 				naive_die("another credit");
+		} else if (script[i] >= 28 * NAIVE_FLOWS) {
+			u32 weight = 1 + script[++i] % RR_WEIGHT_MAX;
+
+			rr_set_weight(&rr, &flow[which], weight,
+				      n.flow[which].packets);
+			naive_set_weight(&n, which, weight);
+		} else if (script[i + 1] & 1) {
+			u32 size = sizes[script[++i] % ARRAY_SIZE(sizes)];
+
+			rr_charge(&rr, &flow[which], size,
+				  n.flow[which].packets);
+			naive_charge(&n, which, size);
 		} else if (n.flow[which].packets) {
 			naive_flush(&n, which);
 			rr_idle(&rr, &flow[which]);
 		}
 		for (k = 0; k < NAIVE_FLOWS; k++) {
 			const struct naive_flow *f = &n.flow[k];
+			s64 gone = n.start_credit - naive_share(f);
 
 			if (f->packets && rr_credit(&rr, &flow[k]) !=
-			    (f->sparse ? n.start_credit : f->credit))
+			    f->credit + (f->sparse ? gone * f->weight : 0))
 				naive_die("another credit is shown");
 		}
-		if ((int)rr.active != n.orders + n.aheads)
+		if ((int)rr.active != n.orders + n.aheads + n.debtors)
 			naive_die("another number of flows");
+		if (rr.shares != naive_shares(&n))
+			naive_die("another number of shares");
 	}
 }
 

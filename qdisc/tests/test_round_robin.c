@@ -218,32 +218,6 @@ static void bytes_are_shared_whatever_the_sizes(void **state)
 	}
 }
 
-/*
- * Jain's index over 100 rounds with a quantum of at least the largest packet.
- */
-static void jain_index_over_a_hundred_rounds(void **state)
-{
-	struct source s[10] = { 0 };
-	double sum = 0, squares = 0;
-	u64 total = 0;
-	struct rr rr;
-	unsigned int k;
-
-	(void)state;
-	rr_init(&rr, QUANTUM);
-	for (k = 0; k < 10; k++) {
-		s[k].size = 64 + k * 160;
-		arrive(&rr, &s[k], UINT32_MAX / 2);
-	}
-	while (total < 100ULL * 10 * QUANTUM)
-		total += serve(&rr)->size;
-	for (k = 0; k < 10; k++) {
-		sum += s[k].served;
-		squares += (double)s[k].served * s[k].served;
-	}
-	assert_true(sum * sum / (10 * squares) >= 0.999);
-}
-
 /* cost 1 quantum per packet: packets are shared, not bytes */
 static void strict_serves_one_packet_per_visit(void **state)
 {
@@ -528,7 +502,306 @@ static void a_restart_forgets_debt(void **state)
 	}
 }
 
-/* random arrivals, departures and flushes, step for step with the oracle */
+/* Jain's index of shares served; 1: all equal */
+static double jain(const struct source *s, unsigned int count)
+{
+	double sum = 0, squares = 0;
+	unsigned int k;
+
+	for (k = 0; k < count; k++) {
+		double share = (double)s[k].served / rr_weight(&s[k].rr);
+
+		sum += share;
+		squares += share * share;
+	}
+	return sum * sum / (count * squares);
+}
+
+/*
+ * The promise in full: with a quantum of at least the largest packet, each
+ * flow has at the end of each round what its shares of all rounds so far are
+ * worth, and less than a quantum more. Any number of flows, any sizes, with and
+ * without weights, by bytes and by packets.
+ */
+static void rounds_are_fair(bool strict, bool weighted)
+{
+	unsigned int seed, k;
+
+	for (seed = 1; seed <= 30; seed++) {
+		u32 quantum = rr_quantum(strict, QUANTUM);
+		struct source s[50] = { 0 };
+		unsigned int count, rounds = 0;
+		struct rr rr;
+
+		srand(seed);
+		count = 2 + rand() % 49;
+		rr_init(&rr, quantum);
+		for (k = 0; k < count; k++) {
+			if (weighted)
+				rr_set_weight(&rr, &s[k].rr,
+					      1 + rand() % RR_WEIGHT_MAX,
+					      false);
+			arrive(&rr, &s[k], UINT32_MAX / 2);
+		}
+		while (rounds < 100) {
+			struct source *f;
+
+			if (rr_link_empty(&rr.list[RR_AHEAD]) &&
+			    rr_link_empty(&rr.list[RR_ROUND])) {
+				rounds++;
+				for (k = 0; k < count; k++) {
+					u64 due = rr.mark *
+						  rr_weight(&s[k].rr);
+
+					assert_in_range(s[k].served, due,
+							due + quantum - 1);
+				}
+			}
+			f = (struct source *)rr_next(&rr);
+			f->size = rr_cost(strict, 1 + rand() % QUANTUM);
+			serve(&rr);
+		}
+		/* one before the first if a flow's turn ahead used it up */
+		assert_in_range(rr.mark, 101ULL * quantum, 102ULL * quantum);
+		assert_true(jain(s, count) >= 0.999);
+	}
+}
+
+static void rounds_are_fair_to_a_quantum_of_bytes(void **state)
+{
+	(void)state;
+	rounds_are_fair(false, false);
+}
+
+static void rounds_are_fair_to_a_packet(void **state)
+{
+	(void)state;
+	rounds_are_fair(true, false);
+}
+
+static void weights_share_bytes(void **state)
+{
+	(void)state;
+	rounds_are_fair(false, true);
+}
+
+static void weights_share_packets(void **state)
+{
+	(void)state;
+	rounds_are_fair(true, true);
+}
+
+/* a weight that changes holds from then on, also of a flow that waits */
+static void a_weight_may_change(void **state)
+{
+	static const u32 weights[] = { 3, 255, 2, 1 };
+	struct source s[2] = { { .size = 1000 }, { .size = 1000 } };
+	unsigned int i, k;
+	struct rr rr;
+
+	(void)state;
+	rr_init(&rr, QUANTUM);
+	arrive(&rr, &s[0], UINT32_MAX / 2);
+	arrive(&rr, &s[1], UINT32_MAX / 2);
+	for (i = 0; i < ARRAY_SIZE(weights); i++) {
+		rr_set_weight(&rr, &s[0].rr, weights[i], true);
+		assert_int_equal(rr.shares, weights[i] + 1);
+		s[0].served = 0;
+		s[1].served = 0;
+		for (k = 0; k < 100 * (weights[i] + 1); k++)
+			serve(&rr);
+		/* the rest of one round before, and of one after */
+		assert_in_range(s[0].served, 98000 * weights[i],
+				102000 * weights[i]);
+	}
+}
+
+/* the class with the least weight waits for a round, and no longer */
+static void weights_starve_nobody(void **state)
+{
+	struct source s[6] = { 0 };
+	unsigned int k, waited = 0;
+	struct rr rr;
+
+	(void)state;
+	rr_init(&rr, QUANTUM);
+	for (k = 0; k < 6; k++) {
+		s[k].size = QUANTUM;
+		if (k)
+			rr_set_weight(&rr, &s[k].rr, RR_WEIGHT_MAX, false);
+		arrive(&rr, &s[k], UINT32_MAX / 2);
+	}
+	for (k = 0; k < 100000; k++) {
+		waited = serve(&rr) == &s[0] ? 0 : waited + 1;
+		/* its place in two rounds that follow each other may differ */
+		assert_true(waited <= 2 * 5 * RR_WEIGHT_MAX);
+	}
+}
+
+/* a flow that loses @lost packets for each @per sent by the link */
+static u64 flood(struct rr *rr, struct source *s, unsigned int lost,
+		 unsigned int per, unsigned int packets)
+{
+	u64 before = s[1].served;
+	unsigned int i, k;
+
+	for (k = 0; k < packets; k++) {
+		for (i = 0; i < lost && k % per == 0; i++)
+			rr_charge(rr, &s[1].rr, s[1].size, true);
+		serve(rr);
+	}
+	return (s[1].served - before) / s[1].size;
+}
+
+/*
+ * Keshav 1991, 6.6.4: a source pays for dropped packets as for those sent.
+ * Losing a quarter of what the link carries, x packets of it and the quarter
+ * are as many as the other's 1 - x: 3/8. One that loses ten times what the link
+ * carries always owes the limit: one packet in 65.
+ */
+static void charged_drops_cost_a_flow_its_share(void **state)
+{
+	static const struct {
+		unsigned int lost, per;
+		double share;
+		const char *reason;
+	} rows[] = {
+		{ 0, 1, 1.0 / 2, "no drops, no charge" },
+		{ 1, 4, 3.0 / 8, "a quarter of the link" },
+		{ 1, 2, 1.0 / 4, "half the link" },
+		{ 10, 1, 1.0 / (RR_CHARGES_MAX + 2), "ten times the link" },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct source s[2] = { { .size = QUANTUM },
+				       { .size = QUANTUM } };
+		struct rr rr;
+		double share;
+
+		rr_init(&rr, QUANTUM);
+		arrive(&rr, &s[0], UINT32_MAX / 2);
+		arrive(&rr, &s[1], UINT32_MAX / 2);
+		share = flood(&rr, s, rows[i].lost, rows[i].per, 100000) / 1e5;
+		if (share < rows[i].share * 0.99 ||
+		    share > rows[i].share * 1.02)
+			fail_msg("%s: %f, not %f", rows[i].reason, share,
+				 rows[i].share);
+	}
+}
+
+/* who stops flooding pays what is owed, 64 packets, and is equal again */
+static void a_debt_ends(void **state)
+{
+	struct source s[2] = { { .size = QUANTUM }, { .size = QUANTUM } };
+	unsigned int k, waited = 0;
+	struct rr rr;
+
+	(void)state;
+	rr_init(&rr, QUANTUM);
+	arrive(&rr, &s[0], UINT32_MAX / 2);
+	arrive(&rr, &s[1], UINT32_MAX / 2);
+	flood(&rr, s, 100, 1, 1000);
+	while (serve(&rr) != &s[1])
+		;
+	/* the last of the flood, right after its turn: the most it can owe */
+	for (k = 0; k < 100; k++)
+		rr_charge(&rr, &s[1].rr, QUANTUM, true);
+	while (serve(&rr) == &s[0])
+		waited++;
+	assert_in_range(waited, RR_CHARGES_MAX, RR_CHARGES_MAX + 2);
+	for (k = 0; k < 1000; k++)
+		assert_ptr_equal(serve(&rr), &s[k % 2]);
+}
+
+/* the link does not idle while a debtor waits, and others come first again */
+static void debtors_use_what_nobody_wants(void **state)
+{
+	struct source s[3] = { { .size = 60 }, { .size = 1514 },
+			       { .size = 1514 } };
+	unsigned int k, turns[3] = { 0 };
+	struct rr rr;
+
+	(void)state;
+	rr_init(&rr, QUANTUM);
+	for (k = 1; k < 3; k++) {
+		arrive(&rr, &s[k], UINT32_MAX / 2);
+		rr_charge(&rr, &s[k].rr, 1U << 20, true);
+	}
+	for (k = 0; k < 1000; k++) {
+		struct source *f;
+
+		if (k % 10 == 0)
+			arrive(&rr, &s[0], 1);
+		f = serve(&rr);
+		assert_non_null(f);
+		turns[f - s]++;
+		if (k % 10 == 0)
+			assert_ptr_equal(f, &s[0]);
+		for (f = &s[1]; f <= &s[2]; f++)
+			rr_charge(&rr, &f->rr, 1U << 20, true);
+	}
+	assert_int_equal(turns[0], 100);
+	/* what they share nobody promises, but both are served */
+	assert_in_range(turns[1], 300, 600);
+}
+
+/*
+ * A thousand debtors beside one that owes nothing: none is visited in vain more
+ * than once for each packet sent (the loop in rr_next() and rr_sent() that would
+ * do it does not exist), and each returns when it has paid.
+ */
+static void many_debtors_return_when_they_have_paid(void **state)
+{
+	struct source *s = calloc(1001, sizeof(*s));
+	unsigned int i, k, first = 0;
+	struct rr rr;
+
+	(void)state;
+	rr_init(&rr, QUANTUM);
+	for (k = 0; k <= 1000; k++) {
+		s[k].size = QUANTUM;
+		arrive(&rr, &s[k], UINT32_MAX / 2);
+		for (i = 0; k && i < 2 * RR_CHARGES_MAX; i++)
+			rr_charge(&rr, &s[k].rr, QUANTUM, true);
+	}
+	while (serve(&rr) == &s[0])
+		first++;
+	assert_in_range(first, RR_CHARGES_MAX - 1, RR_CHARGES_MAX + 2);
+	/* one debtor returns with each packet sent */
+	for (k = 0; k < 2 * 1000 + RR_CHARGES_MAX; k++)
+		serve(&rr);
+	for (k = 1; k <= 1000; k++)
+		assert_true(s[k].served);
+	free(s);
+}
+
+/* a queue that is empty pays too: flushing is no way out of a debt */
+static void an_idle_flow_is_charged(void **state)
+{
+	struct source s[2] = { { .size = QUANTUM }, { .size = QUANTUM } };
+	unsigned int k;
+	struct rr rr;
+
+	(void)state;
+	rr_init(&rr, QUANTUM);
+	arrive(&rr, &s[0], UINT32_MAX / 2);
+	for (k = 0; k < 10; k++)
+		serve(&rr);
+	for (k = 0; k < 5; k++)
+		rr_charge(&rr, &s[1].rr, 3 * QUANTUM, false);
+	/* it was ten packets behind, and has paid for fifteen */
+	arrive(&rr, &s[1], UINT32_MAX / 2);
+	assert_false(s[1].rr.sparse);
+	for (k = 0; k < 4; k++)
+		assert_ptr_equal(serve(&rr), &s[0]);
+	for (k = 0; k < 4; k++)
+		serve(&rr);
+	assert_in_range(s[1].served, QUANTUM, 3 * QUANTUM);
+}
+
+/* random arrivals, departures, flushes, charges and weights, step for step */
 static void agrees_with_explicit_credits(void **state)
 {
 	unsigned int seed;
@@ -553,7 +826,17 @@ int main(void)
 		cmocka_unit_test(a_flow_that_joins_alternates_at_once),
 		cmocka_unit_test(alternation_does_not_depend_on_the_past),
 		cmocka_unit_test(bytes_are_shared_whatever_the_sizes),
-		cmocka_unit_test(jain_index_over_a_hundred_rounds),
+		cmocka_unit_test(rounds_are_fair_to_a_quantum_of_bytes),
+		cmocka_unit_test(rounds_are_fair_to_a_packet),
+		cmocka_unit_test(weights_share_bytes),
+		cmocka_unit_test(weights_share_packets),
+		cmocka_unit_test(a_weight_may_change),
+		cmocka_unit_test(weights_starve_nobody),
+		cmocka_unit_test(charged_drops_cost_a_flow_its_share),
+		cmocka_unit_test(a_debt_ends),
+		cmocka_unit_test(debtors_use_what_nobody_wants),
+		cmocka_unit_test(many_debtors_return_when_they_have_paid),
+		cmocka_unit_test(an_idle_flow_is_charged),
 		cmocka_unit_test(strict_serves_one_packet_per_visit),
 		cmocka_unit_test(a_sparse_flow_does_not_wait_a_round),
 		cmocka_unit_test(a_train_does_not_pass_whole),
