@@ -94,6 +94,49 @@ struct pktpair {
 	   lost:1;
 };
 
+/* ---- what became of the trains, for whoever asks without tracing ---- */
+
+#undef PKTPAIR_VERDICT
+#undef PKTPAIR_VERDICT_END
+#define PKTPAIR_VERDICT(id, name) [id] = name,
+#define PKTPAIR_VERDICT_END(id, name) [id] = name,
+static const char *const pktpair_verdict_names[PAIR_VERDICTS] = {
+	PKTPAIR_VERDICTS
+};
+
+/* of all connections, since the module was loaded; as wide as a word, so that
+ * counting is one instruction
+ */
+struct pktpair_trains {
+	unsigned long closed[PAIR_VERDICTS];
+};
+
+static DEFINE_PER_CPU(struct pktpair_trains, pktpair_trains);
+
+static int pktpair_trains_get(char *buffer, const struct kernel_param *kp)
+{
+	int verdict, cpu, length = 0;
+
+	for (verdict = PAIR_SAMPLE; verdict < PAIR_VERDICTS; verdict++) {
+		unsigned long sum = 0;
+
+		for_each_possible_cpu(cpu)
+			sum += READ_ONCE(per_cpu(pktpair_trains, cpu)
+					 .closed[verdict]);
+		length += sysfs_emit_at(buffer, length, "%s %lu\n",
+					pktpair_verdict_names[verdict], sum);
+	}
+	return length;
+}
+
+static const struct kernel_param_ops pktpair_trains_ops = {
+	.get = pktpair_trains_get,
+};
+
+module_param_cb(trains, &pktpair_trains_ops, NULL, 0444);
+MODULE_PARM_DESC(trains,
+		 "read only: trains that came back, of all connections, by what became of them");
+
 /* ---- knobs ---- */
 
 struct pktpair_range {
@@ -469,8 +512,10 @@ static void pktpair_cong_control(COMPAT_CONG_CONTROL_ARGS(sk, rs))
 	} else if (!ca->service.value) {
 		pktpair_grow(sk, rs);
 	}
-	if (train.verdict != PAIR_OPEN)
+	if (train.verdict != PAIR_OPEN) {
+		this_cpu_inc(pktpair_trains.closed[train.verdict]);
 		trace_pktpair_sample(sk, &train, &path, &orders);
+	}
 }
 
 /* Asked right before the stack sizes an skb: one skb is one train. As a lower

@@ -183,6 +183,12 @@ def traced() -> Iterator[list[dict[str, str]]]:
                 events.append(dict(re.findall(r"(\w+)=(\S+)", line)))
 
 
+def counted() -> dict[str, int]:
+    """Trains of all connections so far, by what became of them."""
+    lines = (PARAMETERS / "trains").read_text().splitlines()
+    return {name: int(count) for name, count in (line.split() for line in lines)}
+
+
 def choose_in(name: str, algorithm: str) -> bool:
     """Whether the namespace ``name`` lets its sysctl choose ``algorithm``."""
     setting = f"net.ipv4.tcp_congestion_control={algorithm}"
@@ -260,8 +266,12 @@ def ss_shows_share_and_propagation_delay() -> None:
 def trains_come_back_with_gaps_from_a_stock_receiver() -> None:
     """Trains of four, delayed ACKs: nearly every train gives a sample."""
     bottleneck("fq_rr rate 10mbit")
+    before = counted()
     with traced() as events, flow() as it:
         it.goodput(4)
+    after = counted()
+    for name in after:
+        equal(after[name] - before[name], sum(e["verdict"] == name for e in events), f"{name} counted without tracing")
     samples = [e for e in events if e["verdict"] == "sample"]
     expect(len(samples) > 500, f"only {len(samples)} samples")
     expect(len(samples) > 0.8 * len(events), f"{len(samples)} samples of {len(events)} trains")
@@ -276,6 +286,7 @@ def without_a_gap_the_flow_still_fills_its_share() -> None:
     bottleneck("fq_rr rate 10mbit")
     (PARAMETERS / "train_min").write_text("2")
     (PARAMETERS / "train_max").write_text("2")
+    before = counted()
     try:
         with flow() as it:
             it.goodput(2)
@@ -283,6 +294,8 @@ def without_a_gap_the_flow_still_fills_its_share() -> None:
     finally:
         (PARAMETERS / "train_max").write_text("64")
         (PARAMETERS / "train_min").write_text("4")
+    after = counted()
+    expect(after["one-ack"] - before["one-ack"] > 100, f"pairs that came back as one ACK are counted: {before} {after}")
     expect(rate > 0.9 * 10e6 * 1448 / 1514, f"{rate:.0f} bit/s of 9.56 Mbit/s")
 
 
