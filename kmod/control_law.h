@@ -46,7 +46,7 @@
 #define CONTROL_ATTACK_DOWN_Q8	26	/* 0.1 round trips */
 
 /* setpoint probing, table 2 */
-#define CONTROL_PROBE_STEP_Q8	(2 * CONTROL_PACKET_Q8)
+#define CONTROL_PROBE_STEP	2	/* packets */
 #define CONTROL_PROBE_ROUNDS	2
 #define CONTROL_PROBE_CUT_Q8	192	/* 0.75 */
 #define CONTROL_SETPOINT_MIN_Q8	(2 * CONTROL_PACKET_Q8)
@@ -220,12 +220,13 @@ static inline void control_setpoint_reset(struct control_setpoint *s,
 /**
  * control_setpoint_round - a round trip has passed (section 7, table 2)
  * @s: the setpoint
+ * @step_q8: packets of a step up, below CONTROL_SETPOINT_MAX_Q8
  * @highest_q8: where the steps up end, packets: CONTROL_SETPOINT_MAX_Q8 where
  *	the setpoint probes for buffer, its initial value where it is fixed and
  *	only recovers from a cut
  */
 static inline void control_setpoint_round(struct control_setpoint *s,
-					  u32 highest_q8)
+					  u32 step_q8, u32 highest_q8)
 {
 	bool was_cut = s->was_cut;
 
@@ -233,8 +234,7 @@ static inline void control_setpoint_round(struct control_setpoint *s,
 	if (was_cut || ++s->rounds < CONTROL_PROBE_ROUNDS)
 		return;
 	s->rounds = 0;
-	s->target_q8 = min_t(u32, s->target_q8 + CONTROL_PROBE_STEP_Q8,
-			     highest_q8);
+	s->target_q8 = min_t(u32, s->target_q8 + step_q8, highest_q8);
 }
 
 /**
@@ -325,6 +325,27 @@ static inline u64 control_window_rate_bytes_ps(u32 packets, u32 mss_bytes,
 	return div_u64(bytes * USEC_PER_SEC, rtt_us);
 }
 
+/**
+ * control_first_window - packets that a rate sends in the first round trip
+ * (section 5: "some nominal bandwidth")
+ * @rate_bytes_ps: payload bytes per second that the path is known to have,
+ *	below 2^44
+ * @mss_bytes: payload of a full segment, 1 .. CONTROL_MSS_MAX
+ * @rtt_us: round trip of the handshake, up to CONTROL_RTT_MAX_US
+ *
+ * Return: packets, rounded up.
+ */
+static inline u32 control_first_window(u64 rate_bytes_ps, u32 mss_bytes,
+				       u32 rtt_us)
+{
+	u64 mss = clamp_t(u32, mss_bytes, 1, CONTROL_MSS_MAX);
+	u64 bytes = mul_u64_u32_div(rate_bytes_ps,
+				    min_t(u32, rtt_us, CONTROL_RTT_MAX_US),
+				    USEC_PER_SEC);
+
+	return (u32)min_t(u64, div64_u64(bytes + mss - 1, mss), S32_MAX);
+}
+
 /* What the pipe lacks, packets; 0 if there is a queue, or it is full */
 static inline s64 control_deficit_q8(const struct control_path *path)
 {
@@ -332,6 +353,38 @@ static inline s64 control_deficit_q8(const struct control_path *path)
 			 (s64)path->outstanding * CONTROL_PACKET_Q8;
 
 	return path->backlog_q8 ? 0 : max_t(s64, deficit_q8, 0);
+}
+
+/**
+ * control_correction_bytes_ps - what brings the queue to the setpoint:
+ * |B - n_b| / J, with J = attack * (R + n_b * s_b)
+ * @path: the path, its backlog at most CONTROL_BACKLOG_MAX
+ * @setpoint_q8: B, packets
+ * @mss_bytes: payload of a full segment, 1 .. CONTROL_MSS_MAX
+ * @attack_q8: round trips to get there, 1 .. 2^12
+ *
+ * Return: payload bytes per second; J is cut to whole microseconds, at least one.
+ */
+static inline u64 control_correction_bytes_ps(const struct control_path *path,
+					      u32 setpoint_q8, u32 mss_bytes,
+					      u32 attack_q8)
+{
+	const u32 error_max_q8 = CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8;
+	u64 mss = clamp_t(u32, mss_bytes, 1, CONTROL_MSS_MAX);
+	u32 error_q8 = max_t(u32, path->backlog_q8, setpoint_q8) -
+		       min_t(u32, path->backlog_q8, setpoint_q8);
+	u64 round_us, attack_us;
+
+	round_us = path->prop_us +
+		   div_u64(mul_u64_u32_shr(path->service_q10, path->backlog_q8,
+					   CONTROL_SERVICE_SHIFT + 8),
+			   NSEC_PER_USEC);
+	round_us = min_t(u64, round_us, CONTROL_RTT_MAX_US);
+	attack_us = max_t(u64, (round_us * attack_q8) >> 8, 1);
+
+	/* 2^24 * 2^16 * 10^6 is below 2^60, 10^8 * 2^12 / 2^8 below 2^31 */
+	return div_u64((u64)min_t(u32, error_q8, error_max_q8) * mss *
+		       USEC_PER_SEC, (u32)attack_us) >> 8;
 }
 
 /**
@@ -350,37 +403,20 @@ static inline s64 control_deficit_q8(const struct control_path *path)
 static inline u64 control_rate_bytes_ps(const struct control_path *path,
 					s32 setpoint_q8, u32 mss_bytes)
 {
-	const u32 error_max_q8 = CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8;
-	u64 mss = clamp_t(u32, mss_bytes, 1, CONTROL_MSS_MAX);
+	const bool above = setpoint_q8 > 0 && path->backlog_q8 > (u32)setpoint_q8;
 	u64 share = control_share_bytes_ps(path, mss_bytes);
-	u32 attack_q8, error_q8;
-	u64 round_us, attack_us, change;
+	u64 change;
 
 	if (setpoint_q8 <= 0 || control_deficit_q8(path) > 0)
 		return max_t(u64, share, 1);
 
-	if (path->backlog_q8 <= (u32)setpoint_q8) {
-		attack_q8 = CONTROL_ATTACK_UP_Q8;
-		error_q8 = (u32)setpoint_q8 - path->backlog_q8;
-	} else {
-		attack_q8 = CONTROL_ATTACK_DOWN_Q8;
-		error_q8 = path->backlog_q8 - (u32)setpoint_q8;
-	}
-	round_us = path->prop_us +
-		   div_u64(mul_u64_u32_shr(path->service_q10, path->backlog_q8,
-					   CONTROL_SERVICE_SHIFT + 8),
-			   NSEC_PER_USEC);
-	round_us = min_t(u64, round_us, CONTROL_RTT_MAX_US);
-	attack_us = max_t(u64, (round_us * attack_q8) >> 8, 1);
-
-	/* 2^24 * 2^16 * 10^6 is below 2^60 */
-	change = div_u64((u64)min_t(u32, error_q8, error_max_q8) * mss *
-			 USEC_PER_SEC, (u32)attack_us) >> 8;
-
-	if (path->backlog_q8 <= (u32)setpoint_q8)
-		share += min_t(u64, change, share);
-	else
+	change = control_correction_bytes_ps(path, (u32)setpoint_q8, mss_bytes,
+					     above ? CONTROL_ATTACK_DOWN_Q8 :
+					     CONTROL_ATTACK_UP_Q8);
+	if (above)
 		share -= min_t(u64, change, share / 2);
+	else
+		share += min_t(u64, change, share);
 	return max_t(u64, share, 1);
 }
 

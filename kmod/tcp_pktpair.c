@@ -33,6 +33,7 @@
 
 #include "control_law.h"
 #include "fuzzy_average.h"
+#include "law_1994.h"
 #include "pair_probe.h"
 #include "propagation_delay.h"
 
@@ -64,6 +65,7 @@
  * struct pktpair - state of one connection
  * @probe: the train coming back
  * @mean: trains since the last service time
+ * @mean_rate_bytes_ps: 1994, which believes every pair: smoothed rate
  * @service: service time at the bottleneck, ns in PAIR_SERVICE_SHIFT places
  * @prop: round-trip propagation delay
  * @setpoint: queue aimed for
@@ -75,11 +77,15 @@
  * @train: segments of the next trains
  * @started: @service holds a whole train, not the running first one
  * @sampled: a train gave a sample in this round trip
+ * @fresh: this acknowledgment gave a service time
  * @lost: something was lost in this round trip
  */
 struct pktpair {
 	struct pair_probe probe;
-	struct pair_mean mean;
+	union {
+		struct pair_mean mean;
+		u64 mean_rate_bytes_ps;
+	};
 	struct fuzzy_average service;
 	struct propagation_delay prop;
 	struct control_setpoint setpoint;
@@ -91,18 +97,39 @@ struct pktpair {
 	u8 train;
 	u8 started:1,
 	   sampled:1,
+	   fresh:1,
 	   lost:1;
 };
 
+/**
+ * struct pktpair_preset - what a registered name stands for
+ * @probes: the setpoint is raised until something is lost
+ * @of_1994: law_1994.h steers; each pair is a service time; R is not refreshed
+ * @trains: bounds of the trains; those of zero are knobs
+ * @first_window: packets of the first flight; 0: a knob
+ */
+struct pktpair_preset {
+	bool probes;
+	bool of_1994;
+	struct pair_limits trains;
+	u32 first_window;
+};
+
+struct pktpair_algorithm {
+	struct tcp_congestion_ops ops;
+	struct pktpair_preset preset;
+};
+
+static const struct pktpair_preset *pktpair_preset(const struct sock *sk)
+{
+	return &container_of(inet_csk(sk)->icsk_ca_ops,
+			     struct pktpair_algorithm, ops)->preset;
+}
+
 /* ---- what became of the trains, for whoever asks without tracing ---- */
 
-#undef PKTPAIR_VERDICT
-#undef PKTPAIR_VERDICT_END
-#define PKTPAIR_VERDICT(id, name) [id] = name,
-#define PKTPAIR_VERDICT_END(id, name) [id] = name,
-static const char *const pktpair_verdict_names[PAIR_VERDICTS] = {
-	PKTPAIR_VERDICTS
-};
+/* as the tracepoint prints them */
+static const struct trace_print_flags pktpair_verdicts[] = { PKTPAIR_VERDICTS };
 
 /* of all connections, since the module was loaded; as wide as a word, so that
  * counting is one instruction
@@ -115,16 +142,16 @@ static DEFINE_PER_CPU(struct pktpair_trains, pktpair_trains);
 
 static int pktpair_trains_get(char *buffer, const struct kernel_param *kp)
 {
-	int verdict, cpu, length = 0;
+	int i, cpu, length = 0;
 
-	for (verdict = PAIR_SAMPLE; verdict < PAIR_VERDICTS; verdict++) {
+	for (i = 0; i < ARRAY_SIZE(pktpair_verdicts); i++) {
 		unsigned long sum = 0;
 
 		for_each_possible_cpu(cpu)
 			sum += READ_ONCE(per_cpu(pktpair_trains, cpu)
-					 .closed[verdict]);
+					 .closed[pktpair_verdicts[i].mask]);
 		length += sysfs_emit_at(buffer, length, "%s %lu\n",
-					pktpair_verdict_names[verdict], sum);
+					pktpair_verdicts[i].name, sum);
 	}
 	return length;
 }
@@ -183,7 +210,9 @@ static const struct kernel_param_ops pktpair_range_ops = {
 PKTPAIR_KNOB(setpoint_packets, 5, 2, 4096,
 	     "queue aimed for at the bottleneck, packets (2-4096, default 5); where it probes, the first setpoint");
 PKTPAIR_KNOB(setpoint_probing, 0, 0, 1,
-	     "0: fixed setpoint (default); 1: two packets more every second round trip, three quarters on a loss or mark");
+	     "0: fixed setpoint (default; pktpair_risky probes always); 1: a step up every second round trip, three quarters on a loss or mark");
+PKTPAIR_KNOB(setpoint_step, CONTROL_PROBE_STEP, 1, 64,
+	     "packets of a step up of the setpoint (1-64, default 2)");
 PKTPAIR_KNOB(setpoint_max_us, 5000, 100, 10000000,
 	     "longest time in the queue that the setpoint may mean, us (100-10000000, default 5000)");
 PKTPAIR_KNOB(train_min, 4, 2, 64,
@@ -191,19 +220,29 @@ PKTPAIR_KNOB(train_min, 4, 2, 64,
 PKTPAIR_KNOB(train_max, 64, 2, 64,
 	     "longest train, segments (2-64, default 64)");
 
+PKTPAIR_KNOB(first_window, 0, 0, 1024,
+	     "packets of the first flight (1-1024); 0 (default): the stack's and the route's initial window");
+PKTPAIR_KNOB(first_rate_kbit, 0, 0, 100000000,
+	     "rate that the path is known to have, kbit/s of payload, used until a gap has shown it (1-100000000); 0 (default): unknown");
+
 /* ---- from the stack's events to the formulas' arguments ---- */
 
-static struct pair_limits pktpair_limits(void)
+static struct pair_limits pktpair_limits(const struct sock *sk)
 {
-	u32 longest = READ_ONCE(train_max);
+	struct pair_limits limits = pktpair_preset(sk)->trains;
 
-	return (struct pair_limits) {
-		.train_min = min_t(u32, READ_ONCE(train_min), longest),
-		.train_max = longest,
-		.service_min_ns = PKTPAIR_SERVICE_MIN_NS,
-		.train_min_ns = PKTPAIR_TRAIN_MIN_NS,
-		.train_max_ns = PKTPAIR_TRAIN_MAX_NS,
-	};
+	if (!limits.train_max) {
+		limits.train_max = READ_ONCE(train_max);
+		limits.train_min = min_t(u32, READ_ONCE(train_min),
+					 limits.train_max);
+	}
+	return limits;
+}
+
+/* The memorandum's nominal rate, 0: none */
+static u64 pktpair_known_bytes_ps(void)
+{
+	return (u64)READ_ONCE(first_rate_kbit) * 125;	/* 1000 bits */
 }
 
 static u32 pktpair_setpoint_first_q8(void)
@@ -215,6 +254,22 @@ static u32 pktpair_setpoint_bound_q8(const struct pktpair *ca)
 {
 	return control_bound_q8((u64)READ_ONCE(setpoint_max_us) * NSEC_PER_USEC,
 				ca->service.value);
+}
+
+/* where the steps up end */
+static u32 pktpair_setpoint_highest_q8(const struct sock *sk)
+{
+	const struct pktpair_preset *preset = pktpair_preset(sk);
+	const struct pktpair *ca = inet_csk_ca(sk);
+	u32 first_q8 = pktpair_setpoint_first_q8();
+
+	if (!preset->probes && !READ_ONCE(setpoint_probing))
+		return first_q8;
+	if (preset->of_1994)
+		return CONTROL_SETPOINT_MAX_Q8;
+	/* or the bound in time would hide the steps */
+	return ca->service.value ? max_t(u32, first_q8,
+					 pktpair_setpoint_bound_q8(ca)) : first_q8;
 }
 
 static u32 pktpair_now_ms(const struct tcp_sock *tp)
@@ -286,6 +341,7 @@ static void pktpair_service_sample(struct pktpair *ca,
 	else
 		fuzzy_start(&ca->service, pair_service_time(sample));
 	ca->started = 1;
+	ca->fresh = 1;
 }
 
 /* ---- the four steps ---- */
@@ -294,7 +350,7 @@ static void pktpair_service_sample(struct pktpair *ca,
 static struct pair_sample pktpair_sense(struct sock *sk,
 					const struct rate_sample *rs)
 {
-	const struct pair_limits limits = pktpair_limits();
+	const struct pair_limits limits = pktpair_limits(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 	struct pair_ack ack = {
@@ -339,13 +395,12 @@ static void pktpair_estimate_without_gap(struct sock *sk,
 static void pktpair_end_round(struct sock *sk, const struct rate_sample *rs)
 {
 	struct pktpair *ca = inet_csk_ca(sk);
-	u32 highest_q8 = pktpair_setpoint_first_q8();
 
-	prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)));
-	/* probing stops where the bound in time would hide its steps */
-	if (READ_ONCE(setpoint_probing) && ca->service.value)
-		highest_q8 = max_t(u32, highest_q8, pktpair_setpoint_bound_q8(ca));
-	control_setpoint_round(&ca->setpoint, highest_q8);
+	if (!pktpair_preset(sk)->of_1994)
+		prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)));
+	control_setpoint_round(&ca->setpoint,
+			       READ_ONCE(setpoint_step) * CONTROL_PACKET_Q8,
+			       pktpair_setpoint_highest_q8(sk));
 	if (!ca->sampled)
 		pktpair_estimate_without_gap(sk, rs);
 	ca->sampled = 0;
@@ -357,7 +412,7 @@ static void pktpair_end_round(struct sock *sk, const struct rate_sample *rs)
  */
 static void pktpair_choose_train(struct sock *sk)
 {
-	const struct pair_limits limits = pktpair_limits();
+	const struct pair_limits limits = pktpair_limits(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 	u32 fits = sk->sk_gso_max_size / max_t(u32, tcp_sk(sk)->mss_cache, 1);
 
@@ -373,7 +428,7 @@ static bool pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
 			     const struct pair_sample *closed,
 			     struct control_path *path)
 {
-	const struct pair_limits limits = pktpair_limits();
+	const struct pair_limits limits = pktpair_limits(sk);
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 	u32 rtt_us = pktpair_rtt_us(tp, rs);
@@ -381,7 +436,7 @@ static bool pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
 	if (closed->verdict == PAIR_SAMPLE) {
 		struct pair_sample mean = *closed;
 
-		if (!ca->started ||
+		if (!ca->started || pktpair_preset(sk)->of_1994 ||
 		    pair_mean_add(&ca->mean, &mean, (u32)tp->tcp_mstamp,
 				  (tp->srtt_us >> 3) / PKTPAIR_MEANS_PER_RTT))
 			pktpair_service_sample(ca, &mean);
@@ -416,7 +471,8 @@ static bool pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
 		.delivered = rs->delivered,
 		.newest_age_us = pktpair_newest_age_us(tp),
 	};
-	path->backlog_q8 = control_backlog_q8(path);
+	path->backlog_q8 = pktpair_preset(sk)->of_1994 ?
+		law_1994_backlog_q8(path) : control_backlog_q8(path);
 	ca->backlog_q8 = path->backlog_q8;
 	return true;
 }
@@ -434,11 +490,30 @@ static s32 pktpair_setpoint_q8(struct sock *sk, const struct rate_sample *rs)
 		control_setpoint_congestion(&ca->setpoint);
 	ca->ce_seen = (u16)tp->delivered_ce;
 
+	if (pktpair_preset(sk)->of_1994)
+		return ca->setpoint.target_q8;
 	setpoint_q8 = control_setpoint_q8(&ca->setpoint,
 					  pktpair_setpoint_first_q8(),
 					  pktpair_setpoint_bound_q8(ca),
 					  ca->train);
 	return prop_dipping(&ca->prop) ? -setpoint_q8 : setpoint_q8;
+}
+
+/* The memorandum's rate, whose mean follows each pair */
+static void pktpair_steer_1994(struct sock *sk, const struct control_path *path,
+			       struct control_orders *orders)
+{
+	struct pktpair *ca = inet_csk_ca(sk);
+
+	orders->rate_bytes_ps =
+		law_1994_rate_bytes_ps(path, orders->setpoint_q8,
+				       tcp_sk(sk)->mss_cache,
+				       ca->mean_rate_bytes_ps);
+	if (ca->fresh)
+		ca->mean_rate_bytes_ps =
+			law_1994_mean_bytes_ps(ca->mean_rate_bytes_ps,
+					       orders->rate_bytes_ps);
+	orders->window = law_1994_window(path, orders->setpoint_q8);
 }
 
 /* The rate that brings the queue to the setpoint, and the cap on the window */
@@ -450,25 +525,51 @@ static void pktpair_steer(struct sock *sk, const struct rate_sample *rs,
 	s32 setpoint_q8 = pktpair_setpoint_q8(sk, rs);
 
 	orders->setpoint_q8 = setpoint_q8;
+	if (pktpair_preset(sk)->of_1994) {
+		pktpair_steer_1994(sk, path, orders);
+		return;
+	}
 	orders->rate_bytes_ps = control_rate_bytes_ps(path, setpoint_q8,
 						      tcp_sk(sk)->mss_cache);
 	orders->window = control_window(path, setpoint_q8, ca->train);
 }
 
-/* Before the first gap: the window, several times in a round trip */
+/* Before the first gap: what the path is known to have, or the window, several
+ * times in a round trip
+ */
 static void pktpair_first_rate(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 rtt_us = tp->srtt_us >> 3;
-	u64 rate;
+	u64 rate = pktpair_known_bytes_ps();
 
-	if (!rtt_us)
+	if (!rate && !rtt_us)
 		return;
-	rate = control_window_rate_bytes_ps(PKTPAIR_FIRST_RATE_FACTOR *
-					    tcp_snd_cwnd(tp), tp->mss_cache,
-					    rtt_us);
+	if (!rate)
+		rate = control_window_rate_bytes_ps(PKTPAIR_FIRST_RATE_FACTOR *
+						    tcp_snd_cwnd(tp),
+						    tp->mss_cache, rtt_us);
 	WRITE_ONCE(sk->sk_pacing_rate,
 		   min_t(u64, rate, READ_ONCE(sk->sk_max_pacing_rate)));
+}
+
+/* The first flight, where a knob or the preset has a word in it; a connection
+ * that changes to pktpair keeps its window
+ */
+static void pktpair_first_window(struct sock *sk)
+{
+	const struct pktpair_preset *preset = pktpair_preset(sk);
+	u32 window = preset->first_window ?: READ_ONCE(first_window);
+	struct tcp_sock *tp = tcp_sk(sk);
+	u64 rate = pktpair_known_bytes_ps();
+
+	if (tp->data_segs_out)
+		return;
+	if (window)
+		tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
+	window = control_first_window(rate, tp->mss_cache, tp->srtt_us >> 3);
+	if (window > tcp_snd_cwnd(tp))
+		tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
 }
 
 /* Nothing is known yet: the window grows by what is delivered, as in slow
@@ -501,7 +602,7 @@ static void pktpair_apply(struct sock *sk, const struct control_orders *orders)
 
 static void pktpair_cong_control(COMPAT_CONG_CONTROL_ARGS(sk, rs))
 {
-	const struct pktpair *ca = inet_csk_ca(sk);
+	struct pktpair *ca = inet_csk_ca(sk);
 	struct pair_sample train = pktpair_sense(sk, rs);
 	struct control_orders orders = {};
 	struct control_path path = {};
@@ -512,6 +613,7 @@ static void pktpair_cong_control(COMPAT_CONG_CONTROL_ARGS(sk, rs))
 	} else if (!ca->service.value) {
 		pktpair_grow(sk, rs);
 	}
+	ca->fresh = 0;
 	if (train.verdict != PAIR_OPEN) {
 		this_cpu_inc(pktpair_trains.closed[train.verdict]);
 		trace_pktpair_sample(sk, &train, &path, &orders);
@@ -603,7 +705,7 @@ static void pktpair_init(struct sock *sk)
 	struct pktpair *ca = inet_csk_ca(sk);
 
 	memset(ca, 0, sizeof(*ca));
-	ca->train = READ_ONCE(train_min);
+	ca->train = pktpair_limits(sk).train_min;
 	pair_probe_init(&ca->probe, ca->train);
 	prop_init(&ca->prop, pktpair_now_ms(tp));
 	control_setpoint_reset(&ca->setpoint, pktpair_setpoint_first_q8());
@@ -613,6 +715,7 @@ static void pktpair_init(struct sock *sk)
 	ca->gso_set = sk->sk_gso_max_segs;
 
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	pktpair_first_window(sk);
 	pktpair_first_rate(sk);
 	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
@@ -625,37 +728,83 @@ static void pktpair_release(struct sock *sk)
 		sk->sk_gso_max_segs = ca->gso_max_segs;
 }
 
-static struct tcp_congestion_ops tcp_pktpair_ops __read_mostly = {
-	/* Not for everyone: at a bottleneck that is not served in turn the
-	 * gap shows the link, and the flow takes it.
-	 */
-	.flags		= 0,
-	.name		= "pktpair",
-	.owner		= THIS_MODULE,
-	.init		= pktpair_init,
-	.release	= pktpair_release,
-	.cong_control	= pktpair_cong_control,
-	.min_tso_segs	= pktpair_min_tso_segs,
-	.set_state	= pktpair_set_state,
-	.ssthresh	= pktpair_ssthresh,
-	.undo_cwnd	= pktpair_undo_cwnd,
-	.sndbuf_expand	= pktpair_sndbuf_expand,
-	.get_info	= pktpair_get_info,
+/* Not for everyone (no TCP_CONG_NON_RESTRICTED): at a bottleneck that is not
+ * served in turn the gap shows the link, and the flow takes it.
+ */
+#define PKTPAIR_OPS(its_name) {				\
+	.flags		= 0,				\
+	.name		= its_name,			\
+	.owner		= THIS_MODULE,			\
+	.init		= pktpair_init,			\
+	.release	= pktpair_release,		\
+	.cong_control	= pktpair_cong_control,		\
+	.min_tso_segs	= pktpair_min_tso_segs,		\
+	.set_state	= pktpair_set_state,		\
+	.ssthresh	= pktpair_ssthresh,		\
+	.undo_cwnd	= pktpair_undo_cwnd,		\
+	.sndbuf_expand	= pktpair_sndbuf_expand,	\
+	.get_info	= pktpair_get_info,		\
+}
+
+#define PKTPAIR_TRAINS {				\
+	.service_min_ns	= PKTPAIR_SERVICE_MIN_NS,	\
+	.train_min_ns	= PKTPAIR_TRAIN_MIN_NS,		\
+	.train_max_ns	= PKTPAIR_TRAIN_MAX_NS,		\
+}
+
+/* A name each, so that a socket or a route can choose */
+static struct pktpair_algorithm pktpair_algorithms[] __read_mostly = {
+	{	/* risk-averse: a fixed, small setpoint */
+		.ops = PKTPAIR_OPS("pktpair"),
+		.preset = { .trains = PKTPAIR_TRAINS },
+	},
+	{	/* risk-taking: as much buffer as there is, within the bound */
+		.ops = PKTPAIR_OPS("pktpair_risky"),
+		.preset = { .trains = PKTPAIR_TRAINS, .probes = true },
+	},
+	{	/* the memorandum: pairs, however long they take */
+		.ops = PKTPAIR_OPS("pktpair_1994"),
+		.preset = {
+			.of_1994 = true,
+			.first_window = 2,
+			.trains = {
+				.train_min = 2,
+				.train_max = 2,
+				.service_min_ns = PKTPAIR_SERVICE_MIN_NS,
+				.train_max_ns = PAIR_SPAN_MAX_NS,
+			},
+		},
+	},
 };
+
+static void pktpair_unregister_first(int count)
+{
+	while (count--)
+		tcp_unregister_congestion_control(&pktpair_algorithms[count].ops);
+}
 
 static int __init pktpair_register(void)
 {
+	int i, err;
+
 	/* the same in every kernel from 6.1 to 7.1 */
 	BUILD_BUG_ON(ICSK_CA_PRIV_SIZE != 104);
 	BUILD_BUG_ON(sizeof(struct pktpair) > ICSK_CA_PRIV_SIZE);
 	BUILD_BUG_ON(PAIR_SERVICE_SHIFT != CONTROL_SERVICE_SHIFT);
 
-	return tcp_register_congestion_control(&tcp_pktpair_ops);
+	for (i = 0; i < ARRAY_SIZE(pktpair_algorithms); i++) {
+		err = tcp_register_congestion_control(&pktpair_algorithms[i].ops);
+		if (err) {
+			pktpair_unregister_first(i);
+			return err;
+		}
+	}
+	return 0;
 }
 
 static void __exit pktpair_unregister(void)
 {
-	tcp_unregister_congestion_control(&tcp_pktpair_ops);
+	pktpair_unregister_first(ARRAY_SIZE(pktpair_algorithms));
 }
 
 module_init(pktpair_register);
@@ -664,4 +813,6 @@ module_exit(pktpair_unregister);
 MODULE_LICENSE("GPL");
 MODULE_VERSION("0.1");
 MODULE_AUTHOR("The packet pair for Linux authors");
+MODULE_ALIAS("tcp_pktpair_risky");
+MODULE_ALIAS("tcp_pktpair_1994");
 MODULE_DESCRIPTION("TCP packet-pair rate control for round-robin bottlenecks");

@@ -53,7 +53,8 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 	if (delivered % 3 == 0)
 		prop_round(&c->prop, now_ms);
 	if (delivered % 5 == 0)
-		control_setpoint_round(&c->setpoint, CONTROL_SETPOINT_MAX_Q8);
+		control_setpoint_round(&c->setpoint, 2 * CONTROL_PACKET_Q8,
+				       CONTROL_SETPOINT_MAX_Q8);
 	if (ack->flaw != PAIR_OPEN)
 		control_setpoint_congestion(&c->setpoint);
 	if (!c->service.value)

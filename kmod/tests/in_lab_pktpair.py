@@ -35,10 +35,16 @@ MODULE = Path(__file__).resolve().parents[2] / "build" / run("uname", "-r").stdo
 KNOBS = {
     "setpoint_packets": (5, 2, 4096),
     "setpoint_probing": (0, 0, 1),
+    "setpoint_step": (2, 1, 64),
     "setpoint_max_us": (5000, 100, 10_000_000),
     "train_min": (4, 2, 64),
     "train_max": (64, 2, 64),
+    "first_window": (0, 0, 1024),
+    "first_rate_kbit": (0, 0, 100_000_000),
 }
+
+# as many packets as leave in the first round trip of 20 ms: in the first 15
+FIRST_FLIGHT_S = 0.015
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -90,8 +96,9 @@ def build_path() -> None:
     run("tc", "-n", "pp-r", "qdisc", "add", "dev", "rs", "root", "netem", "delay", "20ms", "limit", "100000")
     run("ip", "netns", "exec", "pp-s", "ping", "-qc1", RECEIVER)
     # read from the shared root now: later it would stop the guest's clock
-    for program in ("ss", "rmmod", "insmod", "sysctl"):
-        run("ip", "netns", "exec", "pp-s", program, "--version", check=False)
+    # (with the kernel modules that ss asks for)
+    for program in (("ss", "-tin"), ("rmmod", "--version"), ("insmod", "--version"), ("sysctl", "--version")):
+        run("ip", "netns", "exec", "pp-s", *program, check=False)
 
 
 def bottleneck(qdisc: str) -> None:
@@ -166,6 +173,18 @@ def flow(algorithm: str = "pktpair", max_rate: int = 0) -> Iterator[Flow]:
         yield it
     finally:
         it.close()
+
+
+@contextlib.contextmanager
+def knobs(**values: int) -> Iterator[None]:
+    """Parameters of the module, back at their documented defaults afterwards."""
+    for name, value in values.items():
+        (PARAMETERS / name).write_text(str(value))
+    try:
+        yield
+    finally:
+        for name in values:
+            (PARAMETERS / name).write_text(str(KNOBS[name][0]))
 
 
 @contextlib.contextmanager
@@ -247,6 +266,76 @@ def a_bad_parameter_keeps_the_module_out() -> None:
     (PARAMETERS / "setpoint_packets").write_text("5")
 
 
+def first_flight(algorithm: str) -> int:
+    """Full packets that reach the bottleneck in the first round trip of a connection."""
+    enabled = TRACING / "events/fq_rr/fq_rr_enqueue/enable"
+    (TRACING / "trace").write_text("")
+    enabled.write_text("1")
+    try:
+        with flow(algorithm) as it:
+            it.goodput(0.2)
+    finally:
+        enabled.write_text("0")
+    events = re.findall(rf" (\d+\.\d+): fq_rr_enqueue: .* dport={PORT} .* len=(\d+) ", (TRACING / "trace").read_text())
+    times = [float(moment) for moment, length in events if int(length) > 1000]
+    return sum(moment < times[0] + FIRST_FLIGHT_S for moment in times)
+
+
+def the_first_flight_is_what_the_knobs_say() -> None:
+    """The stack's ten; a window; what a known rate sends in a round trip; the memorandum's pair."""
+    bottleneck("fq_rr rate 10mbit")
+    equal(first_flight("pktpair"), 10, "first flight")
+    with knobs(first_window=6):
+        equal(first_flight("pktpair"), 6, "first flight with first_window=6")
+        equal(first_flight("pktpair_1994"), 2, "first flight of 1994, which is no knob")
+    with knobs(first_rate_kbit=9000):
+        # 22.5 kB and more, since the handshake's round trip is a little longer than 20 ms;
+        # three quarters of it within 15 ms, and the ten that the stack does not pace
+        count = first_flight("pktpair")
+        expect(14 <= count <= 22, f"9 Mbit/s for 20 ms are 16 packets, not {count}")
+
+
+def the_risk_taking_preset_probes() -> None:
+    """Its setpoint rises by the step, where the default's stays."""
+    bottleneck("fq_rr rate 10mbit limit 1000")
+    with knobs(setpoint_max_us=100_000, setpoint_step=4):
+        with traced() as events, flow("pktpair_risky") as it:
+            it.goodput(2)
+        with traced() as calm, flow("pktpair") as it:
+            it.goodput(1)
+    setpoints = sorted({int(e["setpoint_q8"]) for e in events if int(e["setpoint_q8"]) > 0})
+    equal(setpoints[:3], [5 * 256, 9 * 256, 13 * 256], "setpoints of pktpair_risky")
+    equal({int(e["setpoint_q8"]) for e in calm if int(e["setpoint_q8"]) > 0}, {5 * 256}, "setpoints of pktpair")
+
+
+def the_1994_preset_is_the_memorandum() -> None:
+    """Pairs; the rate rises a fifth of the way per pair; S - R / s_b; a setpoint without a bound in time."""
+    bottleneck("fq_rr rate 10mbit")
+    # an ACK for every packet, as the memorandum has it
+    run("ip", "-n", "pp-d", "route", "change", "default", "via", "10.8.1.1", "quickack", "1")
+    try:
+        with traced() as events, flow("pktpair_1994") as it:
+            it.goodput(1)
+            rate = it.goodput(3) * 8
+    finally:
+        run("ip", "-n", "pp-d", "route", "change", "default", "via", "10.8.1.1")
+    expect(rate > 0.97 * 10e6 * 1448 / 1514, f"{rate:.0f} bit/s of 9.56 Mbit/s")
+    equal({int(e["train"]) for e in events}, {2}, "segments of a train")
+    known = [e for e in events if int(e["rate_bytes_ps"])]
+    share = 10e6 / 8 * 1448 / 1514
+    first = int(known[0]["rate_bytes_ps"]) / share
+    # the pipe is 17 packets, so five over 1.5 round trips are 0.2 of the share more: 0.24 of it
+    expect(0.18 < first < 0.3, f"the first rate is {first:.2f} of the share")
+    rates = [int(e["rate_bytes_ps"]) / share for e in known[:12]]
+    expect(rates == sorted(rates) and rates[-1] > 0.4, f"no rise by fifths: {rates}")
+    equal({int(e["setpoint_q8"]) for e in known}, {5 * 256}, "setpoint, whatever setpoint_max_us allows")
+    late = known[len(known) // 2 :]
+    for e in late:
+        pipe = int(e["propagation_us"]) * 1000 / int(e["service_ns"])
+        estimate = max(int(e["outstanding"]) - pipe, 0)
+        expect(abs(int(e["backlog_q8"]) / 256 - estimate) < 0.02, f"n_b is not S - R / s_b: {e}")
+
+
 def ss_shows_share_and_propagation_delay() -> None:
     """In bbr's fields: bw is the share on the wire's payload, mrtt the propagation delay."""
     bottleneck("fq_rr rate 10mbit")
@@ -266,9 +355,12 @@ def ss_shows_share_and_propagation_delay() -> None:
 def trains_come_back_with_gaps_from_a_stock_receiver() -> None:
     """Trains of four, delayed ACKs: nearly every train gives a sample."""
     bottleneck("fq_rr rate 10mbit")
+    time.sleep(1)  # until the flow before has closed at both ends
     before = counted()
-    with traced() as events, flow() as it:
-        it.goodput(4)
+    with traced() as events:
+        with flow() as it:
+            it.goodput(4)
+        time.sleep(1)
     after = counted()
     for name in after:
         equal(after[name] - before[name], sum(e["verdict"] == name for e in events), f"{name} counted without tracing")
@@ -284,16 +376,10 @@ def trains_come_back_with_gaps_from_a_stock_receiver() -> None:
 def without_a_gap_the_flow_still_fills_its_share() -> None:
     """Pairs against delayed ACKs come back as one ACK: window growth, then delivered rate."""
     bottleneck("fq_rr rate 10mbit")
-    (PARAMETERS / "train_min").write_text("2")
-    (PARAMETERS / "train_max").write_text("2")
     before = counted()
-    try:
-        with flow() as it:
-            it.goodput(2)
-            rate = it.goodput(4) * 8
-    finally:
-        (PARAMETERS / "train_max").write_text("64")
-        (PARAMETERS / "train_min").write_text("4")
+    with knobs(train_max=2, train_min=2), flow() as it:
+        it.goodput(2)
+        rate = it.goodput(4) * 8
     after = counted()
     expect(after["one-ack"] - before["one-ack"] > 100, f"pairs that came back as one ACK are counted: {before} {after}")
     expect(rate > 0.9 * 10e6 * 1448 / 1514, f"{rate:.0f} bit/s of 9.56 Mbit/s")
@@ -306,14 +392,10 @@ def a_mark_cuts_the_setpoint() -> None:
     bottleneck("handle 1: tbf rate 10mbit burst 1600 limit 200000")
     run("tc", "-n", "pp-r", "qdisc", "add", "dev", "rd", "parent", "1:", "fq_codel", "ecn", "ce_threshold", "1ms")
     # five packets of 1.2 ms, and not what five milliseconds hold
-    (PARAMETERS / "setpoint_max_us").write_text("100000")
-    try:
-        with traced() as events, flow() as it:
-            it.goodput(3)
-    finally:
-        (PARAMETERS / "setpoint_max_us").write_text("5000")
-        for name in ("pp-s", "pp-d"):
-            run("ip", "netns", "exec", name, "sysctl", "-qw", "net.ipv4.tcp_ecn=2")
+    with knobs(setpoint_max_us=100_000), traced() as events, flow() as it:
+        it.goodput(3)
+    for name in ("pp-s", "pp-d"):
+        run("ip", "netns", "exec", name, "sysctl", "-qw", "net.ipv4.tcp_ecn=2")
     lowest = min(int(e["setpoint_q8"]) for e in events if int(e["setpoint_q8"]) > 0)
     expect(lowest < 5 * 256, f"marked all the time, the setpoint stayed at {lowest / 256} packets")
 
@@ -365,6 +447,9 @@ if __name__ == "__main__":
                 knobs_have_their_documented_values,
                 bad_knob_values_are_refused_by_name_and_limit,
                 ss_shows_share_and_propagation_delay,
+                the_first_flight_is_what_the_knobs_say,
+                the_risk_taking_preset_probes,
+                the_1994_preset_is_the_memorandum,
                 trains_come_back_with_gaps_from_a_stock_receiver,
                 without_a_gap_the_flow_still_fills_its_share,
                 a_mark_cuts_the_setpoint,

@@ -11,6 +11,7 @@
 
 #include "control_law.h"
 
+#define STEP (CONTROL_PROBE_STEP * CONTROL_PACKET_Q8)
 #define NS(x) ((u64)(x) << CONTROL_SERVICE_SHIFT)
 
 static u64 seed = 1;
@@ -231,19 +232,19 @@ static void setpoint_probes_as_in_table_2(void **state)
 	(void)state;
 	control_setpoint_reset(&s, 5 * 256);
 	for (round = 0; round < 20; round++)
-		control_setpoint_round(&s, CONTROL_SETPOINT_MAX_Q8);
+		control_setpoint_round(&s, STEP, CONTROL_SETPOINT_MAX_Q8);
 	/* two packets every second round trip: one a round trip */
 	assert_int_equal(s.target_q8, 25 * 256);
 	control_setpoint_congestion(&s);
 	control_setpoint_congestion(&s);
 	assert_int_equal(s.target_q8, 25 * 192);	/* once in a round trip */
 	for (round = 0; round < 100; round++) {
-		control_setpoint_round(&s, CONTROL_SETPOINT_MAX_Q8);
+		control_setpoint_round(&s, STEP, CONTROL_SETPOINT_MAX_Q8);
 		control_setpoint_congestion(&s);
 	}
 	assert_int_equal(s.target_q8, CONTROL_SETPOINT_MIN_Q8);
 	for (round = 0; round < 100000; round++)
-		control_setpoint_round(&s, CONTROL_SETPOINT_MAX_Q8);
+		control_setpoint_round(&s, STEP, CONTROL_SETPOINT_MAX_Q8);
 	assert_int_equal(s.target_q8, CONTROL_SETPOINT_MAX_Q8);
 }
 
@@ -257,11 +258,11 @@ static void a_fixed_setpoint_recovers_from_a_cut_and_no_further(void **state)
 	control_setpoint_congestion(&s);
 	assert_int_equal(s.target_q8, 5 * 192);
 	for (round = 0; round < 20; round++)
-		control_setpoint_round(&s, 5 * 256);
+		control_setpoint_round(&s, STEP, 5 * 256);
 	assert_int_equal(s.target_q8, 5 * 256);
 	/* a knob that was lowered reaches a running flow */
-	control_setpoint_round(&s, 3 * 256);
-	control_setpoint_round(&s, 3 * 256);
+	control_setpoint_round(&s, STEP, 3 * 256);
+	control_setpoint_round(&s, STEP, 3 * 256);
 	assert_int_equal(s.target_q8, 3 * 256);
 }
 
@@ -298,6 +299,29 @@ static void setpoint_is_bounded_in_time(void **state)
 	assert_int_equal(control_bound_q8(10000000000ULL, NS(100000)),
 			 CONTROL_SETPOINT_MAX_Q8);
 	assert_int_equal(control_bound_q8(10000000000ULL, NS(100000000)), 100 * 256);
+}
+
+static void first_window_is_the_known_rate_times_the_round_trip(void **state)
+{
+	static const struct {
+		u64 rate_bytes_ps;
+		u32 mss, rtt_us, window;
+		const char *reason;
+	} rows[] = {
+		{ 0, 1448, 44000, 0, "no rate is known" },
+		{ 5000000, 1448, 0, 0, "no round trip is known" },
+		{ 5000000, 500, 44000, 440, "the paper's path" },
+		{ 5000000, 500, 44001, 441, "rounded up" },
+		{ 12500000000000ULL, 1, CONTROL_RTT_MAX_US, S32_MAX, "100 Tbit/s" },
+		{ 1000, 0, 1000000, 1000, "no segment is smaller than a byte" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		if (control_first_window(rows[i].rate_bytes_ps, rows[i].mss,
+					 rows[i].rtt_us) != rows[i].window)
+			fail_msg("%s", rows[i].reason);
 }
 
 /*
@@ -415,6 +439,7 @@ int main(void)
 		cmocka_unit_test(setpoint_probes_as_in_table_2),
 		cmocka_unit_test(a_fixed_setpoint_recovers_from_a_cut_and_no_further),
 		cmocka_unit_test(setpoint_is_bounded_in_time),
+		cmocka_unit_test(first_window_is_the_known_rate_times_the_round_trip),
 		cmocka_unit_test(the_loop_holds_the_setpoint),
 	};
 

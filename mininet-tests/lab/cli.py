@@ -145,7 +145,7 @@ def combinations(chosen: scenario.Scenario, ccs: list[str] | None, qdiscs: list[
 def known_algorithms(kernel: str) -> list[str]:
     """Congestion controls that a kernel has, with ours."""
     folder = CACHE / "kernels" / kernel / "lib" / "modules" / kernel / "kernel" / "net" / "ipv4"
-    return ["reno", "cubic", "pktpair", *sorted(p.name.split(".")[0][4:] for p in folder.glob("tcp_*.ko*"))]
+    return ["reno", "cubic", *scenario.OURS, *sorted(p.name.split(".")[0][4:] for p in folder.glob("tcp_*.ko*"))]
 
 
 def check_names(arguments: argparse.Namespace) -> None:
@@ -176,7 +176,7 @@ def plan_jobs(arguments: argparse.Namespace) -> list[runner.Job]:
 def check_modules(jobs: Sequence[runner.Job], guest: Guest) -> None:
     """Refuse to run what needs a module that has not been built."""
     built = [path.stem for path in guest.modules()]
-    wanted = [("tcp_pktpair", any(job.cc == "pktpair" for job in jobs))]
+    wanted = [("tcp_pktpair", any(job.cc in scenario.OURS for job in jobs))]
     wanted.append(("sch_fq_rr", any(job.qdisc == "fq_rr" for job in jobs)))
     missing = [name for name, needed in wanted if needed and name not in built]
     if missing:

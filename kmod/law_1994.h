@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The memorandum's own control, as its appendix computes it: what the paper's
+ * claims are judged with.
+ *
+ *	n_b  = S - R / s_b                                          (eq 12)
+ *	rate = 1 / s_b + (B - n_b) / J                              (eq 14)
+ *	rate = 2 / ((n_b - B) * s_b)    at least, where n_b > 3 B
+ *	rate = m + (rate - m) / 5       where n_b <= 2 and rate > m
+ *	m    = 3/4 m + 1/4 rate         once per pair
+ *
+ * The setpoint is control_law.h's, whose constants are table 2's. Where this is
+ * not the appendix: it reacts to every acknowledgment and not to every second
+ * of a pair; the floor after an overflow follows the rise there and precedes it
+ * here, which is the same, since never more than one of the two applies; and R
+ * is the smallest round trip, not the first.
+ */
+#ifndef _LAW_1994_H
+#define _LAW_1994_H
+
+#include "control_law.h"
+
+/* Table 2 */
+#define LAW_1994_ATTACK_UP_Q8	384	/* 1.5 round trips */
+#define LAW_1994_ATTACK_DOWN_Q8	205	/* 0.8 */
+#define LAW_1994_INC_Q16	13107	/* INC_FACTOR: 0.2 of the way */
+#define LAW_1994_MEAN_Q8	192	/* MS_ALPHA: 0.75 */
+/* sections 5 and 8: an estimate of less is likely to be wrong */
+#define LAW_1994_RISE_Q8	(2 * CONTROL_PACKET_Q8)
+/* appendix: an overflow is a queue of so many setpoints */
+#define LAW_1994_OVERFLOW	3
+
+/**
+ * law_1994_backlog_q8 - eq (12), as the appendix clamps it
+ * @path: the path; its backlog is not read
+ *
+ * Return: packets, 0 .. CONTROL_BACKLOG_MAX. Rounded up by less than 1/256
+ * packet.
+ */
+static inline u32 law_1994_backlog_q8(const struct control_path *path)
+{
+	const s64 max_q8 = (s64)CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8;
+	s64 backlog_q8 = (s64)path->outstanding * CONTROL_PACKET_Q8 -
+			 (s64)control_pipe_q8(path);
+
+	return (u32)clamp_t(s64, backlog_q8, 0, max_q8);
+}
+
+/**
+ * law_1994_rate_bytes_ps - the rate for the next pairs
+ * @path: the path, its backlog at most CONTROL_BACKLOG_MAX
+ * @setpoint_q8: B, packets, CONTROL_SETPOINT_MIN_Q8 .. CONTROL_SETPOINT_MAX_Q8
+ * @mss_bytes: payload of a full segment, 1 .. CONTROL_MSS_MAX
+ * @mean_bytes_ps: m, smoothed rate so far
+ *
+ * Return: payload bytes per second, at least 1. Relative error against exact
+ * arithmetic: 2^-8 of (B - n_b) / J from the attack constants and what whole
+ * microseconds leave of J, 2^-15 of the rise, three bytes per second.
+ */
+static inline u64 law_1994_rate_bytes_ps(const struct control_path *path,
+					 u32 setpoint_q8, u32 mss_bytes,
+					 u64 mean_bytes_ps)
+{
+	const u32 backlog_q8 = path->backlog_q8;
+	const bool above = backlog_q8 > setpoint_q8;
+	u64 share = control_share_bytes_ps(path, mss_bytes);
+	u64 change = control_correction_bytes_ps(path, setpoint_q8, mss_bytes,
+						 above ? LAW_1994_ATTACK_DOWN_Q8 :
+						 LAW_1994_ATTACK_UP_Q8);
+	u64 rate = above ? share - min_t(u64, share, change) : share + change;
+
+	if (backlog_q8 > LAW_1994_OVERFLOW * setpoint_q8)
+		rate = max_t(u64, rate, mul_u64_u32_div(share, 2 * CONTROL_PACKET_Q8,
+							backlog_q8 - setpoint_q8));
+	if (backlog_q8 <= LAW_1994_RISE_Q8 && rate > mean_bytes_ps)
+		rate = mean_bytes_ps +
+		       mul_u64_u32_shr(rate - mean_bytes_ps, LAW_1994_INC_Q16, 16);
+	return max_t(u64, rate, 1);
+}
+
+/**
+ * law_1994_mean_bytes_ps - the smoothed rate after a pair
+ * @mean_bytes_ps: before; 0 at the start
+ * @rate_bytes_ps: the rate that was chosen after this pair
+ *
+ * Return: bytes per second, rounded towards the rate, so that the mean reaches
+ * one that stays.
+ */
+static inline u64 law_1994_mean_bytes_ps(u64 mean_bytes_ps, u64 rate_bytes_ps)
+{
+	const u32 step_q8 = CONTROL_PACKET_Q8 - LAW_1994_MEAN_Q8;
+
+	if (rate_bytes_ps > mean_bytes_ps)
+		return mean_bytes_ps + 1 +
+		       mul_u64_u32_shr(rate_bytes_ps - mean_bytes_ps - 1,
+				       step_q8, 8);
+	return rate_bytes_ps + mul_u64_u32_shr(mean_bytes_ps - rate_bytes_ps,
+					       LAW_1994_MEAN_Q8, 8);
+}
+
+/**
+ * law_1994_window - a flow-control window that does not bind (section 10.3)
+ * @path: the path
+ * @setpoint_q8: B, packets
+ *
+ * Return: packets: twice the pipe and the setpoint, two pairs at least.
+ */
+static inline u32 law_1994_window(const struct control_path *path,
+				  u32 setpoint_q8)
+{
+	u64 window_q8 = 2 * (control_pipe_q8(path) + setpoint_q8);
+
+	return (u32)clamp_t(u64, window_q8 >> 8, 4, S32_MAX);
+}
+
+#endif /* _LAW_1994_H */
