@@ -9,11 +9,12 @@
  *	rate = m + (rate - m) / 5       where n_b <= 2 and rate > m
  *	m    = 3/4 m + 1/4 rate         once per pair
  *
- * The setpoint is control_law.h's, whose constants are table 2's. Where this is
- * not the appendix: it reacts to every acknowledgment and not to every second
- * of a pair; the floor after an overflow follows the rise there and precedes it
- * here, which is the same, since never more than one of the two applies; and R
- * is the smallest round trip, not the first.
+ * n_b is control_backlog_paper_q8(); the setpoint is control_law.h's, whose
+ * constants are table 2's. Where this is not the appendix: it reacts to every
+ * acknowledgment and not to every second of a pair; the floor after an overflow
+ * follows the rise there and precedes it here, which is the same, since never
+ * more than one of the two applies; and R is the smallest round trip, not the
+ * first.
  */
 #ifndef _LAW_1994_H
 #define _LAW_1994_H
@@ -29,22 +30,6 @@
 #define LAW_1994_RISE_Q8	(2 * CONTROL_PACKET_Q8)
 /* appendix: an overflow is a queue of so many setpoints */
 #define LAW_1994_OVERFLOW	3
-
-/**
- * law_1994_backlog_q8 - eq (12), as the appendix clamps it
- * @path: the path; its backlog is not read
- *
- * Return: packets, 0 .. CONTROL_BACKLOG_MAX. Rounded up by less than 1/256
- * packet.
- */
-static inline u32 law_1994_backlog_q8(const struct control_path *path)
-{
-	const s64 max_q8 = (s64)CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8;
-	s64 backlog_q8 = (s64)path->outstanding * CONTROL_PACKET_Q8 -
-			 (s64)control_pipe_q8(path);
-
-	return (u32)clamp_t(s64, backlog_q8, 0, max_q8);
-}
 
 /**
  * law_1994_rate_bytes_ps - the rate for the next pairs

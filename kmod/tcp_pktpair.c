@@ -472,7 +472,7 @@ static bool pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
 		.newest_age_us = pktpair_newest_age_us(tp),
 	};
 	path->backlog_q8 = pktpair_preset(sk)->of_1994 ?
-		law_1994_backlog_q8(path) : control_backlog_q8(path);
+		control_backlog_paper_q8(path) : control_backlog_q8(path);
 	ca->backlog_q8 = path->backlog_q8;
 	return true;
 }
