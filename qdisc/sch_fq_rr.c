@@ -115,6 +115,7 @@ struct fq_rr_sched {
 	struct lq lq;
 	struct shaper shaper;
 	u32 memory;
+	s32 untold_bytes;
 	struct fq_rr_stats stats;
 
 	/* seldom used */
@@ -372,6 +373,11 @@ static void fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow,
 		fq_rr_make_room(sch, flow, skb, outcome, to_free);
 }
 
+static bool fq_rr_has_parents(const struct Qdisc *sch)
+{
+	return sch->parent != TC_H_ROOT && !(sch->flags & TCQ_F_NOPARENT);
+}
+
 /**
  * fq_rr_report - tell the parents what became of one packet
  * @sch: qdisc
@@ -379,32 +385,67 @@ static void fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow,
  * @len: length of the packet as the parents know it
  *
  * A parent counts one packet of @len after NET_XMIT_SUCCESS and none after
- * anything else; what differs from that it must be told. NET_XMIT_CN, when the
- * flow itself lost something, lets a local sender slow down. But a parent takes
- * an idle child for busy only after NET_XMIT_SUCCESS: that is what it hears of
- * anything that was queued while the qdisc was empty.
+ * anything else; what differs from that it must be told, by a call that comes
+ * before it counts. If it has no packet left then, it passes for idle with its
+ * own parents, and some would never serve it again. So where only one packet
+ * remains:
+ * - if all was empty before, there is only a difference in bytes, which waits
+ *   until the packet is counted: see fq_rr_tell();
+ * - if not, the answer is NET_XMIT_CN, after which the parent counts nothing
+ *   and need not be told of this packet.
+ *
+ * NET_XMIT_CN else means that the flow itself lost something, and lets a local
+ * sender slow down. But a parent takes an idle child for busy only after
+ * NET_XMIT_SUCCESS: that is what it hears of anything that was queued while the
+ * qdisc was empty.
  *
  * Return: for the parent.
  */
 static int fq_rr_report(struct Qdisc *sch, const struct fq_rr_outcome *outcome,
 			u32 len)
 {
+	struct fq_rr_sched *q = qdisc_priv(sch);
 	int lost_bytes = outcome->lost_bytes;
 	int lost = outcome->lost;
-	bool slow_down = outcome->own && !outcome->was_empty;
+	bool uncounted;
 
 	if (!outcome->queued)
 		return NET_XMIT_DROP;
+	if (outcome->was_empty && sch->q.qlen == 1) {
+		q->untold_bytes = (int)len - (int)outcome->queued_bytes +
+				  lost_bytes;
+		sch->qstats.backlog += q->untold_bytes;
+		return NET_XMIT_SUCCESS;
+	}
+	uncounted = outcome->own ||
+		    (sch->q.qlen == 1 && fq_rr_has_parents(sch));
+	uncounted = uncounted && !outcome->was_empty;
 	if (outcome->queued != 1 || outcome->queued_bytes != len)
 		qdisc_tree_reduce_backlog(sch, 1 - (int)outcome->queued,
 					  (int)len - (int)outcome->queued_bytes);
-	if (slow_down) {
+	if (uncounted) {
 		lost--;
 		lost_bytes -= len;
 	}
 	if (lost || lost_bytes)
 		qdisc_tree_reduce_backlog(sch, lost, lost_bytes);
-	return slow_down ? NET_XMIT_CN : NET_XMIT_SUCCESS;
+	return uncounted ? NET_XMIT_CN : NET_XMIT_SUCCESS;
+}
+
+/*
+ * Bytes that the parents count and that are no more. They hear of it while they
+ * still count the packet that remained, so that none of them seems empty.
+ */
+static void fq_rr_tell(struct Qdisc *sch)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	int bytes = q->untold_bytes;
+
+	if (likely(!bytes))
+		return;
+	q->untold_bytes = 0;
+	sch->qstats.backlog -= bytes;
+	qdisc_tree_reduce_backlog(sch, 0, bytes);
 }
 
 static int fq_rr_enqueue_split(struct Qdisc *sch, struct fq_rr_flow *flow,
@@ -484,6 +525,7 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 			return NULL;
 		}
 	}
+	fq_rr_tell(sch);
 	flow = container_of(rr_next(&q->rr), struct fq_rr_flow, rr);
 	skb = fq_rr_take_head(flow);
 	fq_rr_account_out(sch, flow, skb);
@@ -518,6 +560,7 @@ static void fq_rr_reset(struct Qdisc *sch)
 	}
 	lq_init(&q->lq, q->heap);
 	q->memory = 0;
+	q->untold_bytes = 0;
 	q->shaper.next_ns = 0;
 	q->shaper.rest = 0;
 }
@@ -730,6 +773,7 @@ static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
 		return err;
 
 	sch_tree_lock(sch);
+	fq_rr_tell(sch);
 	fq_rr_apply(sch, &config);
 	if (fq_rr_over(sch, q))
 		fq_rr_make_room(sch, NULL, NULL, &outcome, &to_free);

@@ -12,11 +12,13 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from labtools import (
+    TC_H_ROOT,
     Capture,
     Frame,
     Sender,
@@ -42,6 +44,47 @@ TRACING = Path("/sys/kernel/tracing")
 POLICIES = ("longest-queue", "longest-head", "longest-tail", "arriving")
 
 
+# each takes all packets to its class 9:1, where fq_rr is; it is 9: below a tbf
+PARENTS = {
+    "drr": [
+        "qdisc add dev v0 {place} handle 9: drr",
+        "class add dev v0 parent 9: classid 9:1 drr",
+        "filter add dev v0 parent 9: matchall flowid 9:1",
+    ],
+    "ets": ["qdisc add dev v0 {place} handle 9: ets bands 2 quanta 1500 1500 priomap" + " 0" * 16],
+    "hfsc": [
+        "qdisc add dev v0 {place} handle 9: hfsc default 1",
+        "class add dev v0 parent 9: classid 9:1 hfsc sc rate 1gbit",
+    ],
+    "htb": [
+        "qdisc add dev v0 {place} handle 9: htb default 1",
+        "class add dev v0 parent 9: classid 9:1 htb rate 1gbit quantum 1514",
+    ],
+    "prio": ["qdisc add dev v0 {place} handle 9: prio bands 2 priomap" + " 0" * 16],
+    "qfq": [
+        "qdisc add dev v0 {place} handle 9: qfq",
+        "class add dev v0 parent 9: classid 9:1 qfq weight 10 maxpkt 65536",
+        "filter add dev v0 parent 9: matchall flowid 9:1",
+    ],
+    "red": ["qdisc add dev v0 {place} handle 9: red limit 1m min 400k max 800k avpkt 1000 bandwidth 1gbit"],
+    "tbf": [],
+}
+
+
+def nest(*kinds: str) -> int:
+    """New qdiscs at the root, each below the one before: 2:, 3:, and so on.
+
+    Returns the class that all packets come to.
+    """
+    tc("qdisc del dev v0 root", check=False)
+    place = "root"
+    for handle, kind in enumerate(kinds, 2):
+        for command in PARENTS[kind]:
+            tc(command.replace("9:", f"{handle}:").format(place=place))
+        place = f"parent {handle}:1"
+    return (len(kinds) + 1 << 16) + 1 if kinds else TC_H_ROOT
+
+
 def fresh(arguments: str = "") -> None:
     """A new fq_rr as 1: at the root."""
     tc("qdisc del dev v0 root", check=False)
@@ -55,19 +98,21 @@ class Link:
     and what tests queue meanwhile stays.
     """
 
-    def __init__(self, arguments: str = "", split: bool = True) -> None:
+    def __init__(self, arguments: str = "", split: bool = True, parents: tuple[str, ...] = ()) -> None:
         """A new fq_rr with ``arguments`` (not the rate), blocked.
 
-        ``split``: whether super-packets are split from now on.
+        ``split``: whether super-packets are split from now on.  ``parents``:
+        qdiscs that it is below of, the uppermost first.
         """
-        fresh(f"rate 8kbit no-split-gso seed 1 {arguments}")
+        self.place = nest(*parents)
+        configure(f"rate 8kbit no-split-gso seed 1 {arguments}", self.place, create=True)
         self.senders: dict[int, Sender] = {}
         self.capture = Capture()
         stopper = self.flow(999, segment_bytes=1000)
         stopper.send(60042)
         equal(len(self.capture.read(1)), 1, "blocking packets")
         if split:
-            configure("split-gso")
+            configure("split-gso", self.place)
 
     def flow(self, port: int, segment_bytes: int = 0) -> Sender:
         """The flow of a source port, opened when first asked for."""
@@ -77,7 +122,7 @@ class Link:
 
     def release(self, count: int, rate: str = "10mbit") -> list[Frame]:
         """Give the link ``rate`` and read ``count`` packets."""
-        configure(f"rate {rate}")
+        configure(f"rate {rate}", self.place)
         # the blocking packet's rest goes first: up to 8 s at 64 kbit/s
         return self.capture.read(count, patience_s=20)
 
@@ -392,33 +437,6 @@ def credit_is_what_a_queue_may_send() -> None:
     link.close()
 
 
-# each takes all packets to its class 9:1, where fq_rr is; it is 9: below a tbf
-PARENTS = {
-    "drr": [
-        "qdisc add dev v0 {place} handle 9: drr",
-        "class add dev v0 parent 9: classid 9:1 drr",
-        "filter add dev v0 parent 9: matchall flowid 9:1",
-    ],
-    "ets": ["qdisc add dev v0 {place} handle 9: ets bands 2 quanta 1500 1500 priomap" + " 0" * 16],
-    "hfsc": [
-        "qdisc add dev v0 {place} handle 9: hfsc default 1",
-        "class add dev v0 parent 9: classid 9:1 hfsc sc rate 1gbit",
-    ],
-    "htb": [
-        "qdisc add dev v0 {place} handle 9: htb default 1",
-        "class add dev v0 parent 9: classid 9:1 htb rate 1gbit quantum 1514",
-    ],
-    "prio": ["qdisc add dev v0 {place} handle 9: prio bands 2 priomap" + " 0" * 16],
-    "qfq": [
-        "qdisc add dev v0 {place} handle 9: qfq",
-        "class add dev v0 parent 9: classid 9:1 qfq weight 10 maxpkt 65536",
-        "filter add dev v0 parent 9: matchall flowid 9:1",
-    ],
-    "red": ["qdisc add dev v0 {place} handle 9: red limit 1m min 400k max 800k avpkt 1000 bandwidth 1gbit"],
-    "tbf": [],
-}
-
-
 def agree(parent: str, moment: str) -> None:
     """Parent and child must count the same packets and bytes.
 
@@ -498,6 +516,97 @@ def parents_are_told() -> None:
             equal(len(capture.read(1)), 1, f"{parent} {policy}: packets after it was empty")
             for thing in (plain, bulk, capture):
                 thing.close()
+
+
+def enqueue_told(act: Callable[[], None]) -> tuple[list[int], list[tuple[int, int]], int]:
+    """What fq_rr_enqueue() returned and told its parents while ``act`` ran.
+
+    Its answers; packets and bytes of each qdisc_tree_reduce_backlog(); how
+    often a DRR heard that a class of its own is idle.
+    """
+    probes = TRACING / "kprobe_events"
+    # arguments by the registers of x86-64's calling convention
+    probes.write_text(
+        "r:told/answer sch_fq_rr:fq_rr_enqueue ret=$retval:s32\n"
+        "p:told/reduce qdisc_tree_reduce_backlog packets=%si:s32 bytes=%dx:s32\n"
+        "p:told/idle sch_drr:drr_qlen_notify\n"
+    )
+    try:
+        (TRACING / "trace").write_text("")
+        (TRACING / "events/told/enable").write_text("1")
+        act()
+        (TRACING / "events/told/enable").write_text("0")
+        text = (TRACING / "trace").read_text()
+    finally:
+        probes.write_text("")
+    answers = [int(value) for value in re.findall(r" answer: .* ret=(-?\d+)", text)]
+    reduced = [(int(n), int(m)) for n, m in re.findall(r" reduce: .* packets=(-?\d+) bytes=(-?\d+)", text)]
+    return answers, reduced, len(re.findall(r" idle: ", text))
+
+
+SUCCESS, DROP, CN = 0, 1, 2
+
+
+def what_is_told_is_as_documented() -> None:
+    """Each row of the table in fq_rr.rst, below two DRRs.
+
+    A row: options, what waits already (flow, bytes, packets), what comes (flow,
+    bytes, bytes of each segment or 0 if it is no super-packet), the answer, and
+    the calls.  Segments have 42 bytes of headers each.
+    """
+    rows: list[tuple[str, list[tuple[int, int, int]], tuple[int, int, int], int, list[tuple[int, int]]]] = [
+        # a packet: nothing lost, by others, by its own flow, refused
+        ("longest-head", [], (1, 514, 0), SUCCESS, []),
+        ("longest-head", [(1, 514, 7), (2, 142, 3)], (2, 142, 0), SUCCESS, [(1, 514)]),
+        ("longest-queue", [(1, 514, 7), (2, 142, 3)], (2, 142, 0), SUCCESS, [(7, 7 * 514)]),
+        ("longest-tail", [(1, 514, 10)], (1, 142, 0), CN, []),
+        ("longest-head", [(1, 514, 10)], (1, 142, 0), CN, [(0, 514 - 142)]),
+        ("longest-queue", [(1, 514, 10)], (1, 142, 0), CN, [(9, 5140 - 142)]),
+        ("arriving", [(1, 514, 10)], (2, 142, 0), DROP, []),
+        # all others lost all that there was: no parent may think that nothing is left
+        ("longest-queue", [(1, 514, 10)], (2, 142, 0), CN, [(9, 5140 - 142)]),
+        # five packets of 1042 in one: the same
+        ("longest-head", [], (1, 5042, 1000), SUCCESS, [(-4, 0)]),
+        ("longest-queue", [(1, 1514, 7), (2, 142, 1)], (2, 5042, 1000), SUCCESS, [(-4, 0), (7, 7 * 1514)]),
+        ("longest-head", [(1, 514, 8)], (2, 5042, 1000), CN, [(-4, 0), (2, 514 + 2 * 1042 - 5210)]),
+        ("arriving", [(1, 514, 8)], (2, 5042, 1000), CN, [(-1, 5210 - 2084), (-1, -5210)]),
+        ("arriving", [(1, 514, 10)], (2, 5042, 1000), DROP, []),
+        # all was empty: flushed at the 11th of them, and the 20th or 21st comes last
+        ("longest-queue", [], (1, 20042, 1000), SUCCESS, [(-19, 0), (10, 10420)]),
+        ("longest-queue", [], (1, 21042, 1000), SUCCESS, []),
+        ("longest-tail limit 1", [], (1, 5042, 1000), SUCCESS, []),
+    ]
+    for drop, waiting, (port, size, segment), answer, calls in rows:
+        link = Link(f"limit 10 drop {drop}" if "limit" not in drop else f"drop {drop}", parents=("drr", "drr"))
+        for other, length, count in waiting:
+            link.flow(other).send(length, count)
+        sender = Sender(port + 20, segment) if segment else link.flow(port)
+        equal(
+            enqueue_told(lambda sender=sender, size=size: sender.send(size)),
+            ([answer], calls, 0),
+            f"drop {drop}, {waiting}, {port, size, segment}",
+        )
+        # the bytes that could not be told before are told now
+        left = statistics()["qlen"]
+        equal(len(link.release(left)), left, f"drop {drop}, {waiting}: packets")
+        equal(set(backlogs().values()), {(0, 0)}, f"drop {drop}, {waiting}: backlogs")
+        if segment:
+            sender.close()
+        link.close()
+
+
+def a_flood_below_two_parents_stops_nobody() -> None:
+    """Another's first packet flushes all there was; every parent serves on."""
+    # qfq takes a child with a rate for broken, and the rate must be below it
+    for upper in set(PARENTS) - {"tbf", "qfq"}:
+        link = Link("limit 10", parents=(upper, "drr"))
+        link.flow(1).send(514, 10)
+        link.flow(2).send(142)
+        equal(statistics()["qlen"], 1, f"{upper}: packets that wait")
+        equal(ports(link.release(1)), "b", f"{upper}: the one")
+        link.flow(3).send(142, 5)
+        equal(ports(link.capture.read(5)), "ccccc", f"{upper}: after it")
+        link.close()
 
 
 def netem_may_duplicate_above() -> None:
@@ -653,6 +762,8 @@ def main() -> int:
         credit_is_what_a_queue_may_send,
         an_idle_parent_hears_of_its_first_packet,
         parents_are_told,
+        what_is_told_is_as_documented,
+        a_flood_below_two_parents_stops_nobody,
         netem_may_duplicate_above,
         the_tracepoint_tells_the_backlog,
         a_seed_repeats_the_mapping,

@@ -405,10 +405,16 @@ def snapshot() -> bytes | None:
 
 
 def backlogs() -> dict[str, tuple[int, int]]:
-    """Packets and bytes queued in each qdisc of v0, by its kind."""
-    found = {}
-    for attributes in dump():
+    """Packets and bytes queued in each qdisc of v0, by its kind.
+
+    Of several of one kind the later ones have their handle as well: "drr 3:".
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for message in dump_messages(RTM_GETQDISC, RTM_NEWQDISC):
+        attributes = dict(split_attributes(message[36:]))
         kind = attributes[TCA_KIND].rstrip(b"\0").decode()
+        if kind in found:
+            kind += f" {struct.unpack_from('=I', message, 24)[0] >> 16:x}:"
         queue = dict(split_attributes(attributes[TCA_STATS2]))[TCA_STATS_QUEUE]
         found[kind] = struct.unpack_from("=II", queue)
     return found
