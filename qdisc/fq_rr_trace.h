@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoint of fq_rr: what a packet finds before it when it is queued. That
- * is the truth which packet pair's estimate of its own queue is held against.
+ * Tracepoints of fq_rr: what a packet finds before it when it is queued, which
+ * is the truth that packet pair's estimate of its own queue is held against; and
+ * what it leaves behind when it goes, and how fast the link then is.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM fq_rr
@@ -72,6 +73,48 @@ TRACE_EVENT(fq_rr_enqueue,
 		  __entry->dport, __entry->hash, __entry->flow, __entry->len,
 		  __entry->flow_packets, __entry->flow_bytes, __entry->qlen,
 		  __entry->end_seq)
+);
+
+/* backlog and qlen are what waits in the whole qdisc without the packet */
+TRACE_EVENT(fq_rr_dequeue,
+	TP_PROTO(struct Qdisc *sch, const struct sk_buff *skb, u32 flow,
+		 u64 rate_Bps),
+	TP_ARGS(sch, skb, flow, rate_Bps),
+
+	TP_STRUCT__entry(
+		__field(u32, ifindex)
+		__field(u32, handle)
+		__field(u32, flow)
+		__field(u16, sport)
+		__field(u16, dport)
+		__field(u32, len)
+		__field(u32, backlog)
+		__field(u32, qlen)
+		__field(u64, rate_Bps)
+	),
+
+	TP_fast_assign(
+		struct flow_keys keys;
+
+		__entry->sport = 0;
+		__entry->dport = 0;
+		if (skb_flow_dissect_flow_keys(skb, &keys, 0)) {
+			__entry->sport = ntohs(keys.ports.src);
+			__entry->dport = ntohs(keys.ports.dst);
+		}
+		__entry->ifindex = qdisc_dev(sch)->ifindex;
+		__entry->handle = sch->handle;
+		__entry->flow = flow;
+		__entry->len = qdisc_pkt_len(skb);
+		__entry->backlog = sch->qstats.backlog;
+		__entry->qlen = sch->q.qlen;
+		__entry->rate_Bps = rate_Bps;
+	),
+
+	TP_printk("ifindex=%u handle=%x: sport=%u dport=%u flow=%u len=%u backlog=%u qlen=%u rate_Bps=%llu",
+		  __entry->ifindex, __entry->handle >> 16, __entry->sport,
+		  __entry->dport, __entry->flow, __entry->len,
+		  __entry->backlog, __entry->qlen, __entry->rate_Bps)
 );
 
 #endif /* _FQ_RR_TRACE_H */

@@ -13,6 +13,8 @@
  *   its backlog and nobody else loses anything. longest_queue.h finds it.
  * - The link may be slower than the device's. shaper.h then spaces packets
  *   without ever sending two at once.
+ * - A link may be the slower the less waits, so that bursts do not reach small
+ *   buffers further on (Y. Cai, T. Wolf, W. Gong, 2011). qlbp.h knows the rule.
  * - Super-packets are split first: one in turn of 64 KiB is no round robin.
  *
  * This file only translates between the kernel and those headers, which know
@@ -37,6 +39,7 @@
 
 #include "flow_index.h"
 #include "longest_queue.h"
+#include "qlbp.h"
 #include "round_robin.h"
 #include "shaper.h"
 
@@ -80,6 +83,13 @@ struct fq_rr_config {
 	u32 drop;
 	u32 split_gso;
 	u32 seed;
+	u32 qlbp;
+	u64 mu_min_Bps;
+	u64 mu_max_Bps;
+	u32 q_max;
+	u32 load;
+	u32 max_delay;
+	struct qlbp rule;	/* what follows from them; q_max_bytes 0: none */
 };
 
 /* counters, as described at enum TCA_FQ_RR_STATS_* */
@@ -99,6 +109,8 @@ struct fq_rr_stats {
 	u64 sparse;
 	u64 collisions;
 	u64 lag_max_ns;
+	u64 pacing_delay_ns;
+	u64 pacing_delay_max_ns;
 	u32 longest_max;
 	u32 memory_max;
 };
@@ -114,6 +126,7 @@ struct fq_rr_sched {
 	struct rr rr;
 	struct lq lq;
 	struct shaper shaper;
+	u64 unpaced_ns;
 	u32 memory;
 	s32 untold_bytes;
 	struct fq_rr_stats stats;
@@ -145,6 +158,17 @@ struct fq_rr_outcome {
 static bool fq_rr_strict(const struct fq_rr_sched *q)
 {
 	return q->config.scheduler == FQ_RR_SCHEDULER_STRICT;
+}
+
+/* what fq_rr notes in a packet */
+struct fq_rr_cb {
+	u64 unpaced_ns;	/* when it would leave without pacing; 0: not noted */
+};
+
+static struct fq_rr_cb *fq_rr_cb(const struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct fq_rr_cb));
+	return (struct fq_rr_cb *)qdisc_skb_cb(skb)->data;
 }
 
 /* ---- classify ---- */
@@ -239,6 +263,69 @@ static struct fq_rr_flow *fq_rr_longest(struct fq_rr_sched *q)
 		fq_rr_collect(q);
 	length = lq_longest(&q->lq);
 	return length ? container_of(length, struct fq_rr_flow, length) : NULL;
+}
+
+/* ---- pace ---- */
+
+static u32 fq_rr_wire_bytes(const struct fq_rr_sched *q,
+			    const struct sk_buff *skb)
+{
+	u32 segs = skb_is_gso(skb) ? max_t(u32, skb_shinfo(skb)->gso_segs, 1) :
+				     1;
+
+	return shaper_wire_bytes(&q->shaper, qdisc_pkt_len(skb), segs);
+}
+
+static bool fq_rr_paces(const struct fq_rr_sched *q)
+{
+	return q->config.rule.q_max_bytes;
+}
+
+/* with pacing, the rate follows the backlog */
+static void fq_rr_follow_backlog(struct Qdisc *sch, u64 now_ns)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	if (fq_rr_paces(q))
+		shaper_set_rate(&q->shaper,
+				qlbp_rate(&q->config.rule, sch->qstats.backlog),
+				now_ns);
+}
+
+/* packets have been queued, or @lost packets dropped */
+static void fq_rr_backlog_changed(struct Qdisc *sch, u32 lost)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	u64 now_ns;
+
+	if (!fq_rr_paces(q))
+		return;
+	now_ns = ktime_get_ns();
+	if (lost)
+		qlbp_drop(&q->config.rule, &q->unpaced_ns, now_ns,
+			  sch->qstats.backlog);
+	fq_rr_follow_backlog(sch, now_ns);
+}
+
+static void fq_rr_pace(struct Qdisc *sch, const struct sk_buff *skb,
+		       u64 now_ns)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	u64 unpaced_ns = fq_rr_cb(skb)->unpaced_ns;
+	u64 late_ns;
+
+	fq_rr_follow_backlog(sch, now_ns);
+	if (fq_rr_paces(q) && unpaced_ns) {
+		q->stats.pacing_delay_ns = qlbp_delay_ns(unpaced_ns, now_ns);
+		q->stats.pacing_delay_max_ns =
+			max(q->stats.pacing_delay_max_ns,
+			    q->stats.pacing_delay_ns);
+	}
+	/* with pacing and without a rate a long queue has no limit */
+	if (!q->shaper.rate_Bps)
+		return;
+	late_ns = shaper_sent(&q->shaper, now_ns, fq_rr_wire_bytes(q, skb));
+	q->stats.lag_max_ns = max(q->stats.lag_max_ns, late_ns);
 }
 
 /* ---- drop ---- */
@@ -350,6 +437,9 @@ static void fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow,
 	}
 	if (q->shaper.rate_Bps && !sch->q.qlen)
 		shaper_arrive(&q->shaper, ktime_get_ns());
+	fq_rr_cb(skb)->unpaced_ns = fq_rr_paces(q) ?
+		qlbp_arrive(&q->config.rule, &q->unpaced_ns, ktime_get_ns(),
+			    fq_rr_wire_bytes(q, skb)) : 0;
 	if (!flow->head) {
 		q->stats.activations++;
 		q->stats.sparse += rr_backlogged(&q->rr, &flow->rr);
@@ -473,6 +563,7 @@ static int fq_rr_enqueue_split(struct Qdisc *sch, struct fq_rr_flow *flow,
 		fq_rr_enqueue_one(sch, flow, segs, hash, &outcome, to_free);
 	}
 	consume_skb(skb);
+	fq_rr_backlog_changed(sch, outcome.lost);
 	return fq_rr_report(sch, &outcome, len);
 }
 
@@ -490,21 +581,11 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	if (q->config.split_gso && skb_is_gso(skb))
 		return fq_rr_enqueue_split(sch, flow, skb, hash, to_free);
 	fq_rr_enqueue_one(sch, flow, skb, hash, &outcome, to_free);
+	fq_rr_backlog_changed(sch, outcome.lost);
 	return fq_rr_report(sch, &outcome, len);
 }
 
 /* ---- dequeue ---- */
-
-static void fq_rr_pace(struct fq_rr_sched *q, const struct sk_buff *skb,
-		       u64 now_ns)
-{
-	u32 segs = skb_is_gso(skb) ? max_t(u32, skb_shinfo(skb)->gso_segs, 1) :
-				     1;
-	u32 wire = shaper_wire_bytes(&q->shaper, qdisc_pkt_len(skb), segs);
-	u64 late_ns = shaper_sent(&q->shaper, now_ns, wire);
-
-	q->stats.lag_max_ns = max(q->stats.lag_max_ns, late_ns);
-}
 
 static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 {
@@ -516,9 +597,9 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 
 	if (!q->rr.active)
 		return NULL;
-	if (q->shaper.rate_Bps) {
+	if (q->shaper.rate_Bps || fq_rr_paces(q)) {
 		now_ns = ktime_get_ns();
-		if (!shaper_ready(&q->shaper, now_ns)) {
+		if (q->shaper.rate_Bps && !shaper_ready(&q->shaper, now_ns)) {
 			qdisc_watchdog_schedule_ns(&q->watchdog,
 						   q->shaper.next_ns);
 			qdisc_qstats_overlimit(sch);
@@ -532,8 +613,9 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 	cost = rr_cost(fq_rr_strict(q), qdisc_pkt_len(skb));
 	rr_sent(&q->rr, &flow->rr, cost, flow->head);
 	qdisc_bstats_update(sch, skb);
-	if (q->shaper.rate_Bps)
-		fq_rr_pace(q, skb, now_ns);
+	if (now_ns)
+		fq_rr_pace(sch, skb, now_ns);
+	trace_fq_rr_dequeue(sch, skb, flow - q->flows, q->shaper.rate_Bps);
 	return skb;
 }
 
@@ -563,6 +645,9 @@ static void fq_rr_reset(struct Qdisc *sch)
 	q->untold_bytes = 0;
 	q->shaper.next_ns = 0;
 	q->shaper.rest = 0;
+	q->unpaced_ns = 0;
+	if (fq_rr_paces(q))
+		shaper_set_rate(&q->shaper, qlbp_rate(&q->config.rule, 0), 0);
 }
 
 /* ---- change ---- */
@@ -579,6 +664,12 @@ static const struct nla_policy fq_rr_policy[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_DROP]	 = { .type = NLA_U32 },
 	[TCA_FQ_RR_SPLIT_GSO]	 = { .type = NLA_U32 },
 	[TCA_FQ_RR_SEED]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_QLBP]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_MU_MIN]	 = { .type = NLA_U64 },
+	[TCA_FQ_RR_MU_MAX]	 = { .type = NLA_U64 },
+	[TCA_FQ_RR_Q_MAX]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_LOAD]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_MAX_DELAY]	 = { .type = NLA_U32 },
 };
 
 /*
@@ -623,6 +714,23 @@ static const struct fq_rr_range fq_rr_ranges[TCA_FQ_RR_MAX + 1] = {
 		"split-gso", "", 0, 1, 0 },
 	[TCA_FQ_RR_SEED] = {
 		"seed", "", 0, U32_MAX, 0 },
+	[TCA_FQ_RR_QLBP] = {
+		"qlbp", "", 0, 1, 0 },
+	[TCA_FQ_RR_MU_MIN] = {
+		"mu-min", " bytes/s", FQ_RR_RATE_MIN, FQ_RR_RATE_MAX,
+		FQ_RR_MU_AUTO },
+	[TCA_FQ_RR_MU_MAX] = {
+		"mu-max", " bytes/s", FQ_RR_RATE_MIN, FQ_RR_RATE_MAX,
+		FQ_RR_MU_AUTO },
+	[TCA_FQ_RR_Q_MAX] = {
+		"q-max", " bytes", FQ_RR_Q_MAX_MIN, FQ_RR_Q_MAX_MAX,
+		FQ_RR_Q_MAX_AUTO },
+	[TCA_FQ_RR_LOAD] = {
+		"load", " per cent", FQ_RR_LOAD_MIN, FQ_RR_LOAD_MAX,
+		FQ_RR_LOAD_MIN },
+	[TCA_FQ_RR_MAX_DELAY] = {
+		"max-delay", " us", FQ_RR_MAX_DELAY_MIN, FQ_RR_MAX_DELAY_MAX,
+		FQ_RR_MAX_DELAY_MIN },
 };
 
 static s64 fq_rr_value(const struct nla_policy *policy,
@@ -678,6 +786,91 @@ static int fq_rr_check_fixed(const struct nlattr *attr, const char *name,
 	return -EOPNOTSUPP;
 }
 
+/* the rate in bytes per second; 0: none */
+static u64 fq_rr_link_Bps(const struct fq_rr_config *config)
+{
+	return config->rate_Bps == FQ_RR_RATE_NONE ? 0 : config->rate_Bps;
+}
+
+/**
+ * fq_rr_set_rule - find and check the pacing rule of a configuration
+ * @config: with qlbp
+ * @extack: names what contradicts what on error
+ *
+ * Return: 0 or a negative error.
+ */
+static int fq_rr_set_rule(struct fq_rr_config *config,
+			  struct netlink_ext_ack *extack)
+{
+	struct qlbp *rule = &config->rule;
+	u64 q_max = config->q_max;
+
+	rule->link_Bps = fq_rr_link_Bps(config);
+	rule->mu_min_Bps = config->mu_min_Bps;
+	rule->mu_max_Bps = config->mu_max_Bps;
+	if (!rule->link_Bps && (rule->mu_min_Bps == FQ_RR_MU_AUTO ||
+				rule->mu_max_Bps == FQ_RR_MU_AUTO)) {
+		NL_SET_ERR_MSG_MOD(extack, "qlbp without a rate needs mu-min and mu-max");
+		return -EINVAL;
+	}
+	if (rule->mu_min_Bps == FQ_RR_MU_AUTO)
+		rule->mu_min_Bps = qlbp_mu_min(rule->link_Bps, config->load);
+	if (rule->mu_max_Bps == FQ_RR_MU_AUTO)
+		rule->mu_max_Bps = qlbp_mu_max(rule->link_Bps, config->load);
+	if (rule->mu_min_Bps > rule->mu_max_Bps) {
+		NL_SET_ERR_MSG_FMT_MOD(extack, "mu-min %llu is above mu-max %llu bytes/s",
+				       rule->mu_min_Bps, rule->mu_max_Bps);
+		return -EINVAL;
+	}
+	if (rule->link_Bps && rule->mu_max_Bps > rule->link_Bps) {
+		NL_SET_ERR_MSG_FMT_MOD(extack, "mu-max %llu is above the rate %llu bytes/s",
+				       rule->mu_max_Bps, rule->link_Bps);
+		return -EINVAL;
+	}
+	if (q_max == FQ_RR_Q_MAX_AUTO)
+		q_max = qlbp_q_max(rule->mu_max_Bps, config->max_delay);
+	if (q_max < FQ_RR_Q_MAX_MIN || q_max > FQ_RR_Q_MAX_MAX) {
+		NL_SET_ERR_MSG_FMT_MOD(extack, "q-max %llu by max-delay is not in %u..%u bytes",
+				       q_max, FQ_RR_Q_MAX_MIN, FQ_RR_Q_MAX_MAX);
+		return -EINVAL;
+	}
+	rule->q_max_bytes = q_max;
+	return 0;
+}
+
+/* without qlbp, what belongs to it may not be given */
+static int fq_rr_check_no_qlbp(struct nlattr **tb,
+			       struct netlink_ext_ack *extack)
+{
+	unsigned int type;
+
+	for (type = TCA_FQ_RR_MU_MIN; type <= TCA_FQ_RR_MAX_DELAY; type++) {
+		if (!tb[type])
+			continue;
+		NL_SET_BAD_ATTR(extack, tb[type]);
+		NL_SET_ERR_MSG_FMT_MOD(extack, "%s means nothing without qlbp",
+				       fq_rr_ranges[type].name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static void fq_rr_default_qlbp(struct fq_rr_config *config)
+{
+	config->mu_min_Bps = FQ_RR_MU_AUTO;
+	config->mu_max_Bps = FQ_RR_MU_AUTO;
+	config->q_max = FQ_RR_Q_MAX_AUTO;
+	config->load = FQ_RR_LOAD_DEFAULT;
+	config->max_delay = FQ_RR_MAX_DELAY_DEFAULT;
+	config->rule.q_max_bytes = 0;
+}
+
+static void fq_rr_set_u64(u64 *value, const struct nlattr *attr)
+{
+	if (attr)
+		*value = nla_get_u64(attr);
+}
+
 static void fq_rr_set_u32(u32 *value, const struct nlattr *attr)
 {
 	if (attr)
@@ -686,7 +879,7 @@ static void fq_rr_set_u32(u32 *value, const struct nlattr *attr)
 
 /**
  * fq_rr_parse - read and check all attributes
- * @config: in: present values; out: values asked for. Unchanged on error.
+ * @config: in: present values; out: values asked for. Of no use on error.
  * @fixed: whether the values fixed at creation are fixed
  * @opt: nest of attributes
  * @extack: names attribute, value and limit on error
@@ -715,8 +908,7 @@ static int fq_rr_parse(struct fq_rr_config *config, bool fixed,
 	fq_rr_set_u32(&config->memory_limit, tb[TCA_FQ_RR_MEMORY_LIMIT]);
 	fq_rr_set_u32(&config->flows, tb[TCA_FQ_RR_FLOWS]);
 	fq_rr_set_u32(&config->quantum, tb[TCA_FQ_RR_QUANTUM]);
-	if (tb[TCA_FQ_RR_RATE64])
-		config->rate_Bps = nla_get_u64(tb[TCA_FQ_RR_RATE64]);
+	fq_rr_set_u64(&config->rate_Bps, tb[TCA_FQ_RR_RATE64]);
 	if (tb[TCA_FQ_RR_OVERHEAD])
 		config->overhead = nla_get_s32(tb[TCA_FQ_RR_OVERHEAD]);
 	fq_rr_set_u32(&config->mpu, tb[TCA_FQ_RR_MPU]);
@@ -724,7 +916,17 @@ static int fq_rr_parse(struct fq_rr_config *config, bool fixed,
 	fq_rr_set_u32(&config->drop, tb[TCA_FQ_RR_DROP]);
 	fq_rr_set_u32(&config->split_gso, tb[TCA_FQ_RR_SPLIT_GSO]);
 	fq_rr_set_u32(&config->seed, tb[TCA_FQ_RR_SEED]);
-	return 0;
+	fq_rr_set_u32(&config->qlbp, tb[TCA_FQ_RR_QLBP]);
+	if (!config->qlbp) {
+		fq_rr_default_qlbp(config);
+		return fq_rr_check_no_qlbp(tb, extack);
+	}
+	fq_rr_set_u64(&config->mu_min_Bps, tb[TCA_FQ_RR_MU_MIN]);
+	fq_rr_set_u64(&config->mu_max_Bps, tb[TCA_FQ_RR_MU_MAX]);
+	fq_rr_set_u32(&config->q_max, tb[TCA_FQ_RR_Q_MAX]);
+	fq_rr_set_u32(&config->load, tb[TCA_FQ_RR_LOAD]);
+	fq_rr_set_u32(&config->max_delay, tb[TCA_FQ_RR_MAX_DELAY]);
+	return fq_rr_set_rule(config, extack);
 }
 
 static u32 fq_rr_quantum_bytes(struct Qdisc *sch)
@@ -739,8 +941,7 @@ static u32 fq_rr_quantum_bytes(struct Qdisc *sch)
 static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
-	u64 rate_Bps = config->rate_Bps == FQ_RR_RATE_NONE ? 0 :
-		       config->rate_Bps;
+	u64 rate_Bps = fq_rr_link_Bps(config);
 	bool was_strict = fq_rr_strict(q);
 	u32 quantum;
 
@@ -750,10 +951,12 @@ static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 	/* credit of other units would let one flow send for long */
 	if (quantum != q->rr.quantum || fq_rr_strict(q) != was_strict)
 		rr_restart(&q->rr, quantum);
+	if (fq_rr_paces(q))
+		rate_Bps = qlbp_rate(&config->rule, sch->qstats.backlog);
 	shaper_set(&q->shaper, rate_Bps, config->overhead, config->mpu,
 		   ktime_get_ns());
 	/* past an empty shaper a packet would leave unshaped */
-	if (rate_Bps)
+	if (rate_Bps || fq_rr_paces(q))
 		sch->flags &= ~TCQ_F_CAN_BYPASS;
 	else
 		sch->flags |= TCQ_F_CAN_BYPASS;
@@ -777,6 +980,7 @@ static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
 	fq_rr_apply(sch, &config);
 	if (fq_rr_over(sch, q))
 		fq_rr_make_room(sch, NULL, NULL, &outcome, &to_free);
+	fq_rr_backlog_changed(sch, outcome.lost);
 	/* a timer set for a slow rate must not hold up a fast one */
 	qdisc_watchdog_cancel(&q->watchdog);
 	if (sch->q.qlen)
@@ -829,6 +1033,8 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	};
 	int err;
 
+	fq_rr_default_qlbp(&config);
+
 	/* first: when this fails, destroy is called, and reset before it */
 	qdisc_watchdog_init(&q->watchdog, sch);
 	rr_init(&q->rr, psched_mtu(qdisc_dev(sch)));
@@ -852,6 +1058,25 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 
 /* ---- dump ---- */
 
+/* of qlbp; the others only with it */
+static int fq_rr_dump_qlbp(struct sk_buff *skb,
+			   const struct fq_rr_config *config)
+{
+	if (nla_put_u32(skb, TCA_FQ_RR_QLBP, config->qlbp))
+		return -EMSGSIZE;
+	if (!config->qlbp)
+		return 0;
+	if (nla_put_u64_64bit(skb, TCA_FQ_RR_MU_MIN, config->mu_min_Bps,
+			      TCA_FQ_RR_PAD) ||
+	    nla_put_u64_64bit(skb, TCA_FQ_RR_MU_MAX, config->mu_max_Bps,
+			      TCA_FQ_RR_PAD) ||
+	    nla_put_u32(skb, TCA_FQ_RR_Q_MAX, config->q_max) ||
+	    nla_put_u32(skb, TCA_FQ_RR_LOAD, config->load) ||
+	    nla_put_u32(skb, TCA_FQ_RR_MAX_DELAY, config->max_delay))
+		return -EMSGSIZE;
+	return 0;
+}
+
 static int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
@@ -872,7 +1097,8 @@ static int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u32(skb, TCA_FQ_RR_SCHEDULER, config->scheduler) ||
 	    nla_put_u32(skb, TCA_FQ_RR_DROP, config->drop) ||
 	    nla_put_u32(skb, TCA_FQ_RR_SPLIT_GSO, config->split_gso) ||
-	    nla_put_u32(skb, TCA_FQ_RR_SEED, config->seed)) {
+	    nla_put_u32(skb, TCA_FQ_RR_SEED, config->seed) ||
+	    fq_rr_dump_qlbp(skb, config)) {
 		nla_nest_cancel(skb, opts);
 		return -EMSGSIZE;
 	}
@@ -886,6 +1112,8 @@ struct fq_rr_snapshot {
 	u32 longest;
 	u32 memory;
 	u32 quantum;
+	struct qlbp qlbp;
+	u64 pacing_rate_Bps;
 };
 
 static void fq_rr_take_snapshot(struct Qdisc *sch, struct fq_rr_snapshot *snap)
@@ -900,6 +1128,8 @@ static void fq_rr_take_snapshot(struct Qdisc *sch, struct fq_rr_snapshot *snap)
 	snap->longest = longest ? longest->length.bytes : 0;
 	snap->memory = q->memory;
 	snap->quantum = fq_rr_quantum_bytes(sch);
+	snap->qlbp = q->config.rule;
+	snap->pacing_rate_Bps = q->shaper.rate_Bps;
 	sch_tree_unlock(sch);
 }
 
@@ -950,6 +1180,32 @@ static int fq_rr_put_stats(struct sk_buff *skb,
 	return 0;
 }
 
+static int fq_rr_put_pacing(struct sk_buff *skb,
+			    const struct fq_rr_snapshot *snap)
+{
+	const struct fq_rr_stats *stats = &snap->stats;
+	const struct qlbp *qlbp = &snap->qlbp;
+	const struct {
+		int type;
+		u64 value;
+	} wide[] = {
+		{ TCA_FQ_RR_STATS_MU_MIN, qlbp->mu_min_Bps },
+		{ TCA_FQ_RR_STATS_MU_MAX, qlbp->mu_max_Bps },
+		{ TCA_FQ_RR_STATS_PACING_RATE, snap->pacing_rate_Bps },
+		{ TCA_FQ_RR_STATS_PACING_DELAY, stats->pacing_delay_ns },
+		{ TCA_FQ_RR_STATS_PACING_DELAY_MAX,
+		  stats->pacing_delay_max_ns },
+		{ TCA_FQ_RR_STATS_PACING_BOUND, qlbp_delay_bound_ns(qlbp) },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(wide); i++)
+		if (nla_put_u64_64bit(skb, wide[i].type, wide[i].value,
+				      TCA_FQ_RR_STATS_PAD))
+			return -EMSGSIZE;
+	return nla_put_u32(skb, TCA_FQ_RR_STATS_Q_MAX, qlbp->q_max_bytes);
+}
+
 static int fq_rr_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 {
 	struct fq_rr_snapshot snap;
@@ -959,7 +1215,8 @@ static int fq_rr_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	stats = nla_nest_start(d->skb, TCA_STATS_APP);
 	if (!stats)
 		return -1;
-	if (fq_rr_put_stats(d->skb, &snap)) {
+	if (fq_rr_put_stats(d->skb, &snap) ||
+	    (snap.qlbp.q_max_bytes && fq_rr_put_pacing(d->skb, &snap))) {
 		nla_nest_cancel(d->skb, stats);
 		return -1;
 	}

@@ -45,6 +45,7 @@ enum fq_rr_form {
 	FQ_RR_FORM_NUMBER,
 	FQ_RR_FORM_SIZE,
 	FQ_RR_FORM_RATE,
+	FQ_RR_FORM_TIME,
 	FQ_RR_FORM_NAME,
 	FQ_RR_FORM_FLAG,
 };
@@ -104,6 +105,25 @@ static const struct fq_rr_option fq_rr_options[] = {
 	{ .key = "seed", .form = FQ_RR_FORM_NUMBER, .type = TCA_FQ_RR_SEED,
 	  .min = 1, .max = UINT32_MAX,
 	  .special = "random", .special_value = FQ_RR_SEED_RANDOM },
+	{ .key = "qlbp", .form = FQ_RR_FORM_FLAG, .type = TCA_FQ_RR_QLBP,
+	  .min = 0, .max = 1 },
+	{ .key = "mu-min", .json = "mu_min", .form = FQ_RR_FORM_RATE,
+	  .type = TCA_FQ_RR_MU_MIN,
+	  .min = FQ_RR_RATE_MIN, .max = FQ_RR_RATE_MAX,
+	  .special = "auto", .special_value = FQ_RR_MU_AUTO },
+	{ .key = "mu-max", .json = "mu_max", .form = FQ_RR_FORM_RATE,
+	  .type = TCA_FQ_RR_MU_MAX,
+	  .min = FQ_RR_RATE_MIN, .max = FQ_RR_RATE_MAX,
+	  .special = "auto", .special_value = FQ_RR_MU_AUTO },
+	{ .key = "q-max", .json = "q_max", .form = FQ_RR_FORM_SIZE,
+	  .type = TCA_FQ_RR_Q_MAX,
+	  .min = FQ_RR_Q_MAX_MIN, .max = FQ_RR_Q_MAX_MAX,
+	  .special = "auto", .special_value = FQ_RR_Q_MAX_AUTO },
+	{ .key = "load", .form = FQ_RR_FORM_NUMBER, .type = TCA_FQ_RR_LOAD,
+	  .min = FQ_RR_LOAD_MIN, .max = FQ_RR_LOAD_MAX },
+	{ .key = "max-delay", .json = "max_delay_us", .form = FQ_RR_FORM_TIME,
+	  .type = TCA_FQ_RR_MAX_DELAY,
+	  .min = FQ_RR_MAX_DELAY_MIN, .max = FQ_RR_MAX_DELAY_MAX },
 };
 
 static void fq_rr_explain(void)
@@ -114,33 +134,45 @@ static void fq_rr_explain(void)
 		"                 [ overhead BYTES ] [ mpu BYTES ]\n"
 		"                 [ scheduler drr | strict ]\n"
 		"                 [ drop longest-queue | longest-head | longest-tail | arriving ]\n"
-		"                 [ split-gso | no-split-gso ] [ seed NUMBER | random ]\n");
+		"                 [ split-gso | no-split-gso ] [ seed NUMBER | random ]\n"
+		"                 [ no-qlbp | qlbp [ mu-min RATE | auto ] [ mu-max RATE | auto ]\n"
+		"                   [ q-max BYTES | auto ] [ load PERCENT ] [ max-delay TIME ] ]\n");
 }
 
 /* ---- parse ---- */
 
-/* a size in bytes: a number that may have a fraction, and b, k, m or g */
-static int fq_rr_parse_size(const char *arg, double *value)
+/* what may follow a number, and what it stands for */
+struct fq_rr_unit {
+	const char *suffix;
+	double factor;
+};
+
+static const struct fq_rr_unit fq_rr_sizes[] = {
+	{ "", 1 }, { "b", 1 },
+	{ "k", 1 << 10 }, { "kb", 1 << 10 },
+	{ "m", 1 << 20 }, { "mb", 1 << 20 },
+	{ "g", 1 << 30 }, { "gb", 1 << 30 },
+	{ NULL, 0 },
+};
+
+/* in microseconds, which a time without a unit is in, as everywhere in tc */
+static const struct fq_rr_unit fq_rr_times[] = {
+	{ "", 1 }, { "us", 1 }, { "ms", 1e3 }, { "s", 1e6 }, { NULL, 0 },
+};
+
+/* a number that may have a fraction, and a unit */
+static int fq_rr_parse_amount(const struct fq_rr_unit *unit, const char *arg,
+			      double *value)
 {
-	static const struct {
-		const char *suffix;
-		double factor;
-	} units[] = {
-		{ "", 1 }, { "b", 1 },
-		{ "k", 1 << 10 }, { "kb", 1 << 10 },
-		{ "m", 1 << 20 }, { "mb", 1 << 20 },
-		{ "g", 1 << 30 }, { "gb", 1 << 30 },
-	};
-	unsigned int i;
 	char *end;
 
 	*value = strtod(arg, &end);
 	if (end == arg || !isfinite(*value))
 		return -1;
-	for (i = 0; i < FQ_RR_ARRAY_SIZE(units); i++) {
-		if (strcasecmp(end, units[i].suffix))
+	for (; unit->suffix; unit++) {
+		if (strcasecmp(end, unit->suffix))
 			continue;
-		*value = trunc(*value * units[i].factor);
+		*value = trunc(*value * unit->factor);
 		return 0;
 	}
 	return -1;
@@ -201,6 +233,9 @@ static void fq_rr_complain(const struct fq_rr_option *o, const char *arg)
 	case FQ_RR_FORM_SIZE:
 		fprintf(stderr, "in %lld..%lld bytes", o->min, o->max);
 		break;
+	case FQ_RR_FORM_TIME:
+		fprintf(stderr, "in %lldus..%llds", o->min, o->max / 1000000);
+		break;
 	default:
 		fprintf(stderr, "a whole number in %lld..%lld", o->min,
 			o->max);
@@ -221,7 +256,10 @@ static int fq_rr_parse_value(const struct fq_rr_option *o, const char *arg,
 	}
 	switch (o->form) {
 	case FQ_RR_FORM_SIZE:
-		err = fq_rr_parse_size(arg, &value);
+		err = fq_rr_parse_amount(fq_rr_sizes, arg, &value);
+		break;
+	case FQ_RR_FORM_TIME:
+		err = fq_rr_parse_amount(fq_rr_times, arg, &value);
 		break;
 	case FQ_RR_FORM_RATE:
 		err = fq_rr_parse_rate(arg, &value);
@@ -264,16 +302,16 @@ static int fq_rr_parse_one(int argc, char **argv,
 			   const struct fq_rr_option **option, __u64 *value)
 {
 	const char *key = argv[0];
-	bool no_split = !strcmp(key, "no-split-gso");
+	bool no = !strncmp(key, "no-", 3);
 
-	*option = fq_rr_find(no_split ? "split-gso" : key);
-	if (!*option) {
+	*option = fq_rr_find(no ? key + 3 : key);
+	if (!*option || (no && (*option)->form != FQ_RR_FORM_FLAG)) {
 		fprintf(stderr, "fq_rr: what is \"%s\"?\n", key);
 		fq_rr_explain();
 		return -1;
 	}
 	if ((*option)->form == FQ_RR_FORM_FLAG) {
-		*value = !no_split;
+		*value = !no;
 		return 1;
 	}
 	if (argc < 2) {
@@ -364,11 +402,14 @@ static void fq_rr_print_amount(const struct fq_rr_option *o, const char *json,
 {
 	static const char *const sizes[] = { "b", "Kb", "Mb", "Gb" };
 	static const char *const rates[] = { "bit", "Kbit", "Mbit", "Gbit" };
+	static const char *const times[] = { "us", "ms", "s", "s" };
 	char amount[32];
 	char text[64];
 
 	if (o->form == FQ_RR_FORM_RATE)
 		fq_rr_exact(amount, sizeof(amount), value * 8, 1000, rates);
+	else if (o->form == FQ_RR_FORM_TIME)
+		fq_rr_exact(amount, sizeof(amount), value, 1000, times);
 	else
 		fq_rr_exact(amount, sizeof(amount), value, 1024, sizes);
 	snprintf(text, sizeof(text), "%s %s ", o->key, amount);
@@ -398,6 +439,7 @@ static void fq_rr_print_one(const struct fq_rr_option *o, __u64 value)
 	switch (o->form) {
 	case FQ_RR_FORM_SIZE:
 	case FQ_RR_FORM_RATE:
+	case FQ_RR_FORM_TIME:
 		fq_rr_print_amount(o, json, value);
 		break;
 	case FQ_RR_FORM_NAME:
@@ -491,6 +533,14 @@ static const struct {
 	{ TCA_FQ_RR_STATS_MEMORY_MAX, "memory_max_bytes", " max" },
 	{ TCA_FQ_RR_STATS_QUANTUM, "quantum_bytes", "\n  quantum (bytes)" },
 	{ TCA_FQ_RR_STATS_LAG_MAX, "lag_max_ns", " lag max (ns)" },
+	{ TCA_FQ_RR_STATS_MU_MIN, "mu_min_Bps", "\n  qlbp mu-min (bytes/s)" },
+	{ TCA_FQ_RR_STATS_MU_MAX, "mu_max_Bps", " mu-max" },
+	{ TCA_FQ_RR_STATS_Q_MAX, "q_max_bytes", " q-max (bytes)" },
+	{ TCA_FQ_RR_STATS_PACING_RATE, "pacing_rate_Bps", " rate (bytes/s)" },
+	{ TCA_FQ_RR_STATS_PACING_DELAY, "pacing_delay_ns",
+	  "\n  pacing delay (ns)" },
+	{ TCA_FQ_RR_STATS_PACING_DELAY_MAX, "pacing_delay_max_ns", " max" },
+	{ TCA_FQ_RR_STATS_PACING_BOUND, "pacing_bound_ns", " bound" },
 };
 
 /* what is shown of one queue; the credit may be negative */

@@ -277,9 +277,15 @@ OPTIONS = {
     "scheduler": (9, "I"),
     "drop": (10, "I"),
     "split-gso": (11, "I"),
-    "no-split-gso": (11, "I"),
     "seed": (12, "I"),
+    "qlbp": (13, "I"),
+    "mu-min": (14, "Q"),
+    "mu-max": (15, "Q"),
+    "q-max": (16, "I"),
+    "load": (17, "I"),
+    "max-delay": (18, "I"),
 }
+FLAGS = ("split-gso", "qlbp")
 WORDS = {
     "drr": 0,
     "strict": 1,
@@ -288,8 +294,10 @@ WORDS = {
     "longest-tail": 2,
     "arriving": 3,
     "unlimited": 2**64 - 1,
+    "auto": 0,
 }
-UNITS_BYTES_PER_S = {"kbit": 125, "mbit": 125_000, "gbit": 125_000_000}
+# to bytes per second, or microseconds
+UNITS = {"kbit": 125, "mbit": 125_000, "gbit": 125_000_000, "ms": 1000}
 
 # statistics by attribute, named as in tc's JSON; all 4 or 8 bytes wide
 STATISTICS = [
@@ -316,6 +324,14 @@ STATISTICS = [
     "memory_max_bytes",
     "quantum_bytes",
     "lag_max_ns",
+    "",
+    "mu_min_Bps",
+    "mu_max_Bps",
+    "q_max_bytes",
+    "pacing_rate_Bps",
+    "pacing_delay_ns",
+    "pacing_delay_max_ns",
+    "pacing_bound_ns",
 ]
 
 # a class: number of the nest of its queue, and names of what is in it
@@ -328,14 +344,14 @@ def encode(arguments: str) -> bytes:
     words = iter(arguments.split())
     encoded = b""
     for key in words:
-        kind, form = OPTIONS[key]
-        if key.endswith("split-gso"):
-            value = int(key == "split-gso")
+        kind, form = OPTIONS[key.removeprefix("no-")]
+        if key.removeprefix("no-") in FLAGS:
+            value = int(key in FLAGS)
         else:
             word = next(words)
             unit = word.lstrip("-0123456789")
             value = WORDS[word] if word in WORDS else int(word.removesuffix(unit))
-            value *= UNITS_BYTES_PER_S.get(unit, 1)
+            value *= UNITS.get(unit, 1)
         encoded += attribute(kind, struct.pack("=" + form, value))
     return encoded
 

@@ -21,6 +21,7 @@ from labtools import (
     Sender,
     attribute,
     backlogs,
+    configure,
     dmesg_complaints,
     enter_namespace,
     equal,
@@ -39,6 +40,7 @@ from labtools import (
 # numbers of the attributes, as in pkt_sched_fq_rr.h
 LIMIT, MEMORY_LIMIT, FLOWS, QUANTUM, RATE64, OVERHEAD = 2, 3, 4, 5, 6, 7
 MPU, SCHEDULER, DROP, SPLIT_GSO, SEED = 8, 9, 10, 11, 12
+QLBP, MU_MIN, MU_MAX, Q_MAX, LOAD, MAX_DELAY = 13, 14, 15, 16, 17, 18
 
 DEFAULTS: Json = {
     "limit": 10240,
@@ -52,6 +54,17 @@ DEFAULTS: Json = {
     "drop": "longest-queue",
     "split_gso": True,
     "seed": None,
+    "qlbp": False,
+}
+
+# further options that there are with qlbp
+QLBP_DEFAULTS: Json = {
+    "qlbp": True,
+    "mu_min": None,
+    "mu_max": None,
+    "q_max": None,
+    "load": 80,
+    "max_delay_us": 10000,
 }
 
 # what is typed, the key in JSON, the value there
@@ -89,6 +102,26 @@ ROUND_TRIPS: list[tuple[str, str, object]] = [
     ("seed 1", "seed", 1),
     ("seed 4294967295", "seed", 2**32 - 1),
     ("seed random", "seed", None),
+    ("no-qlbp", "qlbp", False),
+]
+
+# the same with a rate of 100 Mbit/s and qlbp
+QLBP_ROUND_TRIPS: list[tuple[str, str, object]] = [
+    ("mu-min 8kbit", "mu_min", 1000),
+    ("mu-min 90mbit", "mu_min", 11250000),
+    ("mu-min auto", "mu_min", None),
+    ("mu-max 100mbit", "mu_max", 12500000),
+    ("mu-max 40mbit", "mu_max", 5000000),
+    ("mu-max auto", "mu_max", None),
+    ("q-max 60", "q_max", 60),
+    ("q-max 10000b", "q_max", 10000),
+    ("q-max 1g", "q_max", 1 << 30),
+    ("q-max auto", "q_max", None),
+    ("load 1", "load", 1),
+    ("load 100", "load", 100),
+    ("max-delay 6", "max_delay_us", 6),
+    ("max-delay 2.5ms", "max_delay_us", 2500),
+    ("max-delay 10s", "max_delay_us", 10000000),
 ]
 
 # what is typed, and what the message must contain: the value and the limit
@@ -118,6 +151,16 @@ BAD_WORDS: list[tuple[str, list[str]]] = [
     ("drop newest", ["drop", '"newest"', "longest-queue | longest-head | longest-tail | arriving"]),
     ("seed 0", ["seed", '"0"', "1..4294967295", "random"]),
     ("seed 4294967296", ["seed", '"4294967296"', "1..4294967295"]),
+    ("qlbp mu-min 7kbit", ["mu-min", '"7kbit"', "8000bit..1000Gbit", "auto"]),
+    ("qlbp mu-max 2tbit", ["mu-max", '"2tbit"', "8000bit..1000Gbit", "auto"]),
+    ("qlbp q-max 59", ["q-max", '"59"', "60..1073741824", "auto"]),
+    ("qlbp q-max 2g", ["q-max", '"2g"', "60..1073741824", "auto"]),
+    ("qlbp load 0", ["load", '"0"', "1..100"]),
+    ("qlbp load 101", ["load", '"101"', "1..100"]),
+    ("qlbp max-delay 0", ["max-delay", '"0"', "1us..10s"]),
+    ("qlbp max-delay 11s", ["max-delay", '"11s"', "1us..10s"]),
+    ("qlbp max-delay soon", ["max-delay", '"soon"', "1us..10s"]),
+    ("no-limit 5", ["what is", '"no-limit"']),
     ("rate", ["rate needs a value"]),
     ("limit 5 quantum", ["quantum needs a value"]),
     ("colour red", ["what is", '"colour"', "Usage"]),
@@ -164,6 +207,36 @@ BAD_ATTRIBUTES: list[tuple[bytes, list[str]]] = [
     (u32(SCHEDULER, 2), ["scheduler 2 ", "0..1"]),
     (u32(DROP, 4), ["drop 4 ", "0..3"]),
     (u32(SPLIT_GSO, 2), ["split-gso 2 ", "0..1"]),
+    (u32(QLBP, 2), ["qlbp 2 ", "0..1"]),
+    (u64(MU_MIN, 999), ["mu-min 999 ", "1000..125000000000 bytes/s"]),
+    (u64(MU_MAX, 125000000001), ["mu-max 125000000001 ", "1000..125000000000 bytes/s"]),
+    (u32(Q_MAX, 59), ["q-max 59 ", "60..1073741824 bytes"]),
+    (u32(Q_MAX, 2**30 + 1), ["q-max 1073741825 ", "60..1073741824 bytes"]),
+    (u32(LOAD, 0), ["load 0 ", "1..100 per cent"]),
+    (u32(LOAD, 101), ["load 101 ", "1..100 per cent"]),
+    (u32(MAX_DELAY, 0), ["max-delay 0 ", "1..10000000 us"]),
+    (u32(MAX_DELAY, 10000001), ["max-delay 10000001 ", "1..10000000 us"]),
+]
+
+# what contradicts itself or the rate: options, attributes, what the message says
+CONTRADICTIONS: list[tuple[str, bytes, list[str]]] = [
+    ("", u32(QLBP, 1), ["qlbp without a rate needs mu-min and mu-max"]),
+    ("", u64(MU_MIN, 5000), ["mu-min", "without qlbp"]),
+    ("", u64(MU_MAX, 5000), ["mu-max", "without qlbp"]),
+    ("", u32(Q_MAX, 5000), ["q-max", "without qlbp"]),
+    ("", u32(LOAD, 50), ["load", "without qlbp"]),
+    ("", u32(MAX_DELAY, 5000), ["max-delay", "without qlbp"]),
+    ("rate 8mbit qlbp", u64(MU_MAX, 10**6 + 1), ["mu-max 1000001 ", "rate 1000000 bytes/s"]),
+    ("rate 8mbit qlbp", u64(MU_MIN, 900001), ["mu-min 900001 ", "mu-max 900000 bytes/s"]),
+    ("rate 8mbit qlbp mu-max 8mbit", u64(RATE64, 999999), ["mu-max 1000000 ", "rate 999999 bytes/s"]),
+    ("rate 8mbit qlbp", u64(RATE64, 2**64 - 1), ["without a rate needs mu-min and mu-max"]),
+    ("rate 8mbit qlbp", u32(MAX_DELAY, 66), ["q-max 59 ", "60..1073741824 bytes"]),
+    ("rate 900gbit qlbp", u32(MAX_DELAY, 10**7), ["q-max 1012500000000 ", "60..1073741824 bytes"]),
+    (
+        "rate 1000gbit qlbp mu-max 1000gbit q-max 60",
+        u64(RATE64, 124999999999),
+        ["mu-max 125000000000 is above the rate 124999999999 bytes/s"],
+    ),
 ]
 
 # attributes that are no attributes: what, and why
@@ -217,6 +290,49 @@ def every_option_comes_back() -> None:
         fresh(typed)
         equal(options(), DEFAULTS | {key: value}, typed)
         paste()
+
+
+def every_option_of_qlbp_comes_back() -> None:
+    """Each at creation, one by change; none is left when qlbp is switched off."""
+    plain = DEFAULTS | {"rate": 12500000}
+    for typed, key, value in QLBP_ROUND_TRIPS:
+        fresh(f"rate 100mbit qlbp {typed}")
+        equal(options(), plain | QLBP_DEFAULTS | {key: value}, typed)
+        paste()
+    tc("qdisc change dev v0 root fq_rr load 50")
+    equal(options(), plain | QLBP_DEFAULTS | {key: value, "load": 50}, "change load 50")
+    tc("qdisc change dev v0 root fq_rr no-qlbp")
+    equal(options(), plain, "no-qlbp")
+    tc("qdisc change dev v0 root fq_rr qlbp")
+    equal(options(), plain | QLBP_DEFAULTS, "qlbp again")
+    fresh("qlbp mu-min 8kbit mu-max 9kbit q-max 100")
+    paste()
+
+
+def contradictions_are_refused_by_the_kernel() -> None:
+    """The message names both sides, nothing changes."""
+    for typed, bad, wanted in CONTRADICTIONS:
+        tc("qdisc del dev v0 root")
+        configure(typed, create=True)
+        before = snapshot()
+        errno, text = request(u32(MPU, 99) + bad)
+        expect(errno, f"{typed!r} and {wanted}: accepted")
+        for part in wanted:
+            expect(part in text, f"{typed!r}: no {part!r} in {text!r}")
+        expect(len(text) <= MESSAGE_LENGTH, f"longer than {MESSAGE_LENGTH}: {text!r}")
+        expect(snapshot() == before, f"{typed!r} and {wanted}: changed something")
+
+
+def automatic_parameters_follow_the_rules_of_thumb() -> None:
+    """(1 + load) / 2 and load / 2 of the rate, and what that sends in max-delay."""
+    fresh("rate 100mbit qlbp load 80 max-delay 10ms")
+    wanted = {"mu_min_Bps": 5000000, "mu_max_Bps": 11250000, "q_max_bytes": 112500, "pacing_bound_ns": 10**7}
+    found = fq_rr()
+    equal({key: found[key] for key in wanted}, wanted, "at 100 Mbit/s")
+    tc("qdisc change dev v0 root fq_rr rate 50mbit load 50")
+    wanted = {"mu_min_Bps": 1562500, "mu_max_Bps": 4687500, "q_max_bytes": 46875, "pacing_bound_ns": 10**7}
+    found = fq_rr()
+    equal({key: found[key] for key in wanted}, wanted, "at 50 Mbit/s")
 
 
 def a_change_keeps_the_others() -> None:
@@ -317,13 +433,13 @@ def fixed_options_cannot_change() -> None:
 def help_shows_every_option() -> None:
     """The usage line has every keyword."""
     text = tc("qdisc add dev v0 root fq_rr help", check=False).stderr
-    for typed, _, _ in ROUND_TRIPS:
+    for typed, _, _ in ROUND_TRIPS + QLBP_ROUND_TRIPS:
         expect(typed.split()[0] in text, f"no {typed.split()[0]} in {text!r}")
 
 
 def statistics_are_numbers() -> None:
     """-s in text and JSON; every statistic is there."""
-    fresh("rate 1mbit")
+    fresh("rate 1mbit qlbp")
     sender = Sender(1000)
     sender.send(500, 5)
     found = fq_rr()
@@ -376,6 +492,9 @@ def main() -> int:
         [
             defaults_are_as_documented,
             every_option_comes_back,
+            every_option_of_qlbp_comes_back,
+            contradictions_are_refused_by_the_kernel,
+            automatic_parameters_follow_the_rules_of_thumb,
             a_change_keeps_the_others,
             bad_words_are_refused_by_tc,
             bad_attributes_are_refused_by_the_kernel,

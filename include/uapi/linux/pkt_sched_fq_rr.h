@@ -30,6 +30,12 @@ enum {
 	TCA_FQ_RR_DROP,		/* u32, enum fq_rr_drop */
 	TCA_FQ_RR_SPLIT_GSO,	/* u32, 0 or 1: split super-packets */
 	TCA_FQ_RR_SEED,		/* u32, of the flow hash, FQ_RR_SEED_RANDOM */
+	TCA_FQ_RR_QLBP,		/* u32, 0 or 1: rate follows the backlog */
+	TCA_FQ_RR_MU_MIN,	/* u64, bytes per second, or FQ_RR_MU_AUTO */
+	TCA_FQ_RR_MU_MAX,	/* u64, bytes per second, or FQ_RR_MU_AUTO */
+	TCA_FQ_RR_Q_MAX,	/* u32, bytes, or FQ_RR_Q_MAX_AUTO */
+	TCA_FQ_RR_LOAD,		/* u32, per cent of the rate */
+	TCA_FQ_RR_MAX_DELAY,	/* u32, microseconds */
 	__TCA_FQ_RR_MAX
 };
 
@@ -121,6 +127,38 @@ enum fq_rr_drop {
 /* seed of the flow hash: a new random one for each qdisc */
 #define FQ_RR_SEED_RANDOM 0U
 
+/*
+ * qlbp (queue-length based pacing). While it is off, mu-min to max-delay are not
+ * shown, may not be given, and become the defaults.
+ *
+ * mu-min and mu-max (bytes per second): the range of rate. Auto: by rate and
+ * load.
+ */
+#define FQ_RR_MU_AUTO 0ULL
+
+/*
+ * q-max (bytes of packets that wait, as tc shows them). Below: less than the
+ * smallest packet would mean no pacing. Above: what memory-limit may hold.
+ * Auto: what mu-max sends in max-delay.
+ */
+#define FQ_RR_Q_MAX_AUTO 0U
+#define FQ_RR_Q_MAX_MIN 60U
+#define FQ_RR_Q_MAX_MAX (1U << 30)
+
+/* load (per cent of rate that is used on average). Default: a busy link's. */
+#define FQ_RR_LOAD_MIN 1U
+#define FQ_RR_LOAD_MAX 100U
+#define FQ_RR_LOAD_DEFAULT 80U
+
+/*
+ * max-delay (microseconds). Below: a full packet's time at 12 Gbit/s. Above: no
+ * transport protocol waits longer. Default: a third of the 30 ms between two
+ * packets of a voice call, and less than most paths' propagation delay.
+ */
+#define FQ_RR_MAX_DELAY_MIN 1U
+#define FQ_RR_MAX_DELAY_MAX 10000000U
+#define FQ_RR_MAX_DELAY_DEFAULT 10000U
+
 /* statistics; packets are segments where super-packets are split */
 enum {
 	TCA_FQ_RR_STATS_UNSPEC,
@@ -147,6 +185,14 @@ enum {
 	TCA_FQ_RR_STATS_QUANTUM,	/* u32, bytes, what auto came to */
 	TCA_FQ_RR_STATS_LAG_MAX,	/* u64, ns, latest packet of the shaper */
 	TCA_FQ_RR_STATS_FLOW,		/* nest, of a class: its queue */
+	/* only with qlbp */
+	TCA_FQ_RR_STATS_MU_MIN,		/* u64, bytes/s, what auto came to */
+	TCA_FQ_RR_STATS_MU_MAX,		/* u64, bytes/s, what auto came to */
+	TCA_FQ_RR_STATS_Q_MAX,		/* u32, bytes, what auto came to */
+	TCA_FQ_RR_STATS_PACING_RATE,	/* u64, bytes/s, now; 0: no limit */
+	TCA_FQ_RR_STATS_PACING_DELAY,	/* u64, ns, of the last packet sent */
+	TCA_FQ_RR_STATS_PACING_DELAY_MAX, /* u64, ns, most ever */
+	TCA_FQ_RR_STATS_PACING_BOUND,	/* u64, ns, most in a steady state */
 	__TCA_FQ_RR_STATS_MAX
 };
 

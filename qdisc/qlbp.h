@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Queue-length based pacing: a link that is the slower the less waits for it.
+ *
+ * Y. Cai, T. Wolf, W. Gong, "Delaying transmissions in data communication
+ * networks to improve transport-layer performance", IEEE JSAC 29(5), 2011.
+ * Bursts that a router passes on at link speed overflow small buffers further
+ * on. Here they leave at a rate that follows the backlog q (eq. 1):
+ *
+ *	mu(q) = mu_min + (mu_max - mu_min) * q / q_max	up to q_max
+ *	mu(q) = rate of the link			beyond
+ *
+ * so what arrives slower than mu_min is never delayed, a steady load between
+ * mu_min and mu_max finds a queue of its own length, and a load beyond mu_max
+ * has the whole link.
+ *
+ * Differences from the paper, which has a fluid: a packet is served at mu(q) as
+ * it changes while the packet is on the link (shaper_set_rate()), so that over
+ * a busy period the mean of mu(q) is the rate served exactly; q is what waits,
+ * without the packet on the link. The paper leaves q's unit open; here it is
+ * bytes, since a delay follows from bytes and not from packets.
+ *
+ * What pacing costs, against a first-in-first-out link at full rate
+ * (definition 1), is at most
+ * - q_max / mu_max in a steady state (theorem 1);
+ * - for any arrivals, the time that a queue of q_max takes to drain,
+ *   q_max / (mu_max - mu_min) * ln(mu_max / mu_min), and a packet's at mu_max.
+ *   The paper has no such bound; it holds since arrivals only raise the rate.
+ */
+#ifndef _FQ_RR_QLBP_H
+#define _FQ_RR_QLBP_H
+
+#include "portable.h"
+
+/**
+ * struct qlbp - a pacing rule
+ * @mu_min_Bps: rate with nothing waiting (bytes per second, at least 1)
+ * @mu_max_Bps: rate with @q_max_bytes waiting (bytes per second, at least
+ *	@mu_min_Bps)
+ * @link_Bps: rate with more waiting (bytes per second, at least @mu_max_Bps);
+ *	0: no limit
+ * @q_max_bytes: pacing cutoff (bytes); 0: no pacing
+ */
+struct qlbp {
+	u64 mu_min_Bps;
+	u64 mu_max_Bps;
+	u64 link_Bps;
+	u32 q_max_bytes;
+};
+
+/**
+ * qlbp_mu_max - rule of thumb (section III-C): (1 + load) / 2 of the link
+ * @link_Bps: rate of the link (bytes per second, less than 2^56)
+ * @load_percent: of the link, 1 to 100
+ *
+ * Return: bytes per second, less than 1 below the exact value.
+ */
+static inline u64 qlbp_mu_max(u64 link_Bps, u32 load_percent)
+{
+	return div_u64(link_Bps * (100 + load_percent), 200);
+}
+
+/**
+ * qlbp_mu_min - rule of thumb (section III-C): load / 2 of the link
+ * @link_Bps: rate of the link (bytes per second, 200 to 2^56)
+ * @load_percent: of the link, 1 to 100
+ *
+ * Return: bytes per second, at least 1, less than 1 below the exact value.
+ */
+static inline u64 qlbp_mu_min(u64 link_Bps, u32 load_percent)
+{
+	return div_u64(link_Bps * load_percent, 200);
+}
+
+/**
+ * qlbp_q_max - rule of thumb (section III-C): what mu_max sends in a delay
+ * @mu_max_Bps: rate (bytes per second)
+ * @max_delay_us: tolerable delay (us)
+ *
+ * Return: bytes, less than 1 below the exact value; may be too many for
+ * &qlbp.q_max_bytes.
+ */
+static inline u64 qlbp_q_max(u64 mu_max_Bps, u32 max_delay_us)
+{
+	return mul_u64_u32_div(mu_max_Bps, max_delay_us, USEC_PER_SEC);
+}
+
+/**
+ * qlbp_rate - the rate that a backlog is served at (eq. 1)
+ * @p: rule, with pacing
+ * @backlog_bytes: what waits (bytes)
+ *
+ * Return: bytes per second, less than 1 below the exact value; 0: no limit.
+ */
+static inline u64 qlbp_rate(const struct qlbp *p, u32 backlog_bytes)
+{
+	if (backlog_bytes > p->q_max_bytes)
+		return p->link_Bps;
+	return p->mu_min_Bps + mul_u64_u32_div(p->mu_max_Bps - p->mu_min_Bps,
+					       backlog_bytes, p->q_max_bytes);
+}
+
+/**
+ * qlbp_delay_bound_ns - most that pacing delays a packet in a steady state
+ * @p: rule, with pacing
+ *
+ * Return: q_max / mu_max (theorem 1), in ns rounded up.
+ */
+static inline u64 qlbp_delay_bound_ns(const struct qlbp *p)
+{
+	return div64_u64((u64)p->q_max_bytes * NSEC_PER_SEC +
+			 p->mu_max_Bps - 1, p->mu_max_Bps);
+}
+
+/**
+ * qlbp_arrive - when the link would begin to send a packet without pacing
+ * @p: rule, with pacing
+ * @unpaced_ns: when that link is free (ns); 0 at first
+ * @now_ns: the time at which the packet arrives (ns)
+ * @wire_bytes: its length on the link
+ *
+ * Return: that time (ns), for qlbp_delay_ns().
+ */
+static inline u64 qlbp_arrive(const struct qlbp *p, u64 *unpaced_ns,
+			      u64 now_ns, u32 wire_bytes)
+{
+	u64 start_ns = max_t(u64, *unpaced_ns, now_ns);
+
+	*unpaced_ns = start_ns;
+	if (p->link_Bps)
+		*unpaced_ns += div64_u64((u64)wire_bytes * NSEC_PER_SEC,
+					 p->link_Bps);
+	return start_ns;
+}
+
+/**
+ * qlbp_drop - packets have been dropped
+ * @p: rule, with pacing
+ * @unpaced_ns: when the link without pacing is free (ns)
+ * @now_ns: the time (ns)
+ * @left_bytes: what still waits (bytes)
+ *
+ * Without pacing no more would wait. (What would be on the link then is left
+ * out, so delays are too long by that, one packet's time at most.)
+ */
+static inline void qlbp_drop(const struct qlbp *p, u64 *unpaced_ns, u64 now_ns,
+			     u32 left_bytes)
+{
+	u64 most_ns = now_ns;
+
+	if (p->link_Bps)
+		most_ns += div64_u64((u64)left_bytes * NSEC_PER_SEC,
+				     p->link_Bps);
+	*unpaced_ns = min_t(u64, *unpaced_ns, most_ns);
+}
+
+/**
+ * qlbp_delay_ns - how much later a packet leaves than without pacing
+ * @start_ns: of qlbp_arrive() (ns)
+ * @now_ns: the time at which it leaves (ns)
+ *
+ * Return: the pacing delay of definition 1 (ns), if packets leave in the order
+ * in which they arrive; 0 if it is earlier.
+ */
+static inline u64 qlbp_delay_ns(u64 start_ns, u64 now_ns)
+{
+	return now_ns > start_ns ? now_ns - start_ns : 0;
+}
+
+#endif /* _FQ_RR_QLBP_H */

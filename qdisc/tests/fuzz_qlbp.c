@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * qlbp.h with any rule, under any order of arrivals, departures and drops, with
+ * shaper.h as its link: no overflow (the sanitizers see it), the rate within the
+ * rule's, a link that works on, and no packet later than at the lowest rate.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "qlbp.h"
+#include "shaper.h"
+
+static void die(const char *what)
+{
+	fprintf(stderr, "qlbp: %s\n", what);
+	abort();
+}
+
+/* bytes of the script as a number, at least 1 */
+static u64 take(const uint8_t **data, size_t *size, unsigned int bytes)
+{
+	u64 value = 0;
+
+	while (bytes-- && *size) {
+		value = value << 8 | *(*data)++;
+		(*size)--;
+	}
+	return value ? value : 1;
+}
+
+/* a rate that the options allow, spread over their magnitudes */
+static u64 take_rate(const uint8_t **data, size_t *size)
+{
+	u64 rate = 1000ULL << take(data, size, 1) % 27;
+
+	return min_t(u64, rate + take(data, size, 2), 125000000000ULL);
+}
+
+static struct qlbp take_rule(const uint8_t **data, size_t *size)
+{
+	u64 link = take_rate(data, size);
+	struct qlbp p = { .link_Bps = link };
+
+	if (take(data, size, 1) & 1) {
+		u32 load = 1 + take(data, size, 1) % 100;
+		u64 q_max;
+
+		p.mu_max_Bps = qlbp_mu_max(link, load);
+		p.mu_min_Bps = qlbp_mu_min(link, load);
+		q_max = qlbp_q_max(p.mu_max_Bps,
+				   take(data, size, 3) % 10000001);
+		p.q_max_bytes = clamp_t(u64, q_max, 64, 1U << 30);
+	} else {
+		u64 mu_max = take_rate(data, size);
+		u64 mu_min = take_rate(data, size);
+
+		p.mu_max_Bps = min_t(u64, mu_max, link);
+		p.mu_min_Bps = min_t(u64, mu_min, p.mu_max_Bps);
+		p.q_max_bytes = 64 + take(data, size, 4) % ((1U << 30) - 63);
+	}
+	if (!p.mu_min_Bps || p.mu_min_Bps > p.mu_max_Bps ||
+	    p.mu_max_Bps > p.link_Bps)
+		die("the rates are in the wrong order");
+	if (take(data, size, 1) & 1)
+		p.link_Bps = 0;
+	return p;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct qlbp p = take_rule(&data, &size);
+	struct shaper sh = { 0 };
+	u64 now = 1, backlog = 0, free_ns = 0;
+	u32 packets = 0;
+
+	shaper_set(&sh, qlbp_rate(&p, 0), 0, 0, now);
+	while (size) {
+		unsigned int act = take(&data, &size, 1) % 8;
+		u32 len = take(&data, &size, 2);
+		u64 rate, unpaced;
+
+		if (act == 0) {
+			now += take(&data, &size, 5);
+		} else if (act == 1) {
+			packets = 0;
+			backlog = 0;
+			qlbp_drop(&p, &free_ns, now, 0);
+			if (free_ns > now)
+				die("nothing waits, the link is not free");
+		} else if (act < 5) {
+			if (!packets)
+				shaper_arrive(&sh, now);
+			unpaced = qlbp_arrive(&p, &free_ns, now, len);
+			if (unpaced < now || free_ns < unpaced)
+				die("the unpaced link went back in time");
+			packets++;
+			backlog = min_t(u64, backlog + len, U32_MAX);
+		} else if (packets) {
+			if (sh.rate_Bps && !shaper_ready(&sh, now))
+				now = sh.next_ns;
+			packets--;
+			backlog = packets ? backlog - min_t(u64, len, backlog) :
+				  0;
+			shaper_set_rate(&sh, qlbp_rate(&p, backlog), now);
+			if (sh.rate_Bps)
+				shaper_sent(&sh, now, len);
+		}
+		rate = qlbp_rate(&p, backlog);
+		if (rate < p.mu_min_Bps && (rate || p.link_Bps))
+			die("below the lowest rate");
+		if (backlog <= p.q_max_bytes && rate > p.mu_max_Bps)
+			die("above the highest rate");
+		shaper_set_rate(&sh, rate, now);
+		if (sh.rate_Bps && sh.rest >= sh.rate_Bps)
+			die("more than a nanosecond is carried");
+		/* with what a nanosecond at the highest rate carries over */
+		if (sh.next_ns > now && (unsigned __int128)(sh.next_ns - now) *
+		    p.mu_min_Bps > (unsigned __int128)65536 * NSEC_PER_SEC +
+		    125000000000ULL)
+			die("a packet lasts longer than at the lowest rate");
+	}
+	return 0;
+}
