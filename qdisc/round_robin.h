@@ -109,8 +109,8 @@ struct rr_flow {
 	struct rr_link link;
 	u64 spent;
 	u32 stamp;
-	bool sparse : 1;
-	bool debtor : 1;
+	u8 sparse : 1;
+	u8 debtor : 1;
 	u8 charges;
 	u8 extra;
 	u8 rest;
