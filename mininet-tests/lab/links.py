@@ -9,6 +9,7 @@ two lets a packet pair pass unshaped.
 from __future__ import annotations
 
 ETHERNET_HEADER_BYTES = 14
+TCP_HEADER_BYTES = 52  # 20 IP, 32 TCP with time stamps
 # One packet and the time of 100 bytes for a timer that is late, without which
 # a bucket of exactly one packet loses that time for good.
 BURST_SLACK_BYTES = 100
@@ -27,11 +28,13 @@ def bottleneck(
     limit_packets: int,
     packet_bytes: int,
     hash_seed: int,
+    cake_limit: str = "",
 ) -> list[str]:
     """Lines for ``tc -batch`` that make a device the bottleneck.
 
     :param packet_bytes: the largest IP datagram
     :param hash_seed: of the flow hash where the qdisc has one that can be set
+    :param cake_limit: CAKE has a limit in bytes of memory, and by default its own
     """
     frame = packet_bytes + ETHERNET_HEADER_BYTES
     if qdisc == "fq_rr":
@@ -41,7 +44,10 @@ def bottleneck(
         ]
     if qdisc == "cake":
         # overhead 0: CAKE then counts from the IP header on
-        return [f"qdisc replace dev {device} root handle 1: cake bandwidth {rate_bit_s}bit besteffort flows overhead 0"]
+        return [
+            f"qdisc replace dev {device} root handle 1: cake bandwidth {rate_bit_s}bit besteffort flows overhead 0"
+            f" {cake_limit}".rstrip()
+        ]
     leaves = {
         "fq_codel": f"fq_codel limit {limit_packets} quantum {frame}",
         "pfifo": f"pfifo limit {limit_packets}",

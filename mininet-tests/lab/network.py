@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lab import links, protocol
+from lab import links, protocol, traffic
 
 sys.path.append("/usr/lib/python3/dist-packages")
 
@@ -180,13 +180,6 @@ def client(network: Network, plan: dict[str, Any], flow: dict[str, Any]) -> list
     return argv
 
 
-def sleep_until(moment_ns: int) -> None:
-    """Sleep to an instant of the monotonic clock."""
-    left = moment_ns - time.monotonic_ns()
-    if left > 0:
-        time.sleep(left / 1e9)
-
-
 def set_network(network: Network, plan: dict[str, Any]) -> None:
     """Give the dumbbell the rate, queue and delays of a run."""
     network.run("r", ["tc", "qdisc", "del", "dev", "r-x", "root"])
@@ -226,7 +219,7 @@ def run_one(network: Network, tracer: Tracer, plan: dict[str, Any], modules: dic
         )
     # Servers and the capture are asleep in their system calls by then.
     begin_ns = (time.monotonic_ns() // SECOND_NS + 3) * SECOND_NS
-    sleep_until(begin_ns - SECOND_NS // 4)
+    traffic.sleep_until(begin_ns - SECOND_NS // 4)
     ports = range(FIRST_PORT, FIRST_PORT + 1000)
     missing = tracer.start(plan["events"], ports)
 
@@ -235,7 +228,7 @@ def run_one(network: Network, tracer: Tracer, plan: dict[str, Any], modules: dic
     clients = []
     done = []
     for at_s, kind, item in sorted(agenda, key=lambda entry: entry[0]):
-        sleep_until(begin_ns + int(at_s * SECOND_NS))
+        traffic.sleep_until(begin_ns + int(at_s * SECOND_NS))
         if kind == "flow":
             clients.append(
                 network.popen(
@@ -285,14 +278,24 @@ def run_all(port: int, job: dict[str, Any], log: Any) -> int:
     tracer = Tracer(job["ack_probe"])
     status = 0
     modules = {f"@{Path(path).stem}": path for path in job["modules"]}
-    network = None
-    if any(plan["delays_ms"] for plan in job["plans"]):
-        network = Network(max(len(plan["delays_ms"]) for plan in job["plans"]))
+    network = hosts = None
+    pairs = max(plan["pairs"] for plan in job["plans"])
+    if pairs:
+        network = Network(pairs)
     for index, plan in enumerate(job["plans"]):
         protocol.send_json(port, protocol.PROGRESS, {"begin": index})
         raw: dict[str, Any]
         try:
-            raw = run_one(network, tracer, plan, modules) if network else {"actions": []}
+            if network is None:
+                raw = {"actions": []}
+            elif "transfers" in plan:
+                hosts = hosts or traffic.Hosts(network, WORK)
+                allow({plan["cc"]})
+                raw = traffic.run(hosts, tracer, plan)
+            else:
+                if hosts:
+                    hosts.stock()
+                raw = run_one(network, tracer, plan, modules)
             raw["error"] = None
         except (OSError, subprocess.SubprocessError, json.JSONDecodeError) as error:
             raw = {"error": str(error)}

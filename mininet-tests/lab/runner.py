@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import btf, measure, protocol
+from . import btf, measure, protocol, transfers
 from .scenario import Check, Plan, Scenario, Value
 from .vm import Guest, LabError, uncompressed_image
 
@@ -29,7 +29,7 @@ class Job:
     qdisc: str
     seed: int
     values: dict[str, Value]
-    plan: Plan
+    plan: Plan | transfers.TransferPlan
 
     @property
     def title(self) -> str:
@@ -98,6 +98,9 @@ def fill_in(run: dict[str, Any], job: Job, raw: dict[str, Any]) -> None:
     plan = job.plan
     if raw.get("missing_events"):
         raise measure.RunError(f"this kernel does not have the trace events {', '.join(raw['missing_events'])}")
+    if isinstance(plan, transfers.TransferPlan):
+        transfers.fill_in(run, plan, raw)
+        return
     acks = measure.acks_of_flows(raw["trace"], raw["begin_s"])
     run["qdiscs"] = measure.qdisc_figures(raw)
     run["flows"] = measure.flow_figures(plan, raw, acks)
@@ -133,20 +136,21 @@ def run_jobs(
         {
             "kind": "run",
             "ack_probe": ack_probe(guest),
-            "plans": [job.plan.for_guest(pcap_folder is not None) for job in jobs],
+            "plans": [job.plan.for_guest(pcap_folder is not None, trace_folder is not None) for job in jobs],
         }
     )
     runs: list[dict[str, Any]] = []
-    began = time.monotonic()
+    began, cpu_s = time.monotonic(), 0.0
     for kind, payload in guest.frames():
         message = json.loads(payload)
         if kind == protocol.PROGRESS:
             report(message["begin"], None)
-            began = time.monotonic()
+            began, cpu_s = time.monotonic(), guest.cpu_s()
         elif kind == protocol.RESULT:
             job = jobs[message["index"]]
             run = figures(job, guest, message)
             run["host_seconds"] = round(time.monotonic() - began, 1)
+            run["cpu_seconds"] = round(guest.cpu_s() - cpu_s, 2)
             runs.append(run)
             if pcap_folder is not None and "pcap" in message:
                 save(pcap_folder, job, "pcap", base64.b64decode(message["pcap"]))
@@ -164,4 +168,5 @@ def run_jobs(
 def save(folder: Path, job: Job, kind: str, data: bytes) -> None:
     """Keep a raw recording of a run."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{job.scenario.name}-{job.cc}-{job.qdisc}-{job.seed}.{kind}").write_bytes(data)
+    label = f"-{job.plan.label}" if isinstance(job.plan, transfers.TransferPlan) else ""
+    (folder / f"{job.scenario.name}{label}-{job.cc}-{job.qdisc}-{job.seed}.{kind}").write_bytes(data)

@@ -138,8 +138,8 @@ class Plan:
         end = min(flow.start_s + flow.seconds for flow in self.flows)
         return (begin, end) if end > begin else None
 
-    def for_guest(self, pcap: bool) -> dict[str, Any]:
-        """As the agent wants it."""
+    def for_guest(self, pcap: bool, trace: bool = False) -> dict[str, Any]:
+        """As the agent wants it; it is traced in any case."""
         actions = max((action.at_s for action in self.actions), default=0.0)
         # The kernel takes the 12 bytes of the time stamps off what is set.
         mss = self.packet_bytes - HEADER_BYTES + 12 if self.packet_bytes != FULL_PACKET_BYTES else 0
@@ -147,6 +147,7 @@ class Plan:
             "bottleneck": links.bottleneck(
                 "r-x", self.qdisc, self.rate_bit_s, self.limit_packets, self.packet_bytes, self.hash_seed
             ),
+            "pairs": len(self.delays_ms),
             "delays_ms": list(self.delays_ms),
             "flows": [vars(flow) for flow in self.flows],
             "actions": [{**vars(action), "argv": list(action.argv)} for action in self.actions],

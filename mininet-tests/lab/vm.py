@@ -274,6 +274,14 @@ class Guest:
             self._process = None
         shutil.rmtree(self._folder, ignore_errors=True)
 
+    def cpu_s(self) -> float:
+        """Time of this machine's cores that the guest has used."""
+        try:
+            fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        except (AttributeError, OSError):  # not started, or gone
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def kill(self) -> None:
         """End the guest without waiting for it."""
         if self._process is not None and self._process.poll() is None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lab import btf, demo, links, measure, scenario, vm
+from lab import btf, demo, links, measure, scenario, transfers, vm
 from lab.scenario import Check, Flow, Plan
 
 RATE = 12_000_000  # a full packet is a millisecond
@@ -140,6 +140,9 @@ def test_scenario(name: str) -> None:
     for values in loaded.all_values([]):
         for cc, qdisc in loaded.combinations:
             planned = loaded.plan(values, cc, qdisc, 1)
+            if isinstance(planned, transfers.TransferPlan):
+                assert planned.rows and planned.references_s().keys() >= {row.transfer for row in planned.rows}
+                continue
             assert planned.window_s is not None
             assert len({flow.port for flow in planned.flows}) == len(planned.flows)
             assert all(1 <= flow.pair <= len(planned.delays_ms) for flow in planned.flows)

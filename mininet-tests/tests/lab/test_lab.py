@@ -126,7 +126,7 @@ def numbers(value: Any, path: str = "") -> dict[str, float]:
     items = value.items() if isinstance(value, dict) else enumerate(value)
     found: dict[str, float] = {}
     for key, inner in items:
-        if key not in ("series", "host_seconds"):
+        if key not in ("series", "host_seconds", "cpu_seconds"):
             found |= numbers(inner, f"{path}/{key}")
     return found
 

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Benchmark 6 (packet-pair-1994, 9.4.6): benchmark 1 in both directions over the same links.
+
+A reverse flow goes from a forward flow's receiver to its sender.  Its delay then
+stands before its bottleneck instead of behind its receiver.
+"""
+
+from dataclasses import replace
+
+from lab import transfers
+from lab.scenario import Values
+from lab.transfers import BOTTLENECK, Row, Transfer, TransferPlan
+
+CLAIM = "benchmark 1 both ways at once, data beside acknowledgements: 1.556 s at best for each primary"
+COMBINATIONS = [("pktpair", "fq_rr")]
+PARAMETERS = {"hosts": transfers.HOSTS}
+REVERSE = "x-r"
+# The paper's optimum: each packet of 500 bytes shares the link with an acknowledgement of 40.
+SERVICE_NS = transfers.PACKET_NS * 540 // 500
+
+
+def plan(values: Values, cc: str, qdisc: str, seed: int) -> TransferPlan:
+    """Eleven pairs of hosts, two flows each."""
+    forward = (
+        Transfer("primary", "s1", "d1", transfers.FILE_PACKETS),
+        *transfers.cross_traffic(transfers.CROSS_SPACING_S),
+    )
+    reverse = tuple(
+        replace(one, name=f"{one.name}-reverse", source=one.sink, sink=one.source, path=(REVERSE,)) for one in forward
+    )
+    return TransferPlan(
+        "b6",
+        cc,
+        qdisc,
+        values["hosts"],
+        seed,
+        (*forward, *reverse),
+        (Row("forward", "primary", 1.556, 0.078), Row("reverse", "primary-reverse", 1.556, 0.078)),
+        delays_ms=transfers.way_back(forward),
+        bottlenecks=(BOTTLENECK, REVERSE),
+        service_ns=SERVICE_NS,
+    )
