@@ -435,6 +435,9 @@ static inline void rr_charge(struct rr *rr, struct rr_flow *f, u32 cost,
 	if (f->charges == RR_CHARGES_MAX)
 		return;
 	f->charges++;
+	/* nor does it pay from what it did not ask for before */
+	if (!backlogged || f->sparse)
+		f->spent = max_t(u64, f->spent, rr->now);
 	f->spent += rr_part(f, cost);
 	if (!backlogged || f->debtor)
 		return;

@@ -11,6 +11,8 @@
  *   default with all it has (S. Keshav, "Congestion control in computer
  *   networks", 1991, chapter 6): a flow that does not slow down keeps losing
  *   its backlog and nobody else loses anything. longest_queue.h finds it.
+ * - Before that, a queue that exceeds its part of the buffer may be marked.
+ *   fair_share.h says which.
  * - The link may be slower than the device's. shaper.h then spaces packets
  *   without ever sending two at once.
  * - A link may be the slower the less waits, so that bursts do not reach small
@@ -31,12 +33,18 @@
 #include <linux/module.h>
 #include <linux/netdevice.h>
 #include <linux/random.h>
+#include <linux/jiffies.h>
+#include <linux/siphash.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
+#include <net/flow_dissector.h>
+#include <net/inet_ecn.h>
 #include <net/netlink.h>
+#include <net/pkt_cls.h>
 #include <net/pkt_sched.h>
 #include <linux/pkt_sched_fq_rr.h>
 
+#include "fair_share.h"
 #include "flow_index.h"
 #include "longest_queue.h"
 #include "qlbp.h"
@@ -69,6 +77,7 @@ static_assert(!IS_ENABLED(CONFIG_64BIT) ||
 	      sizeof(struct fq_rr_flow) + sizeof(struct lq_member) == 80);
 static_assert(offsetof(struct fq_rr_flow, rr) == 0);
 static_assert(offsetof(struct rr_flow, link) == 0);
+static_assert(FQ_RR_WEIGHT_MAX == RR_WEIGHT_MAX);
 
 /* options as the user gave them; units as in pkt_sched_fq_rr.h */
 struct fq_rr_config {
@@ -90,6 +99,11 @@ struct fq_rr_config {
 	u32 load;
 	u32 max_delay;
 	struct qlbp rule;	/* what follows from them; q_max_bytes 0: none */
+	u32 mode;
+	u32 charge_drops;
+	u32 ecn;
+	u32 perturb;
+	bool rehash;	/* perturb was named in this request */
 };
 
 /* counters, as described at enum TCA_FQ_RR_STATS_* */
@@ -111,6 +125,10 @@ struct fq_rr_stats {
 	u64 lag_max_ns;
 	u64 pacing_delay_ns;
 	u64 pacing_delay_max_ns;
+	u64 classified;
+	u64 rehashes;
+	u64 marks;
+	u64 over_share;
 	u32 longest_max;
 	u32 memory_max;
 };
@@ -120,7 +138,9 @@ struct fq_rr_sched {
 	struct fq_rr_flow *flows;
 	struct fq_rr_config config;
 	struct flow_mix mix;
-	siphash_key_t seed_key;
+	siphash_key_t key;
+	struct tcf_proto __rcu *filters;
+	u64 rehash_at;	/* jiffies, unless perturb is never */
 
 	/* written for every packet */
 	struct rr rr;
@@ -133,6 +153,7 @@ struct fq_rr_sched {
 
 	/* seldom used */
 	struct lq_member *heap;
+	struct tcf_block *block;
 	struct qdisc_watchdog watchdog;
 };
 
@@ -160,9 +181,11 @@ static bool fq_rr_strict(const struct fq_rr_sched *q)
 	return q->config.scheduler == FQ_RR_SCHEDULER_STRICT;
 }
 
-/* what fq_rr notes in a packet */
+/* what is noted in a packet that waits: its pacing, and how to place it anew */
 struct fq_rr_cb {
 	u64 unpaced_ns;	/* when it would leave without pacing; 0: not noted */
+	u32 hash;
+	bool classified;
 };
 
 static struct fq_rr_cb *fq_rr_cb(const struct sk_buff *skb)
@@ -173,15 +196,125 @@ static struct fq_rr_cb *fq_rr_cb(const struct sk_buff *skb)
 
 /* ---- classify ---- */
 
-static u32 fq_rr_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
+static u32 fq_rr_flow_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
 {
 	/*
 	 * The hash a packet carries differs between two boots, so a run that
 	 * is to be repeated needs one of addresses, ports and seed alone.
 	 */
 	if (q->config.seed != FQ_RR_SEED_RANDOM)
-		return skb_get_hash_perturb(skb, &q->seed_key);
+		return skb_get_hash_perturb(skb, &q->key);
 	return skb_get_hash(skb);
+}
+
+/* of the innermost IP header's address; what has none is hashed as a flow */
+static u32 fq_rr_host_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
+{
+	bool src = q->config.mode == FQ_RR_MODE_SRC_HOST;
+	struct flow_keys keys;
+
+	if (!skb_flow_dissect_flow_keys(skb, &keys, 0))
+		return fq_rr_flow_hash(q, skb);
+	switch (keys.control.addr_type) {
+	case FLOW_DISSECTOR_KEY_IPV4_ADDRS:
+		return siphash_1u32((__force u32)(src ?
+						  keys.addrs.v4addrs.src :
+						  keys.addrs.v4addrs.dst),
+				    &q->key);
+	case FLOW_DISSECTOR_KEY_IPV6_ADDRS:
+		return siphash(src ? &keys.addrs.v6addrs.src :
+			       &keys.addrs.v6addrs.dst,
+			       sizeof(struct in6_addr), &q->key);
+	default:
+		return fq_rr_flow_hash(q, skb);
+	}
+}
+
+static u32 fq_rr_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
+{
+	switch (q->config.mode) {
+	case FQ_RR_MODE_CLASS:
+		return 0;
+	case FQ_RR_MODE_SRC_HOST:
+	case FQ_RR_MODE_DST_HOST:
+		return fq_rr_host_hash(q, skb);
+	default:
+		return fq_rr_flow_hash(q, skb);
+	}
+}
+
+/**
+ * fq_rr_ask_filters - which class the packet's priority or a filter names
+ * @sch: qdisc
+ * @skb: packet
+ * @verdict: out, with a negative result: what enqueue shall return
+ *
+ * Return: minor number of a class that there is, 0 if none is named, negative if
+ * an action has taken the packet or wants it dropped.
+ */
+static int fq_rr_ask_filters(struct Qdisc *sch, struct sk_buff *skb,
+			     int *verdict)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	const struct tcf_proto *filters = rcu_dereference_bh(q->filters);
+	u32 classid = skb->priority;
+	struct tcf_result result;
+
+	/* a qdisc that nobody named has no handle: 0 is no priority for it */
+	if (!sch->handle || TC_H_MAJ(classid) != sch->handle)
+		classid = 0;
+	if (filters && !TC_H_MIN(classid)) {
+		switch (tcf_classify(skb, NULL, filters, &result, false)) {
+		case TC_ACT_UNSPEC:
+			break;
+		case TC_ACT_STOLEN:
+		case TC_ACT_QUEUED:
+		case TC_ACT_TRAP:
+			*verdict = NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
+			return -1;
+		case TC_ACT_SHOT:
+		case TC_ACT_REDIRECT:	/* not from a qdisc's filter */
+			*verdict = NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
+			return -1;
+		default:
+			classid = result.classid;
+		}
+	}
+	return TC_H_MIN(classid) <= q->config.flows ? TC_H_MIN(classid) : 0;
+}
+
+/* the queue for a packet whose hash is known, unless a class is */
+static struct fq_rr_flow *fq_rr_place(struct fq_rr_sched *q, u32 hash)
+{
+	if (q->config.mode == FQ_RR_MODE_CLASS)
+		return &q->flows[0];
+	return &q->flows[flow_index(&q->mix, hash, q->config.flows)];
+}
+
+/**
+ * fq_rr_classify - which queue a packet belongs to
+ * @sch: qdisc
+ * @skb: packet; its hash is noted in it
+ * @verdict: out, if there is no queue: what enqueue shall return
+ *
+ * Return: the queue, or NULL if a filter's action has the packet.
+ */
+static struct fq_rr_flow *fq_rr_classify(struct Qdisc *sch,
+					 struct sk_buff *skb, int *verdict)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	int class = fq_rr_ask_filters(sch, skb, verdict);
+
+	if (class < 0)
+		return NULL;
+	fq_rr_cb(skb)->classified = class;
+	if (class) {
+		/* one for all in a class, who share it by intent */
+		fq_rr_cb(skb)->hash = class;
+		return &q->flows[class - 1];
+	}
+	fq_rr_cb(skb)->hash = fq_rr_hash(q, skb);
+	return fq_rr_place(q, fq_rr_cb(skb)->hash);
 }
 
 /* ---- queues ---- */
@@ -330,6 +463,15 @@ static void fq_rr_pace(struct Qdisc *sch, const struct sk_buff *skb,
 
 /* ---- drop ---- */
 
+static void fq_rr_charge(struct fq_rr_sched *q, struct fq_rr_flow *flow,
+			 const struct sk_buff *skb)
+{
+	if (q->config.charge_drops)
+		rr_charge(&q->rr, &flow->rr,
+			  rr_cost(fq_rr_strict(q), qdisc_pkt_len(skb)),
+			  flow->head);
+}
+
 static void fq_rr_lose(struct Qdisc *sch, struct fq_rr_flow *flow,
 		       struct sk_buff *skb, struct fq_rr_outcome *outcome,
 		       struct sk_buff **to_free)
@@ -341,6 +483,7 @@ static void fq_rr_lose(struct Qdisc *sch, struct fq_rr_flow *flow,
 		rr_idle(&q->rr, &flow->rr);
 	outcome->lost++;
 	outcome->lost_bytes += qdisc_pkt_len(skb);
+	fq_rr_charge(q, flow, skb);
 	qdisc_drop(skb, sch, to_free);
 }
 
@@ -355,6 +498,26 @@ static void fq_rr_flush(struct Qdisc *sch, struct fq_rr_flow *flow,
 	while (flow->head && flow->head != keep) {
 		q->stats.drops_flushed++;
 		fq_rr_lose(sch, flow, fq_rr_take_head(flow), outcome, to_free);
+	}
+}
+
+/* drop what the policy says of one queue */
+static void fq_rr_drop_from(struct Qdisc *sch, struct fq_rr_flow *flow,
+			    const struct sk_buff *arrived,
+			    struct fq_rr_outcome *outcome,
+			    struct sk_buff **to_free)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	if (q->config.drop == FQ_RR_DROP_LONGEST_QUEUE &&
+	    flow->head != arrived) {
+		fq_rr_flush(sch, flow, arrived, outcome, to_free);
+	} else if (q->config.drop == FQ_RR_DROP_LONGEST_HEAD) {
+		q->stats.drops_head++;
+		fq_rr_lose(sch, flow, fq_rr_take_head(flow), outcome, to_free);
+	} else {
+		q->stats.drops_tail++;
+		fq_rr_lose(sch, flow, fq_rr_take_tail(flow), outcome, to_free);
 	}
 }
 
@@ -386,19 +549,33 @@ static void fq_rr_make_room(struct Qdisc *sch, const struct fq_rr_flow *own,
 			break;
 		if (flow == own)
 			outcome->own = true;
-		if (q->config.drop == FQ_RR_DROP_LONGEST_QUEUE &&
-		    flow->head != arrived) {
-			fq_rr_flush(sch, flow, arrived, outcome, to_free);
-		} else if (q->config.drop == FQ_RR_DROP_LONGEST_HEAD) {
-			q->stats.drops_head++;
-			fq_rr_lose(sch, flow, fq_rr_take_head(flow), outcome,
-				   to_free);
-		} else {
-			q->stats.drops_tail++;
-			fq_rr_lose(sch, flow, fq_rr_take_tail(flow), outcome,
-				   to_free);
-		}
+		fq_rr_drop_from(sch, flow, arrived, outcome, to_free);
 	}
+}
+
+/*
+ * Mark a packet that has just been queued if its queue exceeds its part of the
+ * buffer. A sender that cannot be marked loses instead what the policy says: who
+ * understands marks shall not be worse off.
+ */
+static void fq_rr_mark(struct Qdisc *sch, struct fq_rr_flow *flow,
+		       struct sk_buff *skb, struct fq_rr_outcome *outcome,
+		       struct sk_buff **to_free)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	u32 buffer = fair_share_buffer(q->config.limit, q->config.memory_limit,
+				       sch->q.qlen, q->memory);
+
+	if (!fair_share_exceeded(flow->packets, rr_weight(&flow->rr),
+				 q->rr.shares, buffer, q->config.ecn))
+		return;
+	if (INET_ECN_set_ce(skb)) {
+		q->stats.marks++;
+		return;
+	}
+	q->stats.over_share++;
+	outcome->own = true;
+	fq_rr_drop_from(sch, flow, skb, outcome, to_free);
 }
 
 /* ---- enqueue ---- */
@@ -418,12 +595,23 @@ static bool fq_rr_refuses(const struct Qdisc *sch, const struct fq_rr_sched *q,
 		q->memory + skb->truesize > q->config.memory_limit);
 }
 
+/* a packet goes to the end of its queue: what a rehash does as well */
+static void fq_rr_put(struct fq_rr_sched *q, struct fq_rr_flow *flow,
+		      struct sk_buff *skb)
+{
+	flow->hash = fq_rr_cb(skb)->hash;
+	fq_rr_append(flow, skb);
+	flow->packets++;
+	lq_grow(&q->lq, &flow->length, qdisc_pkt_len(skb));
+}
+
 static void fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow,
-			      struct sk_buff *skb, u32 hash,
+			      struct sk_buff *skb,
 			      struct fq_rr_outcome *outcome,
 			      struct sk_buff **to_free)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
+	u32 hash = fq_rr_cb(skb)->hash;
 	u32 len = qdisc_pkt_len(skb);
 
 	trace_fq_rr_enqueue(sch, skb, hash, flow - q->flows, len,
@@ -432,6 +620,7 @@ static void fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow,
 	if (unlikely(fq_rr_refuses(sch, q, skb))) {
 		q->stats.drops_arriving++;
 		outcome->own = true;
+		fq_rr_charge(q, flow, skb);
 		qdisc_drop(skb, sch, to_free);
 		return;
 	}
@@ -446,12 +635,10 @@ static void fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow,
 	} else if (flow->hash != hash) {
 		q->stats.collisions++;
 	}
-	flow->hash = hash;
-	fq_rr_append(flow, skb);
-	flow->packets++;
-	lq_grow(&q->lq, &flow->length, len);
+	fq_rr_put(q, flow, skb);
 	q->memory += skb->truesize;
 	q->stats.enqueued++;
+	q->stats.classified += fq_rr_cb(skb)->classified;
 	q->stats.longest_max = max(q->stats.longest_max, flow->length.bytes);
 	q->stats.memory_max = max(q->stats.memory_max, q->memory);
 	qdisc_qstats_backlog_inc(sch, skb);
@@ -461,6 +648,85 @@ static void fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow,
 
 	if (unlikely(fq_rr_over(sch, q)))
 		fq_rr_make_room(sch, flow, skb, outcome, to_free);
+	else if (q->config.ecn)
+		fq_rr_mark(sch, flow, skb, outcome, to_free);
+}
+
+/* ---- rehash ---- */
+
+/* take all packets out of their queues, each queue's in order, up to @last */
+static struct sk_buff *fq_rr_empty_queues(struct fq_rr_sched *q,
+					  struct sk_buff **last)
+{
+	struct sk_buff *all = NULL, **end = &all;
+	unsigned int list;
+
+	for (list = 0; list < RR_LISTS; list++) {
+		while (!rr_link_empty(&q->rr.list[list])) {
+			struct fq_rr_flow *flow;
+
+			flow = container_of(q->rr.list[list].next,
+					    struct fq_rr_flow, rr.link);
+			*end = flow->head;
+			end = &flow->tail->next;
+			*last = flow->tail;
+			rr_idle(&q->rr, &flow->rr);
+			flow->head = NULL;
+			flow->length.bytes = 0;
+			flow->packets = 0;
+		}
+	}
+	return all;
+}
+
+/**
+ * fq_rr_rehash - place all packets anew, after mix or mode has changed
+ * @sch: qdisc
+ * @anew: whether their hashes are to be computed anew as well
+ *
+ * Packets of one flow come out of one queue, in order, and go into one. Everybody
+ * starts at the same point: credit was a queue's, not a flow's. Takes time linear
+ * in the packets that wait.
+ */
+static void fq_rr_rehash(struct Qdisc *sch, bool anew)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct sk_buff *skb, *next, *last;
+
+	skb = fq_rr_empty_queues(q, &last);
+	rr_restart(&q->rr, q->rr.quantum);
+	lq_init(&q->lq, q->heap);
+	for (; skb; skb = next) {
+		struct fq_rr_cb *cb = fq_rr_cb(skb);
+		struct fq_rr_flow *flow;
+
+		next = skb->next;
+		if (anew && !cb->classified)
+			cb->hash = fq_rr_hash(q, skb);
+		flow = cb->classified ? &q->flows[cb->hash - 1] :
+					fq_rr_place(q, cb->hash);
+		if (!flow->head)
+			rr_backlogged(&q->rr, &flow->rr);
+		fq_rr_put(q, flow, skb);
+	}
+	q->stats.rehashes++;
+}
+
+/* other flows share a queue from now on */
+static void fq_rr_perturb(struct Qdisc *sch)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	if (q->config.seed == FQ_RR_SEED_RANDOM) {
+		q->mix.mul = get_random_u64();
+		q->mix.add = get_random_u64();
+	} else {
+		/* as random, but the same whenever the run is repeated */
+		q->mix.mul = siphash_2u64(q->stats.rehashes, 0, &q->key);
+		q->mix.add = siphash_2u64(q->stats.rehashes, 1, &q->key);
+	}
+	q->rehash_at = get_jiffies_64() + (u64)q->config.perturb * HZ;
+	fq_rr_rehash(sch, false);
 }
 
 static bool fq_rr_has_parents(const struct Qdisc *sch)
@@ -539,13 +805,13 @@ static void fq_rr_tell(struct Qdisc *sch)
 }
 
 static int fq_rr_enqueue_split(struct Qdisc *sch, struct fq_rr_flow *flow,
-			       struct sk_buff *skb, u32 hash,
-			       struct sk_buff **to_free)
+			       struct sk_buff *skb, struct sk_buff **to_free)
 {
 	struct fq_rr_outcome outcome = { .was_empty = !sch->q.qlen };
 	netdev_features_t features = netif_skb_features(skb);
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	u32 len = qdisc_pkt_len(skb);
+	const struct fq_rr_cb cb = *fq_rr_cb(skb);
 	struct sk_buff *segs, *next;
 
 	segs = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
@@ -558,9 +824,10 @@ static int fq_rr_enqueue_split(struct Qdisc *sch, struct fq_rr_flow *flow,
 		next = segs->next;
 		skb_mark_not_on_list(segs);
 		qdisc_skb_cb(segs)->pkt_len = segs->len;
+		*fq_rr_cb(segs) = cb;
 		compat_qdisc_set_segs(segs, 1);
 		q->stats.segments++;
-		fq_rr_enqueue_one(sch, flow, segs, hash, &outcome, to_free);
+		fq_rr_enqueue_one(sch, flow, segs, &outcome, to_free);
 	}
 	consume_skb(skb);
 	fq_rr_backlog_changed(sch, outcome.lost);
@@ -574,13 +841,21 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	u32 len = qdisc_pkt_len(skb);
 	struct fq_rr_flow *flow;
-	u32 hash;
+	int verdict;
 
-	hash = fq_rr_hash(q, skb);
-	flow = &q->flows[flow_index(&q->mix, hash, q->config.flows)];
+	if (unlikely(q->config.perturb &&
+		     time_after_eq64(get_jiffies_64(), q->rehash_at)))
+		fq_rr_perturb(sch);
+	flow = fq_rr_classify(sch, skb, &verdict);
+	if (!flow) {
+		if (verdict & __NET_XMIT_BYPASS)
+			qdisc_qstats_drop(sch);
+		__qdisc_drop(skb, to_free);
+		return verdict;
+	}
 	if (q->config.split_gso && skb_is_gso(skb))
-		return fq_rr_enqueue_split(sch, flow, skb, hash, to_free);
-	fq_rr_enqueue_one(sch, flow, skb, hash, &outcome, to_free);
+		return fq_rr_enqueue_split(sch, flow, skb, to_free);
+	fq_rr_enqueue_one(sch, flow, skb, &outcome, to_free);
 	fq_rr_backlog_changed(sch, outcome.lost);
 	return fq_rr_report(sch, &outcome, len);
 }
@@ -624,22 +899,12 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 static void fq_rr_reset(struct Qdisc *sch)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
-	unsigned int list;
+	struct sk_buff *all, *last;
 
 	qdisc_watchdog_cancel(&q->watchdog);
-	for (list = 0; list < RR_LISTS; list++) {
-		while (!rr_link_empty(&q->rr.list[list])) {
-			struct fq_rr_flow *flow;
-
-			flow = container_of(q->rr.list[list].next,
-					    struct fq_rr_flow, rr.link);
-			rtnl_kfree_skbs(flow->head, flow->tail);
-			rr_idle(&q->rr, &flow->rr);
-			flow->head = NULL;
-			flow->length.bytes = 0;
-			flow->packets = 0;
-		}
-	}
+	all = fq_rr_empty_queues(q, &last);
+	if (all)
+		rtnl_kfree_skbs(all, last);
 	lq_init(&q->lq, q->heap);
 	q->memory = 0;
 	q->untold_bytes = 0;
@@ -670,6 +935,10 @@ static const struct nla_policy fq_rr_policy[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_Q_MAX]	 = { .type = NLA_U32 },
 	[TCA_FQ_RR_LOAD]	 = { .type = NLA_U32 },
 	[TCA_FQ_RR_MAX_DELAY]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_MODE]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_CHARGE_DROPS] = { .type = NLA_U32 },
+	[TCA_FQ_RR_ECN]		 = { .type = NLA_U32 },
+	[TCA_FQ_RR_PERTURB]	 = { .type = NLA_U32 },
 };
 
 /*
@@ -731,6 +1000,16 @@ static const struct fq_rr_range fq_rr_ranges[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_MAX_DELAY] = {
 		"max-delay", " us", FQ_RR_MAX_DELAY_MIN, FQ_RR_MAX_DELAY_MAX,
 		FQ_RR_MAX_DELAY_MIN },
+	[TCA_FQ_RR_MODE] = {
+		"mode", "", 0, FQ_RR_MODE_MAX, 0 },
+	[TCA_FQ_RR_CHARGE_DROPS] = {
+		"charge-drops", "", 0, 1, 0 },
+	[TCA_FQ_RR_ECN] = {
+		"ecn", " per cent", FQ_RR_ECN_MIN, FQ_RR_ECN_MAX,
+		FQ_RR_ECN_OFF },
+	[TCA_FQ_RR_PERTURB] = {
+		"perturb", " seconds", FQ_RR_PERTURB_MIN, FQ_RR_PERTURB_MAX,
+		FQ_RR_PERTURB_NEVER },
 };
 
 static s64 fq_rr_value(const struct nla_policy *policy,
@@ -916,6 +1195,11 @@ static int fq_rr_parse(struct fq_rr_config *config, bool fixed,
 	fq_rr_set_u32(&config->drop, tb[TCA_FQ_RR_DROP]);
 	fq_rr_set_u32(&config->split_gso, tb[TCA_FQ_RR_SPLIT_GSO]);
 	fq_rr_set_u32(&config->seed, tb[TCA_FQ_RR_SEED]);
+	fq_rr_set_u32(&config->mode, tb[TCA_FQ_RR_MODE]);
+	fq_rr_set_u32(&config->charge_drops, tb[TCA_FQ_RR_CHARGE_DROPS]);
+	fq_rr_set_u32(&config->ecn, tb[TCA_FQ_RR_ECN]);
+	fq_rr_set_u32(&config->perturb, tb[TCA_FQ_RR_PERTURB]);
+	config->rehash = tb[TCA_FQ_RR_PERTURB];
 	fq_rr_set_u32(&config->qlbp, tb[TCA_FQ_RR_QLBP]);
 	if (!config->qlbp) {
 		fq_rr_default_qlbp(config);
@@ -955,8 +1239,8 @@ static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 		rate_Bps = qlbp_rate(&config->rule, sch->qstats.backlog);
 	shaper_set(&q->shaper, rate_Bps, config->overhead, config->mpu,
 		   ktime_get_ns());
-	/* past an empty shaper a packet would leave unshaped */
-	if (rate_Bps || fq_rr_paces(q))
+	/* past an empty shaper a packet would leave unshaped, or unfiltered */
+	if (rate_Bps || fq_rr_paces(q) || rcu_access_pointer(q->filters))
 		sch->flags &= ~TCQ_F_CAN_BYPASS;
 	else
 		sch->flags |= TCQ_F_CAN_BYPASS;
@@ -969,6 +1253,7 @@ static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
 	struct fq_rr_config config = q->config;
 	struct fq_rr_outcome outcome = {};
 	struct sk_buff *to_free = NULL;
+	u32 mode = q->config.mode;
 	int err;
 
 	err = fq_rr_parse(&config, true, opt, extack);
@@ -978,6 +1263,10 @@ static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
 	sch_tree_lock(sch);
 	fq_rr_tell(sch);
 	fq_rr_apply(sch, &config);
+	if (config.mode != mode)
+		fq_rr_rehash(sch, true);
+	if (config.rehash)
+		fq_rr_perturb(sch);
 	if (fq_rr_over(sch, q))
 		fq_rr_make_room(sch, NULL, NULL, &outcome, &to_free);
 	fq_rr_backlog_changed(sch, outcome.lost);
@@ -1000,19 +1289,22 @@ static void fq_rr_destroy(struct Qdisc *sch)
 	struct fq_rr_sched *q = qdisc_priv(sch);
 
 	qdisc_watchdog_cancel(&q->watchdog);
+	tcf_block_put(q->block);
 	kvfree(q->heap);
 	kvfree(q->flows);
 }
 
 static void fq_rr_init_hash(struct fq_rr_sched *q)
 {
+	q->rehash_at = get_jiffies_64() + (u64)q->config.perturb * HZ;
 	if (q->config.seed == FQ_RR_SEED_RANDOM) {
+		get_random_bytes(&q->key, sizeof(q->key));
 		q->mix.mul = get_random_u64();
 		q->mix.add = get_random_u64();
 		return;
 	}
 	/* the key does the mixing; the index is the upper part of the hash */
-	q->seed_key.key[0] = q->config.seed;
+	q->key.key[0] = q->config.seed;
 	q->mix.mul = 1ULL << 32;
 }
 
@@ -1030,6 +1322,9 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 		.drop = FQ_RR_DROP_LONGEST_QUEUE,
 		.split_gso = 1,
 		.seed = FQ_RR_SEED_RANDOM,
+		.mode = FQ_RR_MODE_FLOW,
+		.ecn = FQ_RR_ECN_OFF,
+		.perturb = FQ_RR_PERTURB_NEVER,
 	};
 	int err;
 
@@ -1039,6 +1334,9 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	qdisc_watchdog_init(&q->watchdog, sch);
 	rr_init(&q->rr, psched_mtu(qdisc_dev(sch)));
 	lq_init(&q->lq, NULL);
+	err = tcf_block_get(&q->block, &q->filters, sch, extack);
+	if (err)
+		return err;
 	if (opt) {
 		err = fq_rr_parse(&config, false, opt, extack);
 		if (err)
@@ -1098,7 +1396,11 @@ static int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u32(skb, TCA_FQ_RR_DROP, config->drop) ||
 	    nla_put_u32(skb, TCA_FQ_RR_SPLIT_GSO, config->split_gso) ||
 	    nla_put_u32(skb, TCA_FQ_RR_SEED, config->seed) ||
-	    fq_rr_dump_qlbp(skb, config)) {
+	    fq_rr_dump_qlbp(skb, config) ||
+	    nla_put_u32(skb, TCA_FQ_RR_MODE, config->mode) ||
+	    nla_put_u32(skb, TCA_FQ_RR_CHARGE_DROPS, config->charge_drops) ||
+	    nla_put_u32(skb, TCA_FQ_RR_ECN, config->ecn) ||
+	    nla_put_u32(skb, TCA_FQ_RR_PERTURB, config->perturb)) {
 		nla_nest_cancel(skb, opts);
 		return -EMSGSIZE;
 	}
@@ -1156,6 +1458,10 @@ static int fq_rr_put_stats(struct sk_buff *skb,
 		{ TCA_FQ_RR_STATS_SPARSE, stats->sparse },
 		{ TCA_FQ_RR_STATS_COLLISIONS, stats->collisions },
 		{ TCA_FQ_RR_STATS_LAG_MAX, stats->lag_max_ns },
+		{ TCA_FQ_RR_STATS_CLASSIFIED, stats->classified },
+		{ TCA_FQ_RR_STATS_REHASHES, stats->rehashes },
+		{ TCA_FQ_RR_STATS_MARKS, stats->marks },
+		{ TCA_FQ_RR_STATS_OVER_SHARE, stats->over_share },
 	};
 	const struct {
 		int type;
@@ -1224,7 +1530,7 @@ static int fq_rr_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	return 0;
 }
 
-/* ---- queues as classes, for show ---- */
+/* ---- queues as classes ---- */
 
 /* a class is the number of a queue plus one, since 0 is no class */
 static struct fq_rr_flow *fq_rr_class_flow(struct Qdisc *sch, unsigned long cl)
@@ -1239,9 +1545,76 @@ static struct Qdisc *fq_rr_leaf(struct Qdisc *sch, unsigned long cl)
 	return NULL;
 }
 
-/* nothing can be attached to a queue */
+/* every queue is a class, always; nothing can be attached to one */
 static unsigned long fq_rr_find(struct Qdisc *sch, u32 classid)
 {
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	return TC_H_MIN(classid) <= q->config.flows ? TC_H_MIN(classid) : 0;
+}
+
+static struct tcf_block *fq_rr_tcf_block(struct Qdisc *sch, unsigned long cl,
+					 struct netlink_ext_ack *extack)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	if (cl)
+		return NULL;
+	/* a filter may be on its way: no packet may pass it by from now on */
+	sch->flags &= ~TCQ_F_CAN_BYPASS;
+	return q->block;
+}
+
+/* filters name a queue by its number, and hold nothing */
+static unsigned long fq_rr_bind(struct Qdisc *sch, unsigned long parent,
+				u32 classid)
+{
+	return 0;
+}
+
+static void fq_rr_unbind(struct Qdisc *sch, unsigned long cl)
+{
+}
+
+static const struct nla_policy fq_rr_class_policy[TCA_FQ_RR_CLASS_MAX + 1] = {
+	[TCA_FQ_RR_CLASS_WEIGHT] = { .type = NLA_U32 },
+};
+
+static int fq_rr_change_class(struct Qdisc *sch, u32 classid, u32 parentid,
+			      struct nlattr **tca, unsigned long *cl,
+			      struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_FQ_RR_CLASS_MAX + 1];
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct fq_rr_flow *flow;
+	u32 weight;
+	int err;
+
+	if (!*cl) {
+		NL_SET_ERR_MSG_FMT_MOD(extack, "class %u is not in 1..%u, the queues",
+				       TC_H_MIN(classid), q->config.flows);
+		return -ENOENT;
+	}
+	if (!tca[TCA_OPTIONS]) {
+		NL_SET_ERR_MSG_MOD(extack, "weight is missing");
+		return -EINVAL;
+	}
+	err = nla_parse_nested(tb, TCA_FQ_RR_CLASS_MAX, tca[TCA_OPTIONS],
+			       fq_rr_class_policy, extack);
+	if (err || !tb[TCA_FQ_RR_CLASS_WEIGHT])
+		return err;
+	weight = nla_get_u32(tb[TCA_FQ_RR_CLASS_WEIGHT]);
+	if (weight < FQ_RR_WEIGHT_MIN || weight > FQ_RR_WEIGHT_MAX) {
+		NL_SET_BAD_ATTR(extack, tb[TCA_FQ_RR_CLASS_WEIGHT]);
+		NL_SET_ERR_MSG_FMT_MOD(extack, "weight %u is not in %u..%u",
+				       weight, FQ_RR_WEIGHT_MIN,
+				       FQ_RR_WEIGHT_MAX);
+		return -EINVAL;
+	}
+	sch_tree_lock(sch);
+	flow = fq_rr_class_flow(sch, *cl);
+	rr_set_weight(&q->rr, &flow->rr, weight, flow->head);
+	sch_tree_unlock(sch);
 	return 0;
 }
 
@@ -1253,8 +1626,10 @@ static void fq_rr_walk(struct Qdisc *sch, struct qdisc_walker *arg)
 	if (arg->stop)
 		return;
 	for (cl = 1; cl <= q->config.flows; cl++) {
+		const struct fq_rr_flow *flow = fq_rr_class_flow(sch, cl);
+
 		/* a glance: what it shows is read under the lock */
-		if (!READ_ONCE(fq_rr_class_flow(sch, cl)->head))
+		if (!READ_ONCE(flow->head) && rr_weight(&flow->rr) == 1)
 			continue;
 		if (arg->count++ < arg->skip)
 			continue;
@@ -1269,7 +1644,15 @@ static void fq_rr_walk(struct Qdisc *sch, struct qdisc_walker *arg)
 static int fq_rr_dump_class(struct Qdisc *sch, unsigned long cl,
 			    struct sk_buff *skb, struct tcmsg *tcm)
 {
+	const struct fq_rr_flow *flow = fq_rr_class_flow(sch, cl);
+	struct nlattr *opts;
+
 	tcm->tcm_handle |= TC_H_MIN(cl);
+	opts = nla_nest_start(skb, TCA_OPTIONS);
+	if (!opts ||
+	    nla_put_u32(skb, TCA_FQ_RR_CLASS_WEIGHT, rr_weight(&flow->rr)))
+		return -EMSGSIZE;
+	nla_nest_end(skb, opts);
 	return 0;
 }
 
@@ -1341,7 +1724,11 @@ static int fq_rr_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 static const struct Qdisc_class_ops fq_rr_class_ops = {
 	.leaf		= fq_rr_leaf,
 	.find		= fq_rr_find,
+	.change		= fq_rr_change_class,
 	.walk		= fq_rr_walk,
+	.tcf_block	= fq_rr_tcf_block,
+	.bind_tcf	= fq_rr_bind,
+	.unbind_tcf	= fq_rr_unbind,
 	.dump		= fq_rr_dump_class,
 	.dump_stats	= fq_rr_dump_class_stats,
 };

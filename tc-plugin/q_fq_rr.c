@@ -35,6 +35,15 @@ static const char *const fq_rr_drop_names[] = {
 	[FQ_RR_DROP_ARRIVING] = "arriving",
 };
 
+static const char *const fq_rr_mode_names[] = {
+	[FQ_RR_MODE_FLOW] = "flow",
+	[FQ_RR_MODE_SRC_HOST] = "src-host",
+	[FQ_RR_MODE_DST_HOST] = "dst-host",
+	[FQ_RR_MODE_CLASS] = "class",
+};
+
+_Static_assert(FQ_RR_ARRAY_SIZE(fq_rr_mode_names) == FQ_RR_MODE_MAX + 1,
+	       "a name for every mode");
 _Static_assert(FQ_RR_ARRAY_SIZE(fq_rr_scheduler_names) ==
 	       FQ_RR_SCHEDULER_MAX + 1, "a name for every scheduler");
 _Static_assert(FQ_RR_ARRAY_SIZE(fq_rr_drop_names) == FQ_RR_DROP_MAX + 1,
@@ -124,6 +133,31 @@ static const struct fq_rr_option fq_rr_options[] = {
 	{ .key = "max-delay", .json = "max_delay_us", .form = FQ_RR_FORM_TIME,
 	  .type = TCA_FQ_RR_MAX_DELAY,
 	  .min = FQ_RR_MAX_DELAY_MIN, .max = FQ_RR_MAX_DELAY_MAX },
+	{ .key = "mode", .form = FQ_RR_FORM_NAME, .type = TCA_FQ_RR_MODE,
+	  .min = 0, .max = FQ_RR_MODE_MAX, .names = fq_rr_mode_names },
+	{ .key = "charge-drops", .json = "charge_drops",
+	  .form = FQ_RR_FORM_FLAG, .type = TCA_FQ_RR_CHARGE_DROPS,
+	  .min = 0, .max = 1 },
+	{ .key = "ecn", .form = FQ_RR_FORM_NUMBER, .type = TCA_FQ_RR_ECN,
+	  .min = FQ_RR_ECN_MIN, .max = FQ_RR_ECN_MAX,
+	  .special = "off", .special_value = FQ_RR_ECN_OFF },
+	{ .key = "perturb", .form = FQ_RR_FORM_NUMBER,
+	  .type = TCA_FQ_RR_PERTURB,
+	  .min = FQ_RR_PERTURB_MIN, .max = FQ_RR_PERTURB_MAX,
+	  .special = "never", .special_value = FQ_RR_PERTURB_NEVER },
+};
+
+static const struct fq_rr_option fq_rr_class_options[] = {
+	{ .key = "weight", .form = FQ_RR_FORM_NUMBER,
+	  .type = TCA_FQ_RR_CLASS_WEIGHT,
+	  .min = FQ_RR_WEIGHT_MIN, .max = FQ_RR_WEIGHT_MAX },
+};
+
+/* a family of options: those of the qdisc, or those of a class */
+struct fq_rr_options {
+	const struct fq_rr_option *option;
+	unsigned int count;
+	void (*explain)(void);
 };
 
 static void fq_rr_explain(void)
@@ -135,9 +169,26 @@ static void fq_rr_explain(void)
 		"                 [ scheduler drr | strict ]\n"
 		"                 [ drop longest-queue | longest-head | longest-tail | arriving ]\n"
 		"                 [ split-gso | no-split-gso ] [ seed NUMBER | random ]\n"
+		"                 [ mode flow | src-host | dst-host | class ]\n"
+		"                 [ charge-drops | no-charge-drops ] [ ecn PERCENT | off ]\n"
+		"                 [ perturb SECONDS | never ]\n"
 		"                 [ no-qlbp | qlbp [ mu-min RATE | auto ] [ mu-max RATE | auto ]\n"
 		"                   [ q-max BYTES | auto ] [ load PERCENT ] [ max-delay TIME ] ]\n");
 }
+
+static void fq_rr_explain_class(void)
+{
+	fprintf(stderr, "Usage: ... fq_rr [ weight NUMBER ]\n");
+}
+
+static const struct fq_rr_options fq_rr_of_qdisc = {
+	fq_rr_options, FQ_RR_ARRAY_SIZE(fq_rr_options), fq_rr_explain,
+};
+
+static const struct fq_rr_options fq_rr_of_class = {
+	fq_rr_class_options, FQ_RR_ARRAY_SIZE(fq_rr_class_options),
+	fq_rr_explain_class,
+};
 
 /* ---- parse ---- */
 
@@ -279,18 +330,20 @@ static int fq_rr_parse_value(const struct fq_rr_option *o, const char *arg,
 	return 0;
 }
 
-static const struct fq_rr_option *fq_rr_find(const char *key)
+static const struct fq_rr_option *
+fq_rr_find(const struct fq_rr_options *family, const char *key)
 {
 	unsigned int i;
 
-	for (i = 0; i < FQ_RR_ARRAY_SIZE(fq_rr_options); i++)
-		if (!strcmp(key, fq_rr_options[i].key))
-			return &fq_rr_options[i];
+	for (i = 0; i < family->count; i++)
+		if (!strcmp(key, family->option[i].key))
+			return &family->option[i];
 	return NULL;
 }
 
 /**
  * fq_rr_parse_one - read one option
+ * @family: options that there are
  * @argc: arguments left, at least 1
  * @argv: arguments
  * @option: out: which option
@@ -298,16 +351,17 @@ static const struct fq_rr_option *fq_rr_find(const char *key)
  *
  * Return: arguments used, or -1 after having said what is wrong.
  */
-static int fq_rr_parse_one(int argc, char **argv,
-			   const struct fq_rr_option **option, __u64 *value)
+static int fq_rr_parse_one(const struct fq_rr_options *family, int argc,
+			   char **argv, const struct fq_rr_option **option,
+			   __u64 *value)
 {
 	const char *key = argv[0];
 	bool no = !strncmp(key, "no-", 3);
 
-	*option = fq_rr_find(no ? key + 3 : key);
+	*option = fq_rr_find(family, no ? key + 3 : key);
 	if (!*option || (no && (*option)->form != FQ_RR_FORM_FLAG)) {
 		fprintf(stderr, "fq_rr: what is \"%s\"?\n", key);
-		fq_rr_explain();
+		family->explain();
 		return -1;
 	}
 	if ((*option)->form == FQ_RR_FORM_FLAG) {
@@ -334,16 +388,14 @@ static void fq_rr_add(struct nlmsghdr *n, const struct fq_rr_option *o,
 			  sizeof(narrow));
 }
 
-static int fq_rr_parse_opt(struct tc_plugin_qdisc *qu, int argc, char **argv,
-			   struct nlmsghdr *n, const char *dev)
+static int fq_rr_parse_all(const struct fq_rr_options *family, int argc,
+			   char **argv, struct nlmsghdr *n)
 {
 	bool given[TCA_FQ_RR_MAX + 1] = { false };
 	struct rtattr *nest;
 
-	(void)qu;
-	(void)dev;
 	if (argc > 0 && !strcmp(argv[0], "help")) {
-		fq_rr_explain();
+		family->explain();
 		return -1;
 	}
 	nest = addattr_nest(n, FQ_RR_TC_MAX_REQUEST,
@@ -351,7 +403,7 @@ static int fq_rr_parse_opt(struct tc_plugin_qdisc *qu, int argc, char **argv,
 	while (argc > 0) {
 		const struct fq_rr_option *option;
 		__u64 value;
-		int used = fq_rr_parse_one(argc, argv, &option, &value);
+		int used = fq_rr_parse_one(family, argc, argv, &option, &value);
 
 		if (used < 0)
 			return -1;
@@ -367,6 +419,22 @@ static int fq_rr_parse_opt(struct tc_plugin_qdisc *qu, int argc, char **argv,
 	}
 	addattr_nest_end(n, nest);
 	return 0;
+}
+
+static int fq_rr_parse_opt(struct tc_plugin_qdisc *qu, int argc, char **argv,
+			   struct nlmsghdr *n, const char *dev)
+{
+	(void)qu;
+	(void)dev;
+	return fq_rr_parse_all(&fq_rr_of_qdisc, argc, argv, n);
+}
+
+static int fq_rr_parse_copt(struct tc_plugin_qdisc *qu, int argc, char **argv,
+			    struct nlmsghdr *n, const char *dev)
+{
+	(void)qu;
+	(void)dev;
+	return fq_rr_parse_all(&fq_rr_of_class, argc, argv, n);
 }
 
 /* ---- print ---- */
@@ -488,22 +556,36 @@ static void fq_rr_parse_nest(struct rtattr *tb[], int max, struct rtattr *nest)
 			   NLA_F_NESTED);
 }
 
-static int fq_rr_print_opt(struct tc_plugin_qdisc *qu, FILE *f,
+static int fq_rr_print_all(const struct fq_rr_options *family,
 			   struct rtattr *opt)
 {
 	struct rtattr *tb[TCA_FQ_RR_MAX + 1];
 	unsigned int i;
 	__u64 value;
 
-	(void)qu;
-	(void)f;
 	if (!opt)
 		return 0;
 	fq_rr_parse_nest(tb, TCA_FQ_RR_MAX, opt);
-	for (i = 0; i < FQ_RR_ARRAY_SIZE(fq_rr_options); i++)
-		if (fq_rr_get(tb[fq_rr_options[i].type], &value))
-			fq_rr_print_one(&fq_rr_options[i], value);
+	for (i = 0; i < family->count; i++)
+		if (fq_rr_get(tb[family->option[i].type], &value))
+			fq_rr_print_one(&family->option[i], value);
 	return 0;
+}
+
+static int fq_rr_print_opt(struct tc_plugin_qdisc *qu, FILE *f,
+			   struct rtattr *opt)
+{
+	(void)qu;
+	(void)f;
+	return fq_rr_print_all(&fq_rr_of_qdisc, opt);
+}
+
+static int fq_rr_print_copt(struct tc_plugin_qdisc *qu, FILE *f,
+			    struct rtattr *opt)
+{
+	(void)qu;
+	(void)f;
+	return fq_rr_print_all(&fq_rr_of_class, opt);
 }
 
 /* statistics: key in JSON, and what stands before the number in text */
@@ -541,6 +623,10 @@ static const struct {
 	  "\n  pacing delay (ns)" },
 	{ TCA_FQ_RR_STATS_PACING_DELAY_MAX, "pacing_delay_max_ns", " max" },
 	{ TCA_FQ_RR_STATS_PACING_BOUND, "pacing_bound_ns", " bound" },
+	{ TCA_FQ_RR_STATS_CLASSIFIED, "classified", "\n  classified" },
+	{ TCA_FQ_RR_STATS_REHASHES, "rehashes", " rehashes" },
+	{ TCA_FQ_RR_STATS_MARKS, "marks", " marks" },
+	{ TCA_FQ_RR_STATS_OVER_SHARE, "over_share", " over-share" },
 };
 
 /* what is shown of one queue; the credit may be negative */
@@ -599,4 +685,6 @@ struct tc_plugin_qdisc fq_rr_qdisc_util = {
 	.parse_qopt = fq_rr_parse_opt,
 	.print_qopt = fq_rr_print_opt,
 	.print_xstats = fq_rr_print_xstats,
+	.parse_copt = fq_rr_parse_copt,
+	.print_copt = fq_rr_print_copt,
 };

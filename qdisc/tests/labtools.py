@@ -139,16 +139,17 @@ def enter_namespace() -> None:
 class Sender:
     """A UDP flow: one source port."""
 
-    def __init__(self, port: int, segment_bytes: int = 0) -> None:
-        """Open a flow from ``port``; with ``segment_bytes``, of super-packets."""
+    def __init__(self, port: int, segment_bytes: int = 0, host: str = SOURCE, target: str = TARGET) -> None:
+        """Open a flow from ``port`` of ``host``; with ``segment_bytes``, of super-packets."""
         self.port = port
+        self.target = target
         self.sequence = 0
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         # room for whatever a test leaves in the qdisc
         self.socket.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 64 << 20)
         if segment_bytes:
             self.socket.setsockopt(SOL_UDP, UDP_SEGMENT, segment_bytes)
-        self.socket.bind((SOURCE, port))
+        self.socket.bind((host, port))
         self.socket.setblocking(False)
 
     def send(self, frame_bytes: int, count: int = 1) -> None:
@@ -162,7 +163,7 @@ class Sender:
             payload = struct.pack("!I", self.sequence).ljust(payload_bytes, b"\0")
             self.sequence += 1
             try:
-                self.socket.sendto(payload, (TARGET, 9))
+                self.socket.sendto(payload, (self.target, 9))
             except OSError:  # ENOBUFS: the qdisc said so
                 continue
 
@@ -179,6 +180,7 @@ class Frame:
     port: int
     bytes: int
     sequence: int
+    ecn: int
 
 
 class Capture:
@@ -205,7 +207,7 @@ class Capture:
             seconds, nanoseconds = struct.unpack("qq", control[0][2])
             port = int.from_bytes(data[34:36], "big")
             sequence = int.from_bytes(data[42:46], "big")
-            frames.append(Frame(seconds * 10**9 + nanoseconds, port, len(data), sequence))
+            frames.append(Frame(seconds * 10**9 + nanoseconds, port, len(data), sequence, data[15] & 3))
         return frames
 
     def close(self) -> None:
@@ -235,16 +237,24 @@ def attribute(kind: int, value: bytes) -> bytes:
     return struct.pack("HH", 4 + len(value), kind) + value + b"\0" * (-len(value) % 4)
 
 
-def request(options: bytes, parent: int = TC_H_ROOT, create: bool = False, nested: bool = True) -> tuple[int, str]:
+def request(
+    options: bytes,
+    parent: int = TC_H_ROOT,
+    create: bool = False,
+    nested: bool = True,
+    minor: int = 0,
+) -> tuple[int, str]:
     """Ask the kernel to change (or create) the fq_rr 1: of v0 at ``parent``.
 
-    Returns the positive errno (0: done) and the kernel's own message.
+    With ``minor``, its class of that number.  Returns the positive errno (0:
+    done) and the kernel's own message.
     """
     flags = NLM_F_REQUEST | NLM_F_ACK | (NLM_F_CREATE | NLM_F_REPLACE if create else 0)
     kind = TCA_OPTIONS | (NLA_F_NESTED if nested else 0)
-    body = struct.pack("=BBHiIII", 0, 0, 0, socket.if_nametoindex("v0"), 0x10000, parent, 0)
+    body = struct.pack("=BBHiIII", 0, 0, 0, socket.if_nametoindex("v0"), 0x10000 + minor, 0 if minor else parent, 0)
     body += attribute(TCA_KIND, b"fq_rr\0") + attribute(kind, options)
-    message = struct.pack("=IHHII", 16 + len(body), RTM_NEWQDISC, flags, 1, 0) + body
+    order = RTM_NEWTCLASS if minor else RTM_NEWQDISC
+    message = struct.pack("=IHHII", 16 + len(body), order, flags, 1, 0) + body
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as netlink:
         netlink.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
         netlink.send(message)
@@ -284,8 +294,12 @@ OPTIONS = {
     "q-max": (16, "I"),
     "load": (17, "I"),
     "max-delay": (18, "I"),
+    "mode": (19, "I"),
+    "charge-drops": (20, "I"),
+    "ecn": (21, "I"),
+    "perturb": (22, "I"),
 }
-FLAGS = ("split-gso", "qlbp")
+FLAGS = ("split-gso", "qlbp", "charge-drops")
 WORDS = {
     "drr": 0,
     "strict": 1,
@@ -293,6 +307,12 @@ WORDS = {
     "longest-head": 1,
     "longest-tail": 2,
     "arriving": 3,
+    "flow": 0,
+    "src-host": 1,
+    "dst-host": 2,
+    "class": 3,
+    "off": 0,
+    "never": 0,
     "unlimited": 2**64 - 1,
     "auto": 0,
 }
@@ -332,6 +352,10 @@ STATISTICS = [
     "pacing_delay_ns",
     "pacing_delay_max_ns",
     "pacing_bound_ns",
+    "classified",
+    "rehashes",
+    "marks",
+    "over_share",
 ]
 
 # a class: number of the nest of its queue, and names of what is in it

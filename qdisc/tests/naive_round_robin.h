@@ -190,6 +190,8 @@ static inline void naive_charge(struct naive *n, int flow, u32 size)
 	if (f->charges == RR_CHARGES_MAX)
 		return;
 	f->charges++;
+	if ((!f->packets || f->sparse) && naive_share(f) > n->start_credit)
+		f->credit += (n->start_credit - naive_share(f)) * f->weight;
 	f->credit -= size;
 	if (!f->packets || f->debtor)
 		return;

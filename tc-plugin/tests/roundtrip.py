@@ -8,6 +8,7 @@ Run in the lab, with TC_LIB_DIR naming the plugin's folder.  Prints TAP.
 from __future__ import annotations
 
 import os
+import re
 import struct
 import sys
 import time
@@ -41,6 +42,9 @@ from labtools import (
 LIMIT, MEMORY_LIMIT, FLOWS, QUANTUM, RATE64, OVERHEAD = 2, 3, 4, 5, 6, 7
 MPU, SCHEDULER, DROP, SPLIT_GSO, SEED = 8, 9, 10, 11, 12
 QLBP, MU_MIN, MU_MAX, Q_MAX, LOAD, MAX_DELAY = 13, 14, 15, 16, 17, 18
+MODE, CHARGE_DROPS, ECN, PERTURB = 19, 20, 21, 22
+# and of a class's
+WEIGHT = 1
 
 DEFAULTS: Json = {
     "limit": 10240,
@@ -55,6 +59,10 @@ DEFAULTS: Json = {
     "split_gso": True,
     "seed": None,
     "qlbp": False,
+    "mode": "flow",
+    "charge_drops": False,
+    "ecn": None,
+    "perturb": None,
 }
 
 # further options that there are with qlbp
@@ -103,6 +111,18 @@ ROUND_TRIPS: list[tuple[str, str, object]] = [
     ("seed 4294967295", "seed", 2**32 - 1),
     ("seed random", "seed", None),
     ("no-qlbp", "qlbp", False),
+    ("mode flow", "mode", "flow"),
+    ("mode src-host", "mode", "src-host"),
+    ("mode dst-host", "mode", "dst-host"),
+    ("mode class", "mode", "class"),
+    ("charge-drops", "charge_drops", True),
+    ("no-charge-drops", "charge_drops", False),
+    ("ecn 1", "ecn", 1),
+    ("ecn 100", "ecn", 100),
+    ("ecn off", "ecn", None),
+    ("perturb 1", "perturb", 1),
+    ("perturb 86400", "perturb", 86400),
+    ("perturb never", "perturb", None),
 ]
 
 # the same with a rate of 100 Mbit/s and qlbp
@@ -161,6 +181,12 @@ BAD_WORDS: list[tuple[str, list[str]]] = [
     ("qlbp max-delay 11s", ["max-delay", '"11s"', "1us..10s"]),
     ("qlbp max-delay soon", ["max-delay", '"soon"', "1us..10s"]),
     ("no-limit 5", ["what is", '"no-limit"']),
+    ("mode port", ["mode", '"port"', "flow | src-host | dst-host | class"]),
+    ("ecn 0", ["ecn", '"0"', "1..100", "off"]),
+    ("ecn 101", ["ecn", '"101"', "1..100"]),
+    ("perturb 0", ["perturb", '"0"', "1..86400", "never"]),
+    ("perturb 86401", ["perturb", '"86401"', "1..86400"]),
+    ("charge-drops no-charge-drops", ["charge-drops", "twice"]),
     ("rate", ["rate needs a value"]),
     ("limit 5 quantum", ["quantum needs a value"]),
     ("colour red", ["what is", '"colour"', "Usage"]),
@@ -216,6 +242,10 @@ BAD_ATTRIBUTES: list[tuple[bytes, list[str]]] = [
     (u32(LOAD, 101), ["load 101 ", "1..100 per cent"]),
     (u32(MAX_DELAY, 0), ["max-delay 0 ", "1..10000000 us"]),
     (u32(MAX_DELAY, 10000001), ["max-delay 10000001 ", "1..10000000 us"]),
+    (u32(MODE, 4), ["mode 4 ", "0..3"]),
+    (u32(CHARGE_DROPS, 2), ["charge-drops 2 ", "0..1"]),
+    (u32(ECN, 101), ["ecn 101 ", "1..100 per cent"]),
+    (u32(PERTURB, 86401), ["perturb 86401 ", "1..86400 seconds"]),
 ]
 
 # what contradicts itself or the rate: options, attributes, what the message says
@@ -272,7 +302,8 @@ def defaults_are_as_documented() -> None:
 
 ODD = (
     "limit 77 memory-limit 777777 flows 64 quantum 3000 rate 12345kbit overhead -11 mpu 64 "
-    "scheduler strict drop longest-tail no-split-gso seed 5"
+    "scheduler strict drop longest-tail no-split-gso seed 5 "
+    "mode dst-host charge-drops ecn 33 perturb 600"
 )
 
 
@@ -430,6 +461,53 @@ def fixed_options_cannot_change() -> None:
     expect(len(text) <= MESSAGE_LENGTH, f"longer than {MESSAGE_LENGTH}: {text!r}")
 
 
+def a_weight_comes_back() -> None:
+    """As it is given, and can be given again; other queues keep theirs."""
+    fresh("flows 64 seed 7")
+    for weight in (1, 2, 255):
+        tc(f"class change dev v0 classid 1:5 fq_rr weight {weight}")
+        shown = tc("class show dev v0").stdout
+        equal("class fq_rr 1:5" in shown, weight != 1, f"a class of weight {weight} and no packets is shown: {shown!r}")
+        if weight != 1:
+            expect(f"weight {weight} " in shown, f"no weight {weight} in {shown!r}")
+    tc("class replace dev v0 classid 1:40 fq_rr weight 3")
+    tc("class change dev v0 classid 1:40 fq_rr")
+    equal(sorted(re.findall(r"class fq_rr (\S+)", tc("class show dev v0").stdout)), ["1:40", "1:5"], "classes")
+    expect("weight" in tc("class change dev v0 classid 1:5 fq_rr help", check=False).stderr, "help")
+
+
+def bad_weights_are_refused() -> None:
+    """By tc and by the kernel, with value and limit; nothing changes."""
+    fresh("flows 64 seed 7")
+    tc("class change dev v0 classid 1:5 fq_rr weight 9")
+    before = tc("class show dev v0").stdout
+    for typed, wanted in (
+        ("1:5 fq_rr weight 0", ["weight", '"0"', "1..255"]),
+        ("1:5 fq_rr weight 256", ["weight", '"256"', "1..255"]),
+        ("1:5 fq_rr weight", ["weight needs a value"]),
+        ("1:5 fq_rr limit 5", ["what is", '"limit"', "Usage"]),
+        ("1:0 fq_rr weight 2", []),
+        ("1:41 fq_rr weight 2", []),
+    ):
+        done = tc(f"class change dev v0 classid {typed}", check=False)
+        expect(done.returncode != 0, f"{typed}: accepted")
+        for text in wanted:
+            expect(text in done.stderr, f"{typed}: no {text!r} in {done.stderr!r}")
+    for minor, options_given, wanted in (
+        (5, u32(WEIGHT, 0), ["weight 0 ", "1..255"]),
+        (5, u32(WEIGHT, 256), ["weight 256 ", "1..255"]),
+        (5, u32(WEIGHT, 2**32 - 1), ["weight 4294967295 ", "1..255"]),
+        (5, attribute(WEIGHT, b"\1"), []),
+        (65, u32(WEIGHT, 2), ["class 65 ", "1..64"]),
+    ):
+        # the kernel asks for a class only where one may be created
+        errno, text = request(options_given, minor=minor, create=minor > 64)
+        expect(errno, f"{wanted}: accepted")
+        for part in wanted:
+            expect(part in text, f"no {part!r} in {text!r}")
+    equal(tc("class show dev v0").stdout, before, "classes")
+
+
 def help_shows_every_option() -> None:
     """The usage line has every keyword."""
     text = tc("qdisc add dev v0 root fq_rr help", check=False).stderr
@@ -501,6 +579,8 @@ def main() -> int:
             malformed_attributes_are_refused_by_the_kernel,
             good_attributes_by_hand_are_taken,
             fixed_options_cannot_change,
+            a_weight_comes_back,
+            bad_weights_are_refused,
             help_shows_every_option,
             statistics_are_numbers,
             the_module_is_held_while_in_use,

@@ -36,10 +36,39 @@ enum {
 	TCA_FQ_RR_Q_MAX,	/* u32, bytes, or FQ_RR_Q_MAX_AUTO */
 	TCA_FQ_RR_LOAD,		/* u32, per cent of the rate */
 	TCA_FQ_RR_MAX_DELAY,	/* u32, microseconds */
+	TCA_FQ_RR_MODE,		/* u32, enum fq_rr_mode */
+	TCA_FQ_RR_CHARGE_DROPS,	/* u32, 0 or 1: flows pay for what they lose */
+	TCA_FQ_RR_ECN,		/* u32, per cent of the fair share, or ..._OFF */
+	TCA_FQ_RR_PERTURB,	/* u32, seconds, or FQ_RR_PERTURB_NEVER */
 	__TCA_FQ_RR_MAX
 };
 
 #define TCA_FQ_RR_MAX (__TCA_FQ_RR_MAX - 1)
+
+/* options of a class, nested in TCA_OPTIONS */
+enum {
+	TCA_FQ_RR_CLASS_UNSPEC,
+	TCA_FQ_RR_CLASS_WEIGHT,	/* u32, shares of the link */
+	__TCA_FQ_RR_CLASS_MAX
+};
+
+#define TCA_FQ_RR_CLASS_MAX (__TCA_FQ_RR_CLASS_MAX - 1)
+
+/**
+ * enum fq_rr_mode - who shares a queue, where no filter has a say
+ * @FQ_RR_MODE_FLOW: packets of one flow, as the kernel's flow hash has it
+ * @FQ_RR_MODE_SRC_HOST: packets from one address
+ * @FQ_RR_MODE_DST_HOST: packets to one address
+ * @FQ_RR_MODE_CLASS: all, in the first queue
+ */
+enum fq_rr_mode {
+	FQ_RR_MODE_FLOW,
+	FQ_RR_MODE_SRC_HOST,
+	FQ_RR_MODE_DST_HOST,
+	FQ_RR_MODE_CLASS,
+};
+
+#define FQ_RR_MODE_MAX FQ_RR_MODE_CLASS
 
 /**
  * enum fq_rr_scheduler - what a flow pays for a packet
@@ -159,6 +188,26 @@ enum fq_rr_drop {
 #define FQ_RR_MAX_DELAY_MAX 10000000U
 #define FQ_RR_MAX_DELAY_DEFAULT 10000U
 
+/*
+ * ecn (per cent of the fair share of the buffer, above which a queue is marked).
+ * Above: with more, the buffer is full before the queue is long.
+ */
+#define FQ_RR_ECN_OFF 0U
+#define FQ_RR_ECN_MIN 1U
+#define FQ_RR_ECN_MAX 100U
+
+/*
+ * perturb (seconds between two rehashes). Below: a rehash visits all packets that
+ * wait, and gives every queue one packet ahead. Above: a day.
+ */
+#define FQ_RR_PERTURB_NEVER 0U
+#define FQ_RR_PERTURB_MIN 1U
+#define FQ_RR_PERTURB_MAX 86400U
+
+/* weight (shares of the link) of a class; above: what a byte holds */
+#define FQ_RR_WEIGHT_MIN 1U
+#define FQ_RR_WEIGHT_MAX 255U
+
 /* statistics; packets are segments where super-packets are split */
 enum {
 	TCA_FQ_RR_STATS_UNSPEC,
@@ -193,6 +242,10 @@ enum {
 	TCA_FQ_RR_STATS_PACING_DELAY,	/* u64, ns, of the last packet sent */
 	TCA_FQ_RR_STATS_PACING_DELAY_MAX, /* u64, ns, most ever */
 	TCA_FQ_RR_STATS_PACING_BOUND,	/* u64, ns, most in a steady state */
+	TCA_FQ_RR_STATS_CLASSIFIED,	/* u64, packets that a filter placed */
+	TCA_FQ_RR_STATS_REHASHES,	/* u64, times all packets were placed anew */
+	TCA_FQ_RR_STATS_MARKS,		/* u64, packets marked by ecn */
+	TCA_FQ_RR_STATS_OVER_SHARE,	/* u64, drops by ecn: could not be marked */
 	__TCA_FQ_RR_STATS_MAX
 };
 

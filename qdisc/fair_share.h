@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Whether a queue takes more than its part of the buffer.
+ *
+ * A fair queue's fair share of the buffer is the buffer divided by the weights
+ * of all backlogged queues, times its own weight. Keshav's thesis (1991, chapter
+ * 6, "FQbit") sets the congestion bit of a packet whose queue exceeds a third
+ * of that: senders whose backlog is long slow down, and nobody else is asked to.
+ *
+ * The buffer is limited in packets and in memory, which together are a number of
+ * packets of the present mean size: the smaller of the two.
+ */
+#ifndef _FQ_RR_FAIR_SHARE_H
+#define _FQ_RR_FAIR_SHARE_H
+
+#include "portable.h"
+
+/*
+ * A queue no longer than this is none (packets): packet pair sends as many at
+ * once, and with a small buffer or thousands of queues a share may be less than
+ * a packet.
+ */
+#define FAIR_SHARE_FREE_PACKETS 4
+
+/**
+ * fair_share_buffer - the buffer's size in packets of the present mean size
+ * @limit: packets that may wait (at most 2^20)
+ * @memory_limit: memory that they may occupy (bytes, at most 2^30)
+ * @packets: packets that wait (at most 2^20)
+ * @memory: memory that they occupy (bytes)
+ *
+ * Return: packets, rounded down.
+ */
+static inline u32 fair_share_buffer(u32 limit, u32 memory_limit, u32 packets,
+				    u32 memory)
+{
+	u64 fit;
+
+	if (!memory)
+		return limit;
+	fit = div_u64((u64)memory_limit * packets, memory);
+	return min_t(u64, limit, fit);
+}
+
+/**
+ * fair_share_exceeded - whether a queue exceeds a part of its fair share
+ * @packets: in the queue (at most 2^20)
+ * @weight: of the queue (1 to 255)
+ * @weights: of all backlogged queues together, at least @weight (below 2^24)
+ * @buffer: packets, of fair_share_buffer()
+ * @percent: part of the share (1 to 100)
+ *
+ * Exact: nothing is rounded.
+ *
+ * Return: whether @packets > @percent / 100 * @buffer * @weight / @weights, and
+ * more than FAIR_SHARE_FREE_PACKETS.
+ */
+static inline bool fair_share_exceeded(u32 packets, u32 weight, u32 weights,
+				       u32 buffer, u32 percent)
+{
+	return packets > FAIR_SHARE_FREE_PACKETS &&
+	       (u64)packets * weights * 100 > (u64)percent * buffer * weight;
+}
+
+#endif /* _FQ_RR_FAIR_SHARE_H */

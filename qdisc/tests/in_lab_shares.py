@@ -1,0 +1,477 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Who shares what: weights, classes by filter, hosts, charged drops, marks, rehash.
+
+Run in the lab, with TC_LIB_DIR naming the plugin's folder.  Prints TAP.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from in_lab_fq_rr import POLICIES, TRACING, Link, fresh, ports, sequences, trace
+from labtools import (
+    TARGET_MAC,
+    Frame,
+    Sender,
+    attribute,
+    classes,
+    configure,
+    dmesg_complaints,
+    enter_namespace,
+    equal,
+    expect,
+    need_root,
+    request,
+    run,
+    run_tests,
+    statistics,
+    tc,
+)
+
+# the class of a packet, where its major number is the qdisc's
+SO_PRIORITY = socket.SO_PRIORITY
+ECT_0, CE = 2, 3
+
+
+def even(link: Link) -> Link:
+    """All flows at the same point, and no grant as large as what blocks the link."""
+    configure("scheduler strict")
+    configure("scheduler drr")
+    return link
+
+
+def weigh(minor: int, weight: int) -> None:
+    """Give a class of the fq_rr of v0 a weight."""
+    equal(request(attribute(1, struct.pack("=I", weight)), minor=minor), (0, ""), f"weight {weight} of {minor}")
+
+
+def send_to_class(sender: Sender, minor: int) -> None:
+    """All packets of a flow go to one class, by their priority."""
+    sender.socket.setsockopt(socket.SOL_SOCKET, SO_PRIORITY, 0x10000 + minor)
+
+
+def queue_of(sender: Sender) -> int:
+    """Number of the queue that the next packet goes to (a packet is sent)."""
+    return trace(1, sender)[0]["flow"]
+
+
+def weights_share_the_link() -> None:
+    """Bytes or packets in the ratio 1 : 3 : 8, whatever the packets' sizes."""
+    for scheduler, sizes in (("drr", (1514, 514, 1014)), ("strict", (142, 1514, 514))):
+        link = even(Link("mode class"))
+        configure(f"scheduler {scheduler}")
+        weights = (1, 3, 8)
+        for port, (size, weight) in enumerate(zip(sizes, weights, strict=True), 1):
+            send_to_class(link.flow(port), port + 1)
+            weigh(port + 1, weight)
+            link.flow(port).send(size, 900)
+        frames = link.release(1200)
+        unit = {port: 1 if scheduler == "strict" else sizes[port - 1] for port in (1, 2, 3)}
+        shares = [unit[port] * ports(frames).count("abc"[port - 1]) / weights[port - 1] for port in (1, 2, 3)]
+        bound = 2 if scheduler == "strict" else 3 * 1514
+        expect(max(shares) - min(shares) <= bound, f"{scheduler}: for each share {shares}")
+        expect(min(shares) > 10 * bound, f"{scheduler}: too few packets: {shares}")
+        link.close()
+
+
+def a_weight_of_one_is_not_starved() -> None:
+    """Beside a class of weight 255 its packets come once a round."""
+    link = Link("mode class scheduler strict")
+    for port, weight in ((1, 1), (2, 255)):
+        send_to_class(link.flow(port), port + 1)
+        weigh(port + 1, weight)
+    link.flow(1).send(142, 5)
+    link.flow(2).send(142, 1000)
+    order = ports(link.release(1005))
+    places = [place for place, port in enumerate(order) if port == "a"]
+    # the first may be at the beginning of a round and the second at the end
+    expect(all(later - earlier <= 2 * 256 for earlier, later in pairwise(places)), f"places {places}")
+    expect(places[3] < 4 * 256, f"places {places}")
+    link.close()
+
+
+def filters_choose_the_class() -> None:
+    """By number; what no filter matches is hashed, an action may drop."""
+    fresh("flows 64 seed 1")
+    add = "filter add dev v0 parent 1: protocol ip prio {} u32 match ip sport {} 0xffff {}"
+    senders = {port: Sender(port) for port in range(1, 6)}
+    configure("rate 8kbit")
+    hashed = {port: queue_of(sender) for port, sender in senders.items()}
+    wanted = (hashed[1] + 1) % 64
+    fresh("flows 64 seed 1")
+    tc(add.format(1, 1, f"flowid 1:{wanted + 1:x}"))
+    tc(add.format(2, 2, "flowid 1:41"))  # 65: there is none
+    tc(add.format(3, 3, "action drop"))
+    # an idle qdisc without a rate is not bypassed any more
+    senders[3].send(514)
+    found = statistics()
+    equal((found["packets"], found["drops"]), (0, 1), "sent and dropped")
+    configure("rate 8kbit")
+    equal(queue_of(senders[1]), wanted, "queue of the flow with a filter")
+    equal(queue_of(senders[2]), hashed[2], "queue of a class that there is not")
+    equal([queue_of(senders[port]) for port in (4, 5)], [hashed[4], hashed[5]], "queues of flows without a filter")
+    send_to_class(senders[5], 64)
+    equal(queue_of(senders[5]), 63, "queue by priority")
+    equal(statistics()["classified"], 2, "packets placed by a filter or priority")
+    configure("mode class")
+    equal([queue_of(senders[port]) for port in (1, 2, 4)], [wanted, 0, 0], "queues with mode class")
+    for sender in senders.values():
+        sender.close()
+    tc("qdisc del dev v0 root")
+
+
+def a_class_can_only_be_changed() -> None:
+    """Queues are not added, deleted, or given a qdisc."""
+    fresh("flows 64")
+    for command, wanted in (
+        ("class add dev v0 parent 1: classid 1:5 fq_rr weight 2", "exists"),
+        ("class del dev v0 classid 1:5", "not supported"),
+        ("qdisc add dev v0 parent 1:5 pfifo", "not supported"),
+    ):
+        done = tc(command, check=False)
+        expect(done.returncode != 0, f"{command}: accepted")
+        expect(wanted in done.stderr, f"{command}: {done.stderr!r}")
+    equal(classes(), {}, "classes")
+
+
+def hosts_share_the_link() -> None:
+    """Five flows of one address get what one flow of another gets."""
+    for address in ("10.9.0.2", "10.9.0.3"):
+        run("ip", "addr", "replace", f"{address}/24", "dev", "v0")
+        run("ip", "neigh", "replace", address[:-1] + str(int(address[-1]) + 5), "lladdr", TARGET_MAC, "dev", "v0")
+    for mode, one, other in (
+        ("src-host", {"host": "10.9.0.2"}, {"host": "10.9.0.3"}),
+        ("dst-host", {"target": "10.9.0.7"}, {"target": "10.9.0.8"}),
+    ):
+        link = Link(f"mode {mode}")
+        many = [Sender(port, **one) for port in range(1, 6)]
+        single = Sender(6, **other)
+        for _ in range(10):
+            for sender in many:
+                sender.send(514)
+        single.send(514, 50)
+        order = ports(link.release(100))
+        equal("".join("f" if port == "f" else "-" for port in order), "-f" * 50, f"{mode}: order")
+        equal(statistics()["collisions"], 0, f"{mode}: collisions")
+        for sender in (*many, single):
+            sender.close()
+        link.close()
+
+
+def udp(sport: int) -> bytes:
+    """A UDP header and some payload."""
+    return struct.pack("!HHHH", sport, 9, 28, 0) + bytes(20)
+
+
+def ipv4(protocol: int, payload: bytes, source: int = 1, fragment: int = 0) -> bytes:
+    """An IPv4 packet from 10.1.0.``source``; check sum left out."""
+    size = 20 + len(payload)
+    addresses = bytes((10, 1, 0, source, 10, 2, 0, 1))
+    return struct.pack("!BBHHHBBH", 0x45, 0, size, 7, fragment, 64, protocol, 0) + addresses + payload
+
+
+def ipv6(protocol: int, payload: bytes, source: int = 1) -> bytes:
+    """An IPv6 packet without a flow label."""
+    head = struct.pack("!IHBB", 6 << 28, len(payload), protocol, 64)
+    return head + bytes.fromhex("fd01" + "0" * 26 + f"{source:02x}" + "fd02" + "0" * 27 + "1") + payload
+
+
+def vxlan(inner: bytes) -> bytes:
+    """An Ethernet frame with an IPv4 packet behind a VXLAN header."""
+    return struct.pack("!HHHHII", 5555, 4789, 30 + len(inner), 0, 0x08000000, 7 << 8) + bytes(12) + b"\x08\0" + inner
+
+
+VLAN = 0x8100
+UDP, IPIP, SIT, GRE = 17, 4, 41, 47
+GRE_IPV4 = b"\0\0\x08\0"
+# what, two packets that differ in one thing, and whether they get two queues with
+# mode flow and mode src-host
+PACKETS: list[tuple[str, int, Callable[[int], bytes], bool, bool]] = [
+    ("port", 0x0800, lambda n: ipv4(UDP, udp(n)), True, False),
+    ("host", 0x0800, lambda n: ipv4(UDP, udp(1), n), True, True),
+    ("IPv6 port", 0x86DD, lambda n: ipv6(UDP, udp(n)), True, False),
+    ("IPv6 host", 0x86DD, lambda n: ipv6(UDP, udp(1), n), True, True),
+    ("port in a VLAN", VLAN, lambda n: ipv4(UDP, udp(n)), True, False),
+    ("host in a VLAN", VLAN, lambda n: ipv4(UDP, udp(1), n), True, True),
+    ("port in IPIP", 0x0800, lambda n: ipv4(IPIP, ipv4(UDP, udp(n))), True, False),
+    ("host in IPIP", 0x0800, lambda n: ipv4(IPIP, ipv4(UDP, udp(1), n)), True, True),
+    ("host of IPIP", 0x0800, lambda n: ipv4(IPIP, ipv4(UDP, udp(1)), n), False, False),
+    ("host in SIT", 0x0800, lambda n: ipv4(SIT, ipv6(UDP, udp(1), n)), True, True),
+    ("port in GRE", 0x0800, lambda n: ipv4(GRE, GRE_IPV4 + ipv4(UDP, udp(n))), True, False),
+    ("host in GRE", 0x0800, lambda n: ipv4(GRE, GRE_IPV4 + ipv4(UDP, udp(1), n)), True, True),
+    # a tunnel in UDP is a flow of its sender, which draws the port by what is inside
+    ("host in VXLAN", 0x0800, lambda n: ipv4(UDP, vxlan(ipv4(UDP, udp(1), n))), False, False),
+    ("host of VXLAN", 0x0800, lambda n: ipv4(UDP, vxlan(ipv4(UDP, udp(1))), n), True, True),
+    ("port in a later fragment", 0x0800, lambda n: ipv4(UDP, udp(n), 1, 100), False, False),
+    ("no IP", 0x88B5, lambda n: bytes(46), False, False),
+]
+
+
+class Raw(Sender):
+    """Frames of any kind, past the stack's own checks."""
+
+    def __init__(self, protocol: int, body: bytes) -> None:
+        """Frames of an Ethernet ``protocol``; with that of VLANs, IPv4 in one."""
+        device = "v0.7" if protocol == VLAN else "v0"
+        protocol = 0x0800 if protocol == VLAN else protocol
+        self.frame = bytes.fromhex(TARGET_MAC.replace(":", "")) + bytes(6) + struct.pack("!H", protocol) + body
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+        self.socket.bind((device, protocol))
+
+    def send(self, frame_bytes: int, count: int = 1) -> None:
+        """Send the frame, whatever ``frame_bytes``."""
+        for _ in range(count):
+            self.socket.send(self.frame)
+
+
+def tunnels_are_looked_into() -> None:
+    """Which packets share a queue: the flow dissector's view."""
+    run("ip", "link", "add", "link", "v0", "name", "v0.7", "type", "vlan", "id", "7")
+    run("ip", "link", "set", "v0.7", "up")
+    for column, mode in ((3, "flow"), (4, "src-host")):
+        fresh(f"rate 8kbit seed 1 flows 65536 mode {mode}")
+        for row in PACKETS:
+            queues = []
+            for n in (1, 2, 1):
+                raw = Raw(row[1], row[2](n))
+                queues.append(queue_of(raw))
+                raw.close()
+            equal(queues[0] == queues[2], True, f"{row[0]}, {mode}: the same packet again")
+            equal(queues[0] != queues[1], row[column], f"{row[0]}, {mode}: two queues")
+    run("ip", "link", "del", "v0.7")
+    tc("qdisc del dev v0 root")
+
+
+def charged_drops_cost_turns() -> None:
+    """A flow that lost 48 packets waits for eight of another, else it alternates."""
+    for option, wanted in (("no-charge-drops", "ab" * 8 + "aaaa"), ("charge-drops", "b" * 8 + "a" * 12)):
+        link = even(Link(f"limit 20 drop longest-tail {option}"))
+        link.flow(1).send(514, 12)
+        link.flow(2).send(514, 8)
+        link.flow(1).send(514, 48)
+        equal(statistics()["drops"], 48, f"{option}: drops")
+        equal(ports(link.release(20)), wanted, f"{option}: order")
+        link.close()
+
+
+def ect(link: Link, port: int, codepoint: int = ECT_0) -> Sender:
+    """A flow that can be marked."""
+    sender = link.flow(port)
+    sender.socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, codepoint)
+    return sender
+
+
+def marked(frames: list[Frame], port: int) -> list[int]:
+    """Sequence numbers of a flow's packets that are marked."""
+    return [frame.sequence for frame in frames if frame.port == port and frame.ecn == CE]
+
+
+def marks_begin_at_a_part_of_the_share() -> None:
+    """A flow alone at 20 % of the buffer, each of two at half that; weights count."""
+    link = Link("limit 100 ecn 20")
+    ect(link, 1).send(514, 30)
+    equal(statistics()["marks"], 10, "marks of a flow alone")
+    ect(link, 2, 1).send(514, 15)
+    equal(statistics()["marks"], 15, "marks after those of the second flow")
+    frames = link.release(45)
+    equal((marked(frames, 1), marked(frames, 2)), ([*range(20, 30)], [*range(10, 15)]), "packets")
+    equal(statistics()["drops"], 0, "drops")
+    link.close()
+
+    link = Link("limit 100 ecn 20 mode class")
+    for port, weight in ((1, 1), (2, 3)):
+        send_to_class(ect(link, port), port + 1)
+        weigh(port + 1, weight)
+        link.flow(port).send(514)
+    for port in (1, 2):
+        link.flow(port).send(514, 29)
+    frames = link.release(60)
+    equal((marked(frames, 1), marked(frames, 2)), ([*range(5, 30)], [*range(15, 30)]), "packets by weight")
+    link.close()
+
+
+def memory_counts_for_a_share() -> None:
+    """Where memory is scarcer than the limit, it is what is shared."""
+    link = Link("limit 10000 memory-limit 262144 ecn 50")
+    ect(link, 1).send(1514, 80)
+    found = statistics()
+    expect(found["drops"] == 0, f"{found['drops']} drops")
+    each = found["memory_bytes"] / found["qlen"]
+    equal(found["marks"], 80 - int(262144 / each / 2), f"marks; a packet occupies {each} bytes")
+    link.close()
+
+
+def a_short_queue_is_not_marked() -> None:
+    """Four packets are a train, not a queue, however small the share."""
+    link = Link("limit 20 ecn 1")
+    for port in (1, 2, 3):
+        ect(link, port).send(514, 5)
+    equal([marked(link.release(15), 0), statistics()["marks"]], [[], 3], "marks")
+    link.close()
+
+
+def who_cannot_be_marked_loses() -> None:
+    """As the policy says, of its own queue; flows that can be marked lose nothing."""
+    for policy, counter, kept in (
+        ("longest-queue", "drops_flushed", [20, *range(21, 25)]),
+        ("longest-head", "drops_head", [*range(5, 25)]),
+        ("longest-tail", "drops_tail", [*range(20)]),
+        ("arriving", "drops_tail", [*range(20)]),
+    ):
+        link = Link(f"limit 100 ecn 20 drop {policy}")
+        link.flow(1).send(514, 25)
+        found = statistics()
+        equal((found["marks"], found["over_share"]), (0, 1 if policy == "longest-queue" else 5), f"{policy}: marks")
+        equal((found["drops"], found[counter]), (25 - len(kept),) * 2, f"{policy}: drops")
+        ect(link, 2).send(514, 40)
+        found = statistics()
+        expect(found["marks"] >= 20, f"{policy}: {found['marks']} marks")
+        equal(found["drops"], 25 - len(kept), f"{policy}: drops of a flow that can be marked")
+        frames = link.release(len(kept) + 40)
+        equal(sequences(frames, 1), kept, f"{policy}: packets")
+        equal(sequences(frames, 2), [*range(40)], f"{policy}: packets of the other flow")
+        link.close()
+    expect(set(POLICIES) == {"longest-queue", "longest-head", "longest-tail", "arriving"}, "a policy is not tested")
+
+
+def without_ecn_nothing_is_marked() -> None:
+    """The same packets; ecn is off at first."""
+    link = Link("limit 100")
+    ect(link, 1).send(514, 30)
+    equal((statistics()["marks"], marked(link.release(30), 1)), (0, []), "marks")
+    link.close()
+
+
+def a_rehash_loses_and_reorders_nothing() -> None:
+    """Whatever queue a flow's packets are in, they leave in order."""
+    link = Link("flows 8 perturb 1")
+    hashed = set()
+    for turn in range(12):
+        for port in range(1, 17):
+            link.flow(port).send(142, 1 + port % 3)
+        before = statistics()
+        hashed.add(queue_of(link.flow(1)))
+        configure("perturb 3600")
+        after = statistics()
+        equal(after["rehashes"], before["rehashes"] + 1, "rehashes")
+        equal(after["qlen"] - before["qlen"], 1, f"packets after rehash {turn}")
+        equal(after["drops"], 0, "drops")
+    expect(len(hashed) > 2, f"the first flow was only in queues {hashed}")
+    frames = link.release(1000)
+    equal(len(frames), sum(link.flow(port).sequence for port in range(1, 17)), "packets that left")
+    for port in range(1, 17):
+        sent = link.flow(port).sequence
+        equal(sequences(frames, port), [*range(sent)], f"packets of flow {port}")
+    link.close()
+
+
+def a_rehash_parts_who_met() -> None:
+    """Two flows in one queue wait for each other until they are placed anew."""
+    link = Link("flows 16")
+    queues: dict[int, int] = {}
+    for port in range(1, 30):
+        queue = queue_of(link.flow(port))
+        if queue in queues:
+            break
+        queues[queue] = port
+    first, second = sorted((queues[queue], port))
+    link.close()
+    link = Link("flows 16")
+    link.flow(first).send(142, 10)
+    link.flow(second).send(142, 10)
+    for _ in range(20):
+        equal(statistics()["flows_active"], 1, "queues")
+        configure("perturb never")
+        if statistics()["flows_active"] > 1:
+            break
+    equal(statistics()["flows_active"], 2, "queues after a rehash")
+    link.close()
+
+
+def perturb_rehashes_at_intervals() -> None:
+    """Once in so many seconds in which packets come, and not before."""
+    fresh("rate 8kbit perturb 10")
+    sender = Sender(1)
+    sender.send(142, 5)
+    equal(statistics()["rehashes"], 0, "rehashes at first")
+    time.sleep(10.1)
+    sender.send(142, 5)
+    equal(statistics()["rehashes"], 1, "rehashes after 10 s")
+    time.sleep(25)
+    sender.send(142, 5)
+    equal(statistics()["rehashes"], 2, "rehashes after a long pause")
+    configure("perturb never")
+    time.sleep(25)
+    sender.send(142, 5)
+    equal(statistics()["rehashes"], 3, "rehashes: one more for the change")
+    sender.close()
+    tc("qdisc del dev v0 root")
+
+
+def the_mode_may_change_under_backlog() -> None:
+    """Packets that wait are placed by the new one; weights stay."""
+    link = Link("")
+    weigh(7, 9)
+    for port in (1, 2, 3):
+        link.flow(port).send(142, 10)
+    send_to_class(link.flow(4), 7)
+    link.flow(4).send(142, 10)
+    equal(statistics()["flows_active"], 4, "queues with mode flow")
+    for mode, queues in (("src-host", 2), ("class", 2), ("dst-host", 2), ("flow", 4)):
+        configure(f"mode {mode}")
+        found = statistics()
+        equal((found["flows_active"], found["qlen"]), (queues, 40), f"queues and packets with mode {mode}")
+        expect(7 in classes(), f"the class is not there with mode {mode}")
+    frames = link.release(40)
+    for port in (1, 2, 3, 4):
+        equal(sequences(frames, port), [*range(10)], f"packets of flow {port}")
+    equal([*classes()], [7], "the class with a weight is shown while it is idle")
+    link.close()
+
+
+def the_kernel_has_not_complained() -> None:
+    """No warning in the log after all this."""
+    tc("qdisc del dev v0 root", check=False)
+    equal(dmesg_complaints(), [], "kernel log")
+
+
+def main() -> int:
+    """Run all, or those named on the command line, in order."""
+    need_root()
+    enter_namespace()
+    if not (TRACING / "events").exists():
+        run("mount", "-t", "tracefs", "tracefs", str(TRACING))
+    tests = [
+        weights_share_the_link,
+        a_weight_of_one_is_not_starved,
+        filters_choose_the_class,
+        a_class_can_only_be_changed,
+        hosts_share_the_link,
+        tunnels_are_looked_into,
+        charged_drops_cost_turns,
+        marks_begin_at_a_part_of_the_share,
+        memory_counts_for_a_share,
+        a_short_queue_is_not_marked,
+        who_cannot_be_marked_loses,
+        without_ecn_nothing_is_marked,
+        a_rehash_loses_and_reorders_nothing,
+        a_rehash_parts_who_met,
+        perturb_rehashes_at_intervals,
+        the_mode_may_change_under_backlog,
+        the_kernel_has_not_complained,
+    ]
+    wanted = sys.argv[1:]
+    return run_tests([test for test in tests if not wanted or test.__name__ in wanted])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/* fair_share.h: against exact arithmetic in wider numbers, and at its edges */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "fair_share.h"
+
+#define LIMIT_MAX (1U << 20)
+#define MEMORY_MAX (1U << 30)
+#define WEIGHTS_MAX (65536U * 255)
+
+static void the_scarcer_limit_is_shared(void **state)
+{
+	static const struct {
+		u32 limit, memory_limit, packets, memory, buffer;
+		const char *reason;
+	} rows[] = {
+		{ 1000, 1 << 20, 0, 0, 1000, "nothing waits: no mean size" },
+		{ 1000, 1 << 20, 10, 1000, 1000, "small packets: their number" },
+		{ 1000, 1 << 20, 10, 20480, 512, "2 KiB each: 512 of them fit" },
+		{ 1000, 1 << 20, 1, 1 << 20, 1, "one fills it" },
+		{ 1000, 1 << 20, 3, 1 << 20, 3, "three fill it" },
+		{ LIMIT_MAX, MEMORY_MAX, LIMIT_MAX, MEMORY_MAX, LIMIT_MAX,
+		  "the largest of all" },
+		{ LIMIT_MAX, MEMORY_MAX, LIMIT_MAX, 1, LIMIT_MAX,
+		  "the largest product" },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u32 found = fair_share_buffer(rows[i].limit,
+					      rows[i].memory_limit,
+					      rows[i].packets, rows[i].memory);
+
+		if (found != rows[i].buffer)
+			fail_msg("%s: %u, not %u", rows[i].reason, found,
+				 rows[i].buffer);
+	}
+}
+
+/* the thesis: a third of the share; 100 packets, four flows, 25 each */
+static void a_third_of_the_share_is_marked(void **state)
+{
+	u32 packets;
+
+	(void)state;
+	for (packets = 0; packets < 30; packets++)
+		assert_int_equal(fair_share_exceeded(packets, 1, 4, 100, 33),
+				 packets > 8);
+	/* a flow of weight 3 beside four others has 3/7 of it */
+	for (packets = 0; packets < 60; packets++)
+		assert_int_equal(fair_share_exceeded(packets, 3, 7, 100, 100),
+				 packets > 42);
+}
+
+static void a_train_is_no_queue(void **state)
+{
+	(void)state;
+	assert_false(fair_share_exceeded(4, 1, WEIGHTS_MAX, 1, 1));
+	assert_true(fair_share_exceeded(5, 1, WEIGHTS_MAX, 1, 1));
+}
+
+static void agrees_with_wider_numbers(void **state)
+{
+	unsigned int k;
+
+	(void)state;
+	srand(1);
+	for (k = 0; k < 1000000; k++) {
+		u32 weight = 1 + rand() % 255;
+		u32 weights = weight + rand() % (WEIGHTS_MAX - weight + 1);
+		u32 buffer = 1 + rand() % LIMIT_MAX;
+		u32 percent = 1 + rand() % 100;
+		u32 packets = 5 + rand() % LIMIT_MAX;
+		__int128 left, right;
+
+		if (k & 1)
+			weights = weight + rand() % 100;
+		/* and right at the edge */
+		if (k & 2)
+			packets = 5 + (u64)percent * buffer * weight / weights /
+				  100 + rand() % 3 - 5;
+		if (packets > LIMIT_MAX)
+			continue;
+		left = (__int128)packets * weights * 100;
+		right = (__int128)percent * buffer * weight;
+		assert_int_equal(fair_share_exceeded(packets, weight, weights,
+						     buffer, percent),
+				 left > right && packets > 4);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_scarcer_limit_is_shared),
+		cmocka_unit_test(a_third_of_the_share_is_marked),
+		cmocka_unit_test(a_train_is_no_queue),
+		cmocka_unit_test(agrees_with_wider_numbers),
+	};
+
+	return cmocka_run_group_tests_name("fair_share", tests, NULL, NULL);
+}
