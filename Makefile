@@ -20,7 +20,7 @@ PLUGIN_HEADERS := $(wildcard tc-plugin/*.h include/uapi/linux/*.h)
 MAN_PAGE := tc-plugin/tc-fq_rr.8
 
 .PHONY: help all bootstrap check-bootstrap modules plugin lab-modules demo \
-	test unit lint install uninstall clean distclean
+	transfers transfers-quick test unit lint install uninstall clean distclean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -38,6 +38,12 @@ check-bootstrap: ## only say what bootstrap would do
 
 demo: lab-modules ## the main job: packet pair beside its peers, in a virtual machine
 	@mininet-tests/demo
+
+transfers: lab-modules ## the nine file transfer benchmarks, for pktpair and its peers
+	@scripts/transfers
+
+transfers-quick: lab-modules ## the same with one seed, hosts with open buffers
+	@scripts/transfers --quick
 
 test: lab-modules ## all tests; the last line counts them
 	@scripts/test

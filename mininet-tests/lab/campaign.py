@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import cli, runner, scenario, transfers
+from . import cli, goals, runner, scenario, transfer_report, transfers
 from .progress import BOOT_WEIGHT, Progress
 from .vm import TOP, LabError, measuring_guest
 
@@ -31,6 +31,12 @@ SEEDS = 3
 RANDOM_TRAFFIC_SEEDS = 5
 RANDOM_TRAFFIC = ("b7",)
 GRO_BENCHMARKS = ("b1", "b2", "b3")
+# What a boot's results depend on, beside the kernel, the modules and the plans.
+INGREDIENTS = (
+    *("arrivals", "guest", "image", "links", "measure", "network"),
+    *("protocol", "reference", "runner", "traffic", "transfers", "vm"),
+)
+DOCUMENT = TOP / "Documentation" / "transfers.rst"
 # First guess for the progress bar: what a run takes on a core of 2020.
 RUN_S = 6.0
 
@@ -95,9 +101,8 @@ def digest(boot: Boot, kernel: str | None) -> str:
     machine = measuring_guest(kernel, "virtual")
     with machine as guest:
         parts = [guest.kernel, json.dumps([job.plan.for_guest(False) for job in boot.jobs])]
-        files = [*guest.modules(), *sorted(Path(__file__).parent.glob("*.py"))]
-    own = {"campaign.py", "figures.py", "goals.py", "report.py", "demo.py", "cli.py", "progress.py"}
-    parts += [hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.name not in own]
+        files = [*guest.modules(), *(Path(__file__).with_name(f"{name}.py") for name in INGREDIENTS)]
+    parts += [hashlib.sha256(path.read_bytes()).hexdigest() for path in [*files, TOP / "mininet-tests" / "topology.py"]]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -167,6 +172,37 @@ def measure(arguments: argparse.Namespace, planned: list[Boot]) -> list[dict[str
     return [run for boot in planned for run in found[boot.name] or []]
 
 
+def write(
+    folder: Path, runs: list[dict[str, Any]], planned: list[Boot]
+) -> tuple[list[goals.Line], list[goals.Verdict]]:
+    """summary.json and a picture per benchmark; returns the table's lines and all verdicts."""
+    from . import figures  # slow to import, and not needed before
+
+    rows = [row for run in runs for row in run["rows"]]
+    lines = goals.lines(rows)
+    verdicts = goals.judge(lines)
+    summary = {
+        "commit": transfer_report.commit(),
+        **{key: runs[0][key] for key in ("kernel", "modules", "clock")},
+        "cpu_seconds": {
+            boot.name: round(sum(run["cpu_seconds"] for run in found), 1) for boot, found in by_boot(runs, planned)
+        },
+        "goals": [vars(verdict) for verdict in verdicts],
+        "rows": rows,
+    }
+    (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+    for benchmark in dict.fromkeys(line.benchmark for line in lines):
+        figures.transfers(lines, benchmark, folder / f"{benchmark}.png")
+    return lines, verdicts
+
+
+def by_boot(runs: list[dict[str, Any]], planned: list[Boot]) -> Iterable[tuple[Boot, list[dict[str, Any]]]]:
+    """Runs are in the order of the boots that were planned."""
+    left = iter(runs)
+    for boot in planned:
+        yield boot, [next(left) for _ in boot.jobs]
+
+
 def chosen(text: str, known: Iterable[str]) -> tuple[str, ...]:
     """A comma-separated choice, in the order of what there is."""
     given = text.split(",")
@@ -193,6 +229,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--guests", type=int, default=2, metavar="N", help="at a time; each uses one core (2)")
     top.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
     top.add_argument("--trace", type=Path, metavar="FOLDER", help="keep each run's acknowledgements and samples there")
+    top.add_argument("--document", action="store_true", help="write the tables into Documentation/transfers.rst")
     top.add_argument("--kernel", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
     top.add_argument("--out", type=Path, default=TOP / "out" / "transfers", metavar="FOLDER")
     return top
@@ -214,15 +251,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except LabError as error:
         print(f"transfers: {error}", file=sys.stderr)
         return 1
-    rows = [row for run in runs for row in run["rows"]]
-    (arguments.out / "summary.json").write_text(json.dumps({"rows": rows}, indent=1) + "\n")
-    for row in rows:
-        percent = {name: f"{row[name] * 100:.1f}" for name in row if name.endswith("slowdown")}
-        print(
-            f"{row['benchmark']:3} {row['variant']:14} {row['hosts']:9} {row['cc'] + '+' + row['qdisc']:17}"
-            f" seed {row['seed']} {row['completion_s']:8.4f} s {percent['slowdown']:>6} %"
-            f" (paper {percent['published_slowdown']:>5} %) mean {percent['mean_slowdown']:>5} %"
-            f" worst {percent['worst_slowdown']:>5} % retransmits {row['retransmits']}"
-        )
-    print(f"{(time.monotonic() - began) / 60:.1f} minutes")
+    lines, verdicts = write(arguments.out, runs, planned)
+    print(transfer_report.terminal(lines, verdicts))
+    for miss in transfer_report.misses(verdicts):
+        print(f"  MISSED  {miss}")
+    if arguments.document:
+        transfer_report.document(DOCUMENT, lines, verdicts, transfer_report.commit(), runs[0]["kernel"])
+    print(f"\n{(time.monotonic() - began) / 60:.1f} minutes. Figures and pictures are in {arguments.out}")
     return 0

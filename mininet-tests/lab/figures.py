@@ -16,6 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from . import goals
+
 # Colours that people with any kind of colour vision can tell apart (Okabe and Ito).
 FLOW_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 CC_COLOURS = {"pktpair": "#D55E00", "bbr": "#0072B2", "cubic": "#009E73"}
@@ -142,3 +144,43 @@ def delay_distribution(runs: list[dict[str, Any]], path: Path) -> Path:
         axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1))
         figure.tight_layout()
         return save(figure, path)
+
+
+def transfers(lines: list[goals.Line], benchmark: str, path: Path) -> Path:
+    """One benchmark: the slowdown of every combination, and of all its flows.
+
+    A dot is the mean over seeds with the range of them; a bar the mean, and a
+    tick the worst of all controlled flows.  Filled: hosts open, else hollow.
+    """
+    variants = list(dict.fromkeys(line.variant for line in lines if line.benchmark == benchmark))
+    pairs = list(dict.fromkeys((line.cc, line.qdisc) for line in lines if line.benchmark == benchmark))
+    with plt.rc_context(STYLE):
+        columns = min(len(variants), 5)
+        rows = -(-len(variants) // columns)
+        figure, axes = plt.subplots(
+            rows, columns, figsize=(2.2 + 2.1 * columns, 0.4 + 3.2 * rows), squeeze=False, layout="constrained"
+        )
+        for axis, variant in zip(axes.flat, variants, strict=True):
+            shown = [line for line in lines if (line.benchmark, line.variant) == (benchmark, variant)]
+            settings = list(dict.fromkeys(line.hosts for line in shown))
+            for line in shown:
+                x = pairs.index((line.cc, line.qdisc)) + 0.2 * (settings.index(line.hosts) - (len(settings) - 1) / 2)
+                colour = CC_COLOURS[line.cc]
+                own = line.figures["slowdown"]
+                axis.bar(x, line.mean("mean_slowdown") * 100, width=0.18, color=colour, alpha=0.2)
+                axis.plot(x, line.mean("worst_slowdown") * 100, "_", color=colour, alpha=0.6)
+                axis.vlines(x, own.low * 100, own.high * 100, color=colour)
+                face = colour if line.hosts == "open" else "white"
+                axis.plot(x, own.mean * 100, "o", color=colour, markerfacecolor=face, markersize=4)
+            goal = goals.PRIMARY["open"].get((benchmark, variant))
+            if goal is not None:
+                axis.axhline(goal * 100, color="black", linewidth=0.8, linestyle="--")
+            axis.axhline(shown[0].published * 100, color="black", linewidth=0.8, linestyle=":")
+            axis.set_xticks(range(len(pairs)), [" + ".join(pair) for pair in pairs], rotation=60, ha="right")
+            axis.set_title(variant)
+        for axis in axes[:, 0]:
+            axis.set_ylabel("slowdown, %")
+        figure.suptitle(f"{benchmark}: dot the row's flow, bar the mean, tick the worst; -- goal (open), ... paper")
+        figure.savefig(path)
+        plt.close(figure)
+    return path

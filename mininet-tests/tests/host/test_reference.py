@@ -98,6 +98,17 @@ def test_fair_shares() -> None:
     assert found == pytest.approx({"a": 0.044 + 0.0020, "b": 0.044 + 0.0021, "c": 0.044 + 0.00025})
 
 
+def test_two_links() -> None:
+    """Over two links the slower one sets the pace, and each is shared on its own"""
+    links = {"fast": PACKET_NS, "slow": 2 * PACKET_NS}
+    found = completions_s(links, [file("both", 10, path=("fast", "slow")), file("first", 10, path=("fast",))])
+    # the first packet passes the fast link alone; then twenty turns of the slow one
+    assert found["both"] == pytest.approx(0.044 + 0.0001 + 10 * 0.0002)
+    assert found["first"] == pytest.approx(0.044 + 20 * 0.0001)
+    found = completions_s(links, [file("both", 10, path=("fast", "slow")), file("second", 10, path=("slow",))])
+    assert max(found.values()) == pytest.approx(0.044 + 20 * 0.0002)
+
+
 def test_work_is_conserved() -> None:
     """The last of any set of files ends when all packets have been served, if the link never idles"""
     for seed in range(20):

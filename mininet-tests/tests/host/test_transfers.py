@@ -74,6 +74,11 @@ WRONG = {
     "a transfer that failed": ({"error": "did not end"}, {}, "transfer b: did not end"),
     "other segments": ({"mss_bytes": 1448}, {}, "transfer b: segments of 1448 bytes, not 448"),
     "a delay line that dropped": ({}, {"qdiscs": {"d1-x": [{"kind": "netem", "drops": 1}]}}, "netem on d1-x dropped"),
+    "datagrams that were sent at once": (
+        {},
+        {"qdiscs": {"s13-r": [{"kind": "fq", "drops": 0, "packets": 100, "throttled": 94}]}},
+        "94 of 100 datagrams waited",
+    ),
     "a source that failed": ({}, {"source_error": "source: no"}, "source: no"),
 }
 

@@ -28,6 +28,13 @@ RUN_KEYS = {
     "checks",
 }
 FLOW_KEYS = {"name", "cc", "bytes", "start_s", "completion_s", "goodput_bit_s", "retransmits", "rtt_s"}
+# A short form of "make transfers": slowdowns that pktpair over fq_rr has had, hosts open, seed 1.
+TRANSFERS = {}
+# A row may be so much slower than it has been: two points.
+SLOWER = 0.02
+# And no row so far ahead of its fair reference: that were from others' shares.
+FASTEST = 0.95
+SHORT_FORM = ("b1-slow-cross-traffic", "b3-short-files", "b5-migrating-bottleneck", "b9-rate-control-torture")
 # In the guest: Mininet's own command with our topology, then a status to pass on.
 MN = (
     "mn --custom {top}/mininet-tests/topology.py --topo dumbbell,2,10,fq_rr --controller none --test pingall 2>&1;"
@@ -64,6 +71,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             "gap": pool.submit(run, folder / "gap.json", "pair-gap-is-n-packet-times"),
             "first": pool.submit(three, folder / "first.json"),
             "second": pool.submit(three, folder / "second.json"),
+            "transfers": pool.submit(run, folder / "transfers.json", *SHORT_FORM),
             "unload": pool.submit(run, folder / "unload.json", "unload-under-traffic"),
             "exec": pool.submit(lab, "exec", "--", "bash", "-c", MN.format(top=TOP)),
         }
@@ -159,3 +167,15 @@ def test_pair_gap(results: dict[str, Any], flows: int) -> None:
 def test_unload(results: dict[str, Any]) -> None:
     """rmmod is refused in use and clean afterwards, without a warning."""
     assert_passed(results["unload"][0])
+
+
+@pytest.mark.parametrize("row", TRANSFERS, ids=lambda row: "-".join(row).rstrip("-"))
+def test_transfers(results: dict[str, Any], row: tuple[str, str]) -> None:
+    """A file transfer is no slower than it has been, beyond its optimum, and sends nothing twice."""
+    for run in results["transfers"]:
+        assert_passed(run)
+    rows = [found for run in results["transfers"] for found in run["rows"]]
+    (found,) = [one for one in rows if (one["benchmark"], one["variant"]) == row]
+    assert found["slowdown"] <= TRANSFERS[row] + SLOWER
+    # nothing is served before the link can serve it; the reference counts the last packet's own time
+    assert found["variant"] == "difference" or found["completion_s"] >= FASTEST * found["reference_s"]
