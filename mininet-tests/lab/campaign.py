@@ -4,6 +4,7 @@
 A boot carries all runs of one congestion control over one queue.  What a boot
 has found is kept with a digest of all that went into it, so that a campaign
 that was interrupted goes on where it stopped, and what is new is measured anew.
+(Snakemake would add 50 packages to the environment for these few lines.)
 """
 
 from __future__ import annotations
