@@ -32,6 +32,7 @@ SECOND_NS = 1_000_000_000
 # side of a connection must not pass for the sender's in a trace. (iperf3's
 # servers of other runs in the boot stay on other ports.)
 SERVER_PORT_OFFSET = 20000
+STOCK_MTU_BYTES = 1500
 # The longest transfer is a few seconds at its fair share.
 DEADLINE_S = 90
 # Sources hand over their packets so far ahead; what a run leaves over is less.
@@ -43,6 +44,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 _CLONE_NEWNET = 0x40000000
 _PR_SET_TIMERSLACK = 29
 _SIOCETHTOOL = 0x8946
+_SIOCSIFMTU = 0x8922
 _ETHTOOL_SGRO = 0x2C
 _SO_TIMESTAMPING = 37
 _SO_TXTIME = 61
@@ -140,6 +142,7 @@ class Hosts:
         self._delays: dict[str, float] = {}
         self._buffers = ""
         self._gro = False
+        self._mtus: dict[str, int] = {}
         with self.namespaces.inside(self.ends[0]):
             self._stock = {name: Path("/proc/sys", name).read_text() for name in (RECEIVE_BUFFERS, SEND_BUFFERS)}
         # Timers of the threads that start transfers are exact.
@@ -174,6 +177,14 @@ class Hosts:
                 fcntl.ioctl(handle, _SIOCETHTOOL, request)
         self._gro = on
 
+    def set_mtu(self, devices: Iterable[str], mtu_bytes: int) -> None:
+        """The largest datagram of these devices: tbf warns of a bucket smaller than that."""
+        for device in devices:
+            if self._mtus.get(device, STOCK_MTU_BYTES) != mtu_bytes:
+                with self.namespaces.inside(device.split("-")[0]), socket.socket() as handle:
+                    fcntl.ioctl(handle, _SIOCSIFMTU, struct.pack("16si20x", device.encode(), mtu_bytes))
+                self._mtus[device] = mtu_bytes
+
     def set_algorithm(self, nodes: Iterable[str], name: str) -> None:
         """Select the congestion control as a user would: by its sysctl."""
         for node in sorted(set(nodes)):
@@ -199,6 +210,7 @@ class Hosts:
         """As the other kind of run expects it."""
         self.set_buffers("")
         self.set_gro(False)
+        self.set_mtu(list(self._mtus), STOCK_MTU_BYTES)
         self._delays.clear()
 
 
@@ -420,6 +432,7 @@ def run(hosts: Hosts, tracer: Any, plan: dict[str, Any]) -> dict[str, Any]:
     hosts.set_algorithm((flow["source"] for flow in plan["transfers"]), plan["cc"])
     hosts.set_delays(plan["delays_ms"])
     hosts.remove(bottlenecks)
+    hosts.set_mtu(bottlenecks, plan["mtu_bytes"])
     for device, lines in bottlenecks.items():
         hosts.tc(device.split("-")[0]).do(device, lines)
     for node in {flow["source"] for flow in plan["streams"]}:

@@ -189,6 +189,8 @@ class TransferPlan:
             "buffers": setting.buffers,
             "gro": setting.gro,
             "bottlenecks": queue,
+            # a bucket of one packet, which is what tbf is to have, is one of the device's
+            "mtu_bytes": setting.packet_bytes if any("tbf" in lines[0] for lines in queue.values()) else 1500,
             "delays_ms": dict(self.delays_ms),
             "transfers": transfers,
             "streams": streams,

@@ -118,6 +118,7 @@ def test_guest_plan() -> None:
     told = plan(qdisc="cake", limit_packets=44).for_guest(False)
     assert f"memlimit {44 * transfers.CAKE_BYTES_PER_PACKET}" in told["bottlenecks"]["r-x"][0]
     assert len({flow["port"] for flow in told["transfers"]}) == 2
+    assert [plan(qdisc=qdisc).for_guest(False)["mtu_bytes"] for qdisc in ("fq_rr", "fq_codel")] == [1500, 500]
     with pytest.raises(transfers.LabError, match="--pcap"):
         plan().for_guest(True)
 
