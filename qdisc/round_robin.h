@@ -122,6 +122,7 @@ struct rr_flow {
  * @mark: what a flow may spend before it has no credit left (bytes)
  * @now: the most that any flow had spent before it sent a packet (bytes);
  *	always less than @mark
+ * @furthest: the most that any flow has spent by paying for lost packets (bytes)
  * @quantum: smallest grant (bytes, at least 1)
  * @largest: largest cost for a share since the last grant (bytes)
  * @active: backlogged flows
@@ -133,6 +134,7 @@ struct rr {
 	struct rr_link list[RR_LISTS];
 	u64 mark;
 	u64 now;
+	u64 furthest;
 	u32 quantum;
 	u32 largest;
 	u32 active;
@@ -439,6 +441,7 @@ static inline void rr_charge(struct rr *rr, struct rr_flow *f, u32 cost,
 	if (!backlogged || f->sparse)
 		f->spent = max_t(u64, f->spent, rr->now);
 	f->spent += rr_part(f, cost);
+	rr->furthest = max_t(u64, rr->furthest, f->spent);
 	if (!backlogged || f->debtor)
 		return;
 	if (f->sparse ? f->spent <= rr->now : f->spent < rr->mark)
@@ -468,16 +471,17 @@ static inline s64 rr_credit(const struct rr *rr, const struct rr_flow *f)
  * @rr: scheduler
  * @quantum: smallest grant from now on, of rr_quantum()
  *
- * Everybody is at the same point again. Idle flows owe nothing either: what they
- * may owe, RR_CHARGES_MAX packets and one, is less than 2^39 whatever the unit.
- * Takes time linear in the backlogged flows.
+ * Everybody is at the same point again. Idle flows owe nothing either: none has
+ * spent more than the mark and the largest cost since the last grant together, or
+ * by paying for lost packets more than is noted. Takes time linear in the backlogged
+ * flows.
  */
 static inline void rr_restart(struct rr *rr, u32 quantum)
 {
 	struct rr_flow *f;
 	unsigned int list;
 
-	rr->now = rr->mark + (1ULL << 39);
+	rr->now = max_t(u64, rr->mark + rr->largest, rr->furthest);
 	rr->mark = rr->now + quantum;
 	rr->largest = 0;
 	rr->quantum = quantum;

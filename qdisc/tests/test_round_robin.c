@@ -799,6 +799,15 @@ static void an_idle_flow_is_charged(void **state)
 	for (k = 0; k < 6; k++)
 		serve(&rr);
 	assert_in_range(s[1].served, QUANTUM, 3 * QUANTUM);
+	/* and a restart forgets what an idle flow owes, as all else */
+	rr_idle(&rr, &s[1].rr);
+	s[1].packets = 0;
+	for (k = 0; k < RR_CHARGES_MAX; k++)
+		rr_charge(&rr, &s[1].rr, 65549, false);
+	rr_restart(&rr, QUANTUM);
+	arrive(&rr, &s[1], 10);
+	assert_true(s[1].rr.sparse);
+	assert_true(rr.mark < 100ULL * 65549);
 }
 
 /* random arrivals, departures, flushes, charges and weights, step for step */
