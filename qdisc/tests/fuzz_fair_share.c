@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+/* fair_share.h against the same in wider numbers, for any arguments in range */
+#include <stdlib.h>
+
+#include "fair_share.h"
+
+struct input {
+	u32 limit, memory_limit, packets, memory, weights, queue;
+	u8 weight, percent;
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in;
+	unsigned __int128 fit;
+	u32 buffer, weight;
+	bool exceeded;
+
+	if (size < sizeof(in))
+		return 0;
+	memcpy(&in, data, sizeof(in));
+	in.limit = 1 + in.limit % (1U << 20);
+	in.memory_limit = 1 + in.memory_limit % (1U << 30);
+	in.packets %= (1U << 20) + 1;
+	in.queue %= (1U << 20) + 1;
+	weight = 1 + in.weight % 255;
+	in.weights = weight + in.weights % (65535U * 255);
+	in.percent = 1 + in.percent % 100;
+
+	buffer = fair_share_buffer(in.limit, in.memory_limit, in.packets,
+				   in.memory);
+	if (in.memory) {
+		fit = (unsigned __int128)in.memory_limit * in.packets;
+		fit /= in.memory;
+		if (buffer != (fit < in.limit ? fit : in.limit))
+			abort();
+	}
+	exceeded = (unsigned __int128)in.queue * in.weights * 100 >
+		   (unsigned __int128)in.percent * buffer * weight;
+	if (fair_share_exceeded(in.queue, weight, in.weights, buffer,
+				in.percent) !=
+	    (exceeded && in.queue > FAIR_SHARE_FREE_PACKETS))
+		abort();
+	return 0;
+}
