@@ -175,8 +175,10 @@ def client(network: Network, plan: dict[str, Any], flow: dict[str, Any]) -> list
         argv += ["-C", flow["cc"]]
     if flow["window_bytes"]:
         argv += ["-w", str(flow["window_bytes"])]
-    if plan["mss"]:
-        argv += ["-M", str(plan["mss"])]
+    if flow["block_bytes"]:
+        argv += ["-l", str(flow["block_bytes"])]
+    if flow["mss"]:
+        argv += ["-M", str(flow["mss"])]
     return argv
 
 

@@ -69,7 +69,8 @@ class Flow:
 
     Sends for ``seconds``, or ``bytes`` of payload if that is not zero; its
     port, fixed, is what it is known by in traces.  ``window_bytes`` fixes both
-    socket buffers.
+    socket buffers; ``block_bytes`` is what it reads and writes at a time (iperf3's
+    own choice is 128 KiB); ``packet_bytes``, if not zero, holds instead of the plan's.
     """
 
     name: str
@@ -80,6 +81,8 @@ class Flow:
     bytes: int = 0
     port: int = 0
     window_bytes: int = 0
+    block_bytes: int = 0
+    packet_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,12 @@ class Check:
     quantity: str
     op: str
     expected: Any
+
+
+def mss(packet_bytes: int) -> int:
+    """What TCP_MAXSEG is set to for packets of a size; 0 for full ones."""
+    # The kernel takes the 12 bytes of the time stamps off what is set.
+    return packet_bytes - HEADER_BYTES + 12 if packet_bytes != FULL_PACKET_BYTES else 0
 
 
 @dataclass(frozen=True)
@@ -141,19 +150,16 @@ class Plan:
     def for_guest(self, pcap: bool, trace: bool = False) -> dict[str, Any]:
         """As the agent wants it; it is traced in any case."""
         actions = max((action.at_s for action in self.actions), default=0.0)
-        # The kernel takes the 12 bytes of the time stamps off what is set.
-        mss = self.packet_bytes - HEADER_BYTES + 12 if self.packet_bytes != FULL_PACKET_BYTES else 0
         return {
             "bottleneck": links.bottleneck(
                 "r-x", self.qdisc, self.rate_bit_s, self.limit_packets, self.packet_bytes, self.hash_seed
             ),
             "pairs": len(self.delays_ms),
             "delays_ms": list(self.delays_ms),
-            "flows": [vars(flow) for flow in self.flows],
+            "flows": [{**vars(flow), "mss": mss(flow.packet_bytes or self.packet_bytes)} for flow in self.flows],
             "actions": [{**vars(action), "argv": list(action.argv)} for action in self.actions],
             "events": ["lab:ack", *self.events],
             "seconds": max(self.end_s, actions),
-            "mss": mss,
             "pcap": pcap,
         }
 
