@@ -15,7 +15,7 @@
  * that is what the stack's pacing charges.
  *
  * Where this is not the memorandum:
- *  - n_b: see control_backlog_q8().
+ *  - n_b: see queue_estimate.h.
  *  - The rate stays between half the share and twice the share, and a window
  *    does the rest. The stack fixes the departure of the next train when it
  *    sends one: a rate near zero, asked for during one wrong estimate, silences
@@ -61,24 +61,12 @@
 #define CONTROL_MSS_MAX		65535U
 /* largest service time: ns in 47 bits with ten places, 137 s */
 #define CONTROL_SERVICE_MAX_Q10	(1ULL << 47)
-/* D may stand for T / s_b where they agree to one part in eight: s_b errs by
- * a percent or two, while a changed share or a window that is being filled
- * differs by more within a round trip
- */
-#define CONTROL_AGREE_SHIFT	3
-/* and two packets, because D counts whole ACKs */
-#define CONTROL_AGREE_LEAST_Q8	(2 * CONTROL_PACKET_Q8)
 /* part of the pipe that is left empty to look for R: an eighth costs 0.4 % of a
  * lone flow's throughput at 100 ms, once in ten seconds for three round trips
  */
 #define CONTROL_DRAIN_SHIFT	3
 /* and what is left in flight at least: what makes a stock receiver send an ACK */
 #define CONTROL_DRAIN_LEAST	2
-/* D may stand for T / s_b only where the packet met a queue: two packets, one
- * more than what its own train puts before the second segment
- */
-#define CONTROL_BUSY_Q8		(2 * CONTROL_PACKET_Q8)
-
 /**
  * struct control_path - what is known of the path
  * @service_q10: service time of one packet, ns; 1 .. CONTROL_SERVICE_MAX_Q10
@@ -86,8 +74,9 @@
  * @prop_us: propagation delay, at most @rtt_us
  * @outstanding: packets in flight (S), the newest included
  * @delivered: packets delivered (D) since the packet of @rtt_us was sent
- * @backlog_q8: the queue, packets, from control_backlog_q8(): n_b
+ * @backlog_q8: the queue that is aimed with, packets (queue_estimate.h): n_b
  * @newest_age_us: time since the newest packet was sent
+ * @newest_backlog_q8: the queue that this packet will meet, packets
  */
 struct control_path {
 	u64 service_q10;
@@ -97,6 +86,7 @@ struct control_path {
 	u32 delivered;
 	u32 backlog_q8;
 	u32 newest_age_us;
+	u32 newest_backlog_q8;
 };
 
 /**
@@ -146,50 +136,6 @@ static inline u32 control_backlog_paper_q8(const struct control_path *path)
 
 	return (u32)clamp_t(s64, outstanding_q8 - (s64)control_pipe_q8(path), 0,
 			    (s64)CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8);
-}
-
-/**
- * control_backlog_q8 - the queue that the newest packet will meet
- * @path: the path; its backlog is not read
- *
- * The packet now acknowledged met a queue of (T - R) / s_b, T being its round
- * trip. Since it was sent, S more packets followed it; by the time the newest
- * of them arrives at the bottleneck, the bottleneck will have served T / s_b:
- *
- *	n_b = (T - R) / s_b + S - T / s_b  =  S - R / s_b
- *
- * which is the memorandum's eq (12). R / s_b can be hundreds of packets, so
- * that a percent of error in s_b is as large as the setpoint. But while the
- * bottleneck has been busy with this flow all the time, D, what was delivered
- * in the last round trip, is the same number as T / s_b without the error:
- *
- *	n_b = (T - R) / s_b + S - D
- *
- * where only the small first term is divided by a noisy number. D is the past:
- * in the round trip in which the window is being filled, or the share has just
- * changed, D says nothing of what will be served. So D is used where it agrees
- * with T / s_b to one part in eight, and T / s_b where it does not. Where the
- * packet met no queue, the bottleneck may have run empty and served less than it
- * could, so that D is at most T / s_b: the larger of the two is what will be
- * served.
- *
- * Return: packets, 0 .. CONTROL_BACKLOG_MAX.
- */
-static inline u32 control_backlog_q8(const struct control_path *path)
-{
-	const s64 max_q8 = (s64)CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8;
-	s64 passed_q8 = (s64)control_served_q8(path->rtt_us, path->service_q10);
-	s64 pipe_q8 = (s64)control_pipe_q8(path);
-	s64 delivered_q8 = (s64)path->delivered * CONTROL_PACKET_Q8;
-	s64 backlog_q8 = (s64)path->outstanding * CONTROL_PACKET_Q8 - pipe_q8;
-	s64 differ_q8 = passed_q8 - delivered_q8;
-
-	bool busy = passed_q8 - pipe_q8 >= CONTROL_BUSY_Q8;
-
-	if (max_t(s64, differ_q8, -differ_q8) <=
-	    (passed_q8 >> CONTROL_AGREE_SHIFT) + CONTROL_AGREE_LEAST_Q8)
-		backlog_q8 += busy ? differ_q8 : min_t(s64, differ_q8, 0);
-	return (u32)clamp_t(s64, backlog_q8, 0, max_q8);
 }
 
 /**

@@ -26,8 +26,9 @@
  * 100 Gbit/s take 7 ns, and one place in the last bit is 0.014 % of that
  */
 #define PAIR_SERVICE_SHIFT	10
-/* longest time a train is followed, and longest service time, 60 s: past it the
- * sample is worth nothing
+/* longest service time, 60 s: past it the sample is worth nothing. A train is
+ * followed for 2^32 ns: trains that would last longer than an eighth of a second
+ * are not sent
  */
 #define PAIR_SPAN_MAX_NS	(60ULL * NSEC_PER_SEC)
 /* segments one sample may count; a train is at most 64 and an ACK can repeat */
@@ -64,6 +65,8 @@
  * @PAIR_RETRANSMITTED: part of it was sent twice
  * @PAIR_HELD: an ACK waited for the socket's owner, its time is not its arrival
  * @PAIR_DELAYED_ACK: the receiver's timer sent an ACK, not a segment's arrival
+ * @PAIR_MERGED: its first ACK covered more than a train: whatever joined them held
+ *	that ACK back, and not the next
  * @PAIR_COMPRESSED: faster than any link: the ACKs were bunched on their way
  * @PAIR_VERDICTS: number of verdicts
  */
@@ -74,36 +77,37 @@ enum pair_verdict {
 	PAIR_RETRANSMITTED,
 	PAIR_HELD,
 	PAIR_DELAYED_ACK,
+	PAIR_MERGED,
 	PAIR_COMPRESSED,
 	PAIR_VERDICTS,
 };
 
 /**
  * struct pair_probe - the train that is coming back, and the length of the next
- * @first_ns: arrival of its first ACK
- * @last_ns: arrival of its newest ACK
+ * @first_ns: arrival of its first ACK (low 32 bits)
+ * @span_ns: from there to the arrival of its newest ACK
  * @sent_us: its send time (low 32 bits), which tells it from others
  * @segments: segments covered by the ACKs after the first
  * @per_ack_q4: segments the receiver acknowledges at once, smoothed
  * @train: segments of the trains to send
- * @acks: ACKs that covered part of it, saturating
  * @first_segments: segments its first ACK covered, saturating
- * @singles: trains in a row that came back as one ACK
  * @too_long: trains in a row that were longer than needed
+ * @open: a train is coming back
+ * @singles: trains in a row that came back as one ACK
  * @flaw: enum pair_verdict that spoils the train, or PAIR_OPEN
  */
 struct pair_probe {
-	u64 first_ns;
-	u64 last_ns;
+	u32 first_ns;
+	u32 span_ns;
 	u32 sent_us;
 	u16 segments;
 	u16 per_ack_q4;
 	u8 train;
-	u8 acks;
 	u8 first_segments;
-	u8 singles;
 	u8 too_long;
-	u8 flaw;
+	u8 open:1,
+	   singles:3,
+	   flaw:4;
 };
 
 /**
@@ -167,17 +171,19 @@ static inline struct pair_sample
 pair_probe_peek(const struct pair_probe *p, const struct pair_limits *limits)
 {
 	struct pair_sample s = {
-		.span_ns = p->last_ns - p->first_ns,
+		.span_ns = p->span_ns,
 		.segments = p->segments,
 		.verdict = PAIR_SAMPLE,
 	};
 
-	if (!p->acks)
+	if (!p->open)
 		s.verdict = PAIR_OPEN;
 	else if (p->flaw != PAIR_OPEN)
 		s.verdict = p->flaw;
 	else if (!p->segments)
 		s.verdict = PAIR_ONE_ACK;
+	else if (p->first_segments > p->train)
+		s.verdict = PAIR_MERGED;
 	else if (s.span_ns < (u64)p->segments * limits->service_min_ns)
 		s.verdict = PAIR_COMPRESSED;
 	return s;
@@ -236,36 +242,35 @@ pair_probe_ack(struct pair_probe *p, const struct pair_ack *ack,
 	       const struct pair_limits *limits)
 {
 	struct pair_sample closed = { .verdict = PAIR_OPEN };
-	bool same = p->acks && ack->sent_us == p->sent_us &&
-		    ack->now_ns - p->first_ns <= PAIR_SPAN_MAX_NS;
 
-	if (same) {
+	if (p->open && ack->sent_us == p->sent_us) {
 		u32 segments = min_t(u32, ack->segments, PAIR_SEGMENTS_MAX);
+		u32 span_ns = (u32)ack->now_ns - p->first_ns;
 
 		if (segments == 1 && p->first_segments > 1 &&
-		    ack->now_ns - p->last_ns > PAIR_DELAYED_ACK_NS)
+		    span_ns - p->span_ns > PAIR_DELAYED_ACK_NS)
 			p->flaw = PAIR_DELAYED_ACK;
 		p->per_ack_q4 += ((s32)(segments << 4) - p->per_ack_q4) >>
 				 PAIR_PER_ACK_SHIFT;
 		p->segments = (u16)min_t(u32, p->segments + segments,
 					 PAIR_SEGMENTS_MAX);
-		p->acks = (u8)min_t(u32, p->acks + 1U, U8_MAX);
+		p->span_ns = span_ns;
 	} else {
 		closed = pair_probe_peek(p, limits);
 		if (closed.verdict == PAIR_SAMPLE ||
 		    closed.verdict == PAIR_ONE_ACK)
 			pair_probe_adapt(p, closed.verdict == PAIR_ONE_ACK,
 					 limits);
-		p->first_ns = ack->now_ns;
+		p->first_ns = (u32)ack->now_ns;
+		p->span_ns = 0;
 		p->sent_us = ack->sent_us;
 		p->segments = 0;
 		p->first_segments = (u8)min_t(u32, ack->segments, U8_MAX);
-		p->acks = 1;
+		p->open = 1;
 		p->flaw = PAIR_OPEN;
 	}
-	p->last_ns = ack->now_ns;
 	if (ack->flaw != PAIR_OPEN)
-		p->flaw = (u8)ack->flaw;
+		p->flaw = ack->flaw & 15;
 	return closed;
 }
 

@@ -20,6 +20,7 @@
 	PKTPAIR_VERDICT(PAIR_RETRANSMITTED, "retransmitted")	\
 	PKTPAIR_VERDICT(PAIR_HELD, "held")			\
 	PKTPAIR_VERDICT(PAIR_DELAYED_ACK, "delayed-ack")	\
+	PKTPAIR_VERDICT(PAIR_MERGED, "merged")			\
 	PKTPAIR_VERDICT_END(PAIR_COMPRESSED, "compressed")
 
 #undef PKTPAIR_VERDICT
@@ -56,6 +57,7 @@ TRACE_EVENT(pktpair_sample,
 		__field(u32, snd_nxt)
 		__field(u64, service_ns)
 		__field(u32, backlog_q8)
+		__field(u32, beyond_pipe_q8)
 		__field(u32, backlog_paper_q8)
 		__field(s32, setpoint_q8)
 		__field(u64, rate_bytes_ps)
@@ -78,7 +80,8 @@ TRACE_EVENT(pktpair_sample,
 		__entry->newest_age_us = path->newest_age_us;
 		__entry->snd_nxt = tcp_sk(sk)->snd_nxt;
 		__entry->service_ns = path->service_q10 >> CONTROL_SERVICE_SHIFT;
-		__entry->backlog_q8 = path->backlog_q8;
+		__entry->backlog_q8 = path->newest_backlog_q8;
+		__entry->beyond_pipe_q8 = path->backlog_q8;
 		__entry->backlog_paper_q8 = path->service_q10 ?
 					    control_backlog_paper_q8(path) : 0;
 		__entry->setpoint_q8 = orders->setpoint_q8;
@@ -87,7 +90,7 @@ TRACE_EVENT(pktpair_sample,
 		__entry->mss = tcp_sk(sk)->mss_cache;
 	),
 
-	TP_printk("family=%s sport=%u dport=%u verdict=%s train=%u gap_ns=%llu covered_segments=%u rtt_us=%u propagation_us=%u outstanding=%u delivered=%u newest_age_us=%u snd_nxt=%u service_ns=%llu backlog_q8=%u backlog_paper_q8=%u setpoint_q8=%d rate_bytes_ps=%llu cwnd=%u mss=%u",
+	TP_printk("family=%s sport=%u dport=%u verdict=%s train=%u gap_ns=%llu covered_segments=%u rtt_us=%u propagation_us=%u outstanding=%u delivered=%u newest_age_us=%u snd_nxt=%u service_ns=%llu backlog_q8=%u beyond_pipe_q8=%u backlog_paper_q8=%u setpoint_q8=%d rate_bytes_ps=%llu cwnd=%u mss=%u",
 		  __entry->family == AF_INET6 ? "inet6" : "inet",
 		  __entry->sport, __entry->dport,
 		  __print_symbolic(__entry->verdict, PKTPAIR_VERDICTS),
@@ -96,7 +99,7 @@ TRACE_EVENT(pktpair_sample,
 		  __entry->outstanding, __entry->delivered,
 		  __entry->newest_age_us, __entry->snd_nxt,
 		  __entry->service_ns, __entry->backlog_q8,
-		  __entry->backlog_paper_q8, __entry->setpoint_q8,
+		  __entry->beyond_pipe_q8, __entry->backlog_paper_q8, __entry->setpoint_q8,
 		  __entry->rate_bytes_ps, __entry->cwnd, __entry->mss)
 );
 

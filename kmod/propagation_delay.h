@@ -28,6 +28,8 @@
  * (time constant 0.8 round trips), one to see the packets sent after that
  */
 #define PROP_DIP_ROUNDS		3U
+/* age is kept in 16 ms: 16 bits of it are 17 minutes */
+#define PROP_CLOCK_SHIFT	4
 /* no round trip seen yet; also the largest round trip that can be noted */
 #define PROP_UNKNOWN_US		U32_MAX
 
@@ -35,13 +37,14 @@
  * struct propagation_delay - estimate and its age
  * @delay_us: the estimate; PROP_UNKNOWN_US before the first round trip
  * @dip_min_us: smallest round trip of the dip under way
- * @confirmed_ms: time of the last round trip that confirmed the estimate
+ * @confirmed: time of the last round trip that confirmed the estimate, in units
+ *	of 2^PROP_CLOCK_SHIFT ms
  * @dip_rounds: round trips of the dip still to come; 0: no dip
  */
 struct propagation_delay {
 	u32 delay_us;
 	u32 dip_min_us;
-	u32 confirmed_ms;
+	u16 confirmed;
 	u8 dip_rounds;
 };
 
@@ -50,7 +53,7 @@ static inline void prop_init(struct propagation_delay *p, u32 now_ms)
 {
 	p->delay_us = PROP_UNKNOWN_US;
 	p->dip_min_us = PROP_UNKNOWN_US;
-	p->confirmed_ms = now_ms;
+	p->confirmed = (u16)(now_ms >> PROP_CLOCK_SHIFT);
 	p->dip_rounds = 0;
 }
 
@@ -71,7 +74,7 @@ static inline void prop_sample(struct propagation_delay *p, u32 rtt_us,
 {
 	if (rtt_us <= p->delay_us) {
 		p->delay_us = rtt_us;
-		p->confirmed_ms = now_ms;
+		p->confirmed = (u16)(now_ms >> PROP_CLOCK_SHIFT);
 	}
 	if (rtt_us < p->dip_min_us)
 		p->dip_min_us = rtt_us;
@@ -91,9 +94,10 @@ static inline void prop_round(struct propagation_delay *p, u32 now_ms)
 			return;
 		if (p->dip_min_us != PROP_UNKNOWN_US)
 			p->delay_us = p->dip_min_us;
-		p->confirmed_ms = now_ms;
+		p->confirmed = (u16)(now_ms >> PROP_CLOCK_SHIFT);
 	} else if (p->delay_us != PROP_UNKNOWN_US &&
-		   (s32)(now_ms - p->confirmed_ms) > (s32)PROP_REFRESH_MS) {
+		   (u16)((now_ms >> PROP_CLOCK_SHIFT) - p->confirmed) >
+		   PROP_REFRESH_MS >> PROP_CLOCK_SHIFT) {
 		p->dip_rounds = PROP_DIP_ROUNDS;
 		p->dip_min_us = PROP_UNKNOWN_US;
 	}

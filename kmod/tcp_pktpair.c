@@ -14,7 +14,8 @@
  *	pktpair_sense      which train it belongs to; a train that has come
  *	                   back whole gives a gap             (pair_probe.h)
  *	pktpair_estimate   service time, propagation delay, queue at the
- *	                   bottleneck    (fuzzy_average.h, propagation_delay.h)
+ *	                   bottleneck    (fuzzy_average.h, propagation_delay.h,
+ *	                   queue_estimate.h)
  *	pktpair_steer      setpoint and rate                  (control_law.h)
  *	pktpair_apply      pacing rate, window, length of the next trains
  *
@@ -36,6 +37,7 @@
 #include "law_1994.h"
 #include "pair_probe.h"
 #include "propagation_delay.h"
+#include "queue_estimate.h"
 
 #define CREATE_TRACE_POINTS
 #include "pktpair_trace.h"
@@ -69,8 +71,8 @@
  * @service: service time at the bottleneck, ns in PAIR_SERVICE_SHIFT places
  * @prop: round-trip propagation delay
  * @setpoint: queue aimed for
+ * @queue: what the queue at the bottleneck is estimated from
  * @round_delivered: tp->delivered that ends the current round trip
- * @backlog_q8: queue at the bottleneck, packets
  * @ce_seen: tp->delivered_ce of the last acknowledgment (low 16 bits)
  * @gso_max_segs: what the device allows; what the field held before us
  * @gso_set: what we wrote to the field
@@ -79,18 +81,19 @@
  * @sampled: a train gave a sample in this round trip
  * @fresh: this acknowledgment gave a service time
  * @lost: something was lost in this round trip
+ * @queued: the last estimate of the queue was not zero
  */
 struct pktpair {
 	struct pair_probe probe;
+	struct propagation_delay prop;
 	union {
 		struct pair_mean mean;
 		u64 mean_rate_bytes_ps;
 	};
 	struct fuzzy_average service;
-	struct propagation_delay prop;
 	struct control_setpoint setpoint;
+	struct queue_estimate queue;
 	u32 round_delivered;
-	u32 backlog_q8;
 	u16 ce_seen;
 	u16 gso_max_segs;
 	u16 gso_set;
@@ -98,7 +101,8 @@ struct pktpair {
 	u8 started:1,
 	   sampled:1,
 	   fresh:1,
-	   lost:1;
+	   lost:1,
+	   queued:1;
 };
 
 /**
@@ -380,7 +384,7 @@ static void pktpair_estimate_without_gap(struct sock *sk,
 		.segments = rs->delivered,
 		.verdict = PAIR_SAMPLE,
 	};
-	bool was_busy = ca->service.value ? ca->backlog_q8 > 0 : ca->lost;
+	bool was_busy = ca->service.value ? ca->queued : ca->lost;
 
 	/* an interval that spans an outage says nothing */
 	if (rs->interval_us <= 0 || rs->delivered <= 0 || rs->is_retrans ||
@@ -398,6 +402,7 @@ static void pktpair_end_round(struct sock *sk, const struct rate_sample *rs)
 
 	if (!pktpair_preset(sk)->of_1994)
 		prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)));
+	queue_estimate_round(&ca->queue);
 	control_setpoint_round(&ca->setpoint,
 			       READ_ONCE(setpoint_step) * CONTROL_PACKET_Q8,
 			       pktpair_setpoint_highest_q8(sk));
@@ -432,6 +437,7 @@ static bool pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 	u32 rtt_us = pktpair_rtt_us(tp, rs);
+	struct queue_backlog queue;
 
 	if (closed->verdict == PAIR_SAMPLE) {
 		struct pair_sample mean = *closed;
@@ -471,9 +477,14 @@ static bool pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
 		.delivered = rs->delivered,
 		.newest_age_us = pktpair_newest_age_us(tp),
 	};
-	path->backlog_q8 = pktpair_preset(sk)->of_1994 ?
-		control_backlog_paper_q8(path) : control_backlog_q8(path);
-	ca->backlog_q8 = path->backlog_q8;
+	queue = queue_estimate_ack(&ca->queue, path, (u32)tp->tcp_mstamp);
+	path->newest_backlog_q8 = queue.newest_q8;
+	path->backlog_q8 = queue.beyond_pipe_q8;
+	if (pktpair_preset(sk)->of_1994) {
+		path->newest_backlog_q8 = control_backlog_paper_q8(path);
+		path->backlog_q8 = path->newest_backlog_q8;
+	}
+	ca->queued = path->newest_backlog_q8 > 0;
 	return true;
 }
 

@@ -10,6 +10,7 @@
 #include "fuzzy_average.h"
 #include "pair_probe.h"
 #include "propagation_delay.h"
+#include "queue_estimate.h"
 
 #define CHECK(cond)		\
 	do {			\
@@ -23,6 +24,7 @@ struct chain {
 	struct fuzzy_average service;
 	struct propagation_delay prop;
 	struct control_setpoint setpoint;
+	struct queue_estimate queue;
 	u64 now_ns;
 };
 
@@ -35,6 +37,7 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 		 u32 outstanding, u32 delivered, u32 mss)
 {
 	struct pair_sample s = pair_probe_ack(&c->probe, ack, &limits);
+	struct queue_backlog queue;
 	struct control_path path;
 	u32 now_ms = (u32)(c->now_ns / NSEC_PER_MSEC), train, window;
 	s32 setpoint;
@@ -71,8 +74,14 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 		.outstanding = outstanding,
 		.delivered = delivered,
 	};
-	path.backlog_q8 = control_backlog_q8(&path);
-	CHECK(path.backlog_q8 <= CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8);
+	path.newest_age_us = mss;
+	queue = queue_estimate_ack(&c->queue, &path, (u32)(c->now_ns / 1000));
+	CHECK(queue.newest_q8 <= CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8);
+	CHECK(queue.newest_q8 / CONTROL_PACKET_Q8 <= outstanding);
+	CHECK(queue.beyond_pipe_q8 <= CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8);
+	path.backlog_q8 = queue.beyond_pipe_q8;
+	if (delivered % 7 == 0)
+		queue_estimate_round(&c->queue);
 
 	CHECK(c->setpoint.target_q8 >= CONTROL_SETPOINT_MIN_Q8);
 	CHECK(c->setpoint.target_q8 <= CONTROL_SETPOINT_MAX_Q8);

@@ -107,6 +107,22 @@ static void flaws_are_named(void **state)
 	assert_int_equal(ack(&p, 2 * NSEC_PER_SEC, 50, 2).verdict, PAIR_SAMPLE);
 }
 
+static void an_ack_for_more_than_a_train_is_not_timed_from(void **state)
+{
+	struct pair_probe p;
+
+	(void)state;
+	pair_probe_init(&p, 4);
+	ack(&p, 1000, 10, 2);
+	ack(&p, 3000, 10, 2);
+	/* a receiver that was busy acknowledges 11, and the next two in time */
+	assert_int_equal(ack(&p, 14500, 30, 11).verdict, PAIR_SAMPLE);
+	ack(&p, 15000, 30, 1);
+	assert_int_equal(ack(&p, 17000, 40, 2).verdict, PAIR_MERGED);
+	ack(&p, 19000, 40, 2);
+	assert_int_equal(ack(&p, 21000, 50, 2).verdict, PAIR_SAMPLE);
+}
+
 static void a_merging_receiver_lengthens_the_train(void **state)
 {
 	struct pair_probe p;
@@ -203,9 +219,6 @@ static void extremes_do_not_overflow(void **state)
 		ack(&p, i * 1000ULL, 5, U32_MAX);
 	s = ack(&p, 3000000, 6, 1);
 	assert_int_equal(s.segments, PAIR_SEGMENTS_MAX);
-	/* the same send time an hour later is another train */
-	s = ack(&p, 3600ULL * NSEC_PER_SEC, 6, 1);
-	assert_int_equal(s.verdict, PAIR_ONE_ACK);
 	s = (struct pair_sample) { U64_MAX, 1, PAIR_SAMPLE };
 	assert_int_equal(pair_service_time(&s), PAIR_SPAN_MAX_NS << PAIR_SERVICE_SHIFT);
 	s = (struct pair_sample) { 60 * PAIR_SPAN_MAX_NS, 60, PAIR_SAMPLE };
@@ -219,6 +232,7 @@ int main(void)
 		cmocka_unit_test(bunched_acks_shift_time_between_gaps_but_not_the_sum),
 		cmocka_unit_test(the_first_ack_of_a_train_counts_no_segments),
 		cmocka_unit_test(flaws_are_named),
+		cmocka_unit_test(an_ack_for_more_than_a_train_is_not_timed_from),
 		cmocka_unit_test(a_merging_receiver_lengthens_the_train),
 		cmocka_unit_test(a_prompt_receiver_shortens_it_slowly),
 		cmocka_unit_test(trains_cut_short_do_not_lengthen_the_train),

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The flow's queue at the bottleneck: what its newest packet will meet there.
+ *
+ *	n_b = S - pipe + age / s_b + idle - 1/2
+ *
+ * Keshav's packet-pair memorandum of 1994 has n_b = S - R / s_b (eq 12). With 440
+ * packets in the pipe, one percent of error in s_b is 4.4 packets there, and
+ * the difference holds for a bottleneck that was never idle. So here
+ *
+ *  - the pipe is counted. Of the D packets delivered in a round trip T, in which
+ *    the bottleneck was busy with this flow all the time, D * R / T were in the
+ *    pipe and the rest in the queue. Where the flow had nothing queued for a
+ *    moment, D is less: so the most of the last rounds counts. Where that is
+ *    far from R / s_b, the share has changed or the window is being filled, and
+ *    R / s_b is used;
+ *  - the newest packet was sent some time ago, its age, in which the queue was
+ *    served and nothing was added: it met more than the next packet will;
+ *  - a moment without a packet to serve, because an application or a late ACK
+ *    held the sender up, leaves a gap in the pipe, which S then lacks although
+ *    the queue does not. The sender knows its own pauses: where one lasted
+ *    longer than its queue did, the rest was idle time (the recursion of Lindley).
+ *    The gap counts until the first packet sent after it is acknowledged;
+ *  - the packet in service is gone from the queue and its remaining time is not:
+ *    half a packet.
+ */
+#ifndef _QUEUE_ESTIMATE_H
+#define _QUEUE_ESTIMATE_H
+
+#include "control_law.h"
+#include "portable.h"
+
+/* The counted pipe may stand for R / s_b where they agree to one part in 16: s_b
+ * errs by a percent or two, a flow that comes or goes changes the share of the
+ * sixteenth by more
+ */
+#define QUEUE_AGREE_SHIFT	4
+/* and two packets, because D counts whole ACKs */
+#define QUEUE_AGREE_LEAST_Q8	(2 * CONTROL_PACKET_Q8)
+/* D is counted for packets that met a queue: two packets, one more than what
+ * their own train puts before the second segment
+ */
+#define QUEUE_BUSY_Q8		(2 * CONTROL_PACKET_Q8)
+/* Round trips that the most is taken of: this many at least, twice as many at
+ * most. A pause is in D for one round trip, so that another is without it
+ */
+#define QUEUE_ROUNDS		2
+#define QUEUE_IDLE_SHIFT	4
+
+/**
+ * struct queue_estimate - what is remembered from one acknowledgment to the next
+ * @pipe_q8: most packets counted in the pipe in this round trip and the one before
+ * @pipe_before_q8: the same before that
+ * @empty_us: when the bottleneck will have served what was sent, if all goes on;
+ *	in terms of send times, low 32 bits
+ * @resumed_us: send time of the first packet after the idle time
+ * @idle_q4: packets that could have been served in the idle time, saturating
+ * @rounds: round trips since @pipe_before_q8 was set
+ * @started: @empty_us is valid
+ */
+struct queue_estimate {
+	u32 pipe_q8;
+	u32 pipe_before_q8;
+	u32 empty_us;
+	u32 resumed_us;
+	u16 idle_q4;
+	u8 rounds;
+	bool started;
+};
+
+/**
+ * struct queue_backlog - the queue, as the newest packet sees it and as the law does
+ * @newest_q8: packets that the newest packet will meet: n_b
+ * @beyond_pipe_q8: packets outstanding beyond the pipe, S - pipe: the queue once the
+ *	idle time that is still in the pipe has passed. The law aims with this one:
+ *	by n_b a flow that has been idle for nearly all of a round trip would be at
+ *	its setpoint with one train a round trip, and stay there.
+ */
+struct queue_backlog {
+	u32 newest_q8;
+	u32 beyond_pipe_q8;
+};
+
+/**
+ * queue_estimate_round - a round trip has passed
+ * @q: the estimate; zeroed at the start
+ */
+static inline void queue_estimate_round(struct queue_estimate *q)
+{
+	if (++q->rounds < QUEUE_ROUNDS)
+		return;
+	q->rounds = 0;
+	q->pipe_before_q8 = q->pipe_q8;
+	q->pipe_q8 = 0;
+}
+
+/* The pipe, packets: counted if that is to be had, else R / s_b */
+static inline s64 queue_pipe_q8(struct queue_estimate *q,
+				const struct control_path *path)
+{
+	s64 computed_q8 = (s64)control_pipe_q8(path);
+	s64 passed_q8 = (s64)control_served_q8(path->rtt_us, path->service_q10);
+	u64 delivered_q8 = (u64)min_t(u32, path->delivered, CONTROL_BACKLOG_MAX) *
+			   CONTROL_PACKET_Q8;
+	s64 counted_q8, differ_q8;
+
+	/* 2^24 * 2^27 is below 2^64, and R is at most T */
+	if (passed_q8 - computed_q8 >= QUEUE_BUSY_Q8)
+		q->pipe_q8 = max_t(u32, q->pipe_q8,
+				   div_u64(delivered_q8 *
+					   min_t(u32, path->prop_us, path->rtt_us),
+					   max_t(u32, path->rtt_us, 1)));
+	counted_q8 = max_t(u32, q->pipe_q8, q->pipe_before_q8);
+	differ_q8 = counted_q8 - computed_q8;
+	if (!counted_q8 || max_t(s64, differ_q8, -differ_q8) >
+	    (computed_q8 >> QUEUE_AGREE_SHIFT) + QUEUE_AGREE_LEAST_Q8)
+		return computed_q8;
+	return counted_q8;
+}
+
+/* Packets that could have been served in the idle time that is still in the pipe */
+static inline s64 queue_idle_q8(struct queue_estimate *q,
+				const struct control_path *path, u32 now_us,
+				u32 newest_us)
+{
+	bool in_pipe = q->idle_q4 && (s32)(q->resumed_us - (now_us - path->rtt_us)) > 0;
+	s32 pause_us = (s32)(newest_us - q->empty_us);
+
+	if (!in_pipe)
+		q->idle_q4 = 0;
+	if (q->started && pause_us > 0) {
+		u64 idle_q4 = control_served_q8((u32)pause_us, path->service_q10) >>
+			      (8 - QUEUE_IDLE_SHIFT);
+
+		/* one time for all of it: that of the greater part */
+		if (idle_q4 >= q->idle_q4)
+			q->resumed_us = newest_us;
+		q->idle_q4 = (u16)min_t(u64, q->idle_q4 + idle_q4, U16_MAX);
+	}
+	return (s64)q->idle_q4 << (8 - QUEUE_IDLE_SHIFT);
+}
+
+/**
+ * queue_estimate_ack - the queue
+ * @q: the estimate
+ * @path: the path; its backlog is not read
+ * @now_us: time (low 32 bits)
+ *
+ * To be called with every acknowledgment, so that pauses are seen.
+ *
+ * Return: packets, 0 .. CONTROL_BACKLOG_MAX, and at most what is outstanding.
+ */
+static inline struct queue_backlog
+queue_estimate_ack(struct queue_estimate *q, const struct control_path *path,
+		   u32 now_us)
+{
+	u32 newest_us = now_us - path->newest_age_us;
+	s64 outstanding_q8 = (s64)min_t(u32, path->outstanding, CONTROL_BACKLOG_MAX) *
+			     CONTROL_PACKET_Q8;
+	s64 beyond_q8 = outstanding_q8 - queue_pipe_q8(q, path);
+	s64 backlog_q8 = beyond_q8 - CONTROL_PACKET_Q8 / 2 +
+			 (s64)control_served_q8(path->newest_age_us,
+						path->service_q10) +
+			 queue_idle_q8(q, path, now_us, newest_us);
+	u64 left_us;
+
+	backlog_q8 = clamp_t(s64, backlog_q8, 0, outstanding_q8);
+	left_us = div_u64(mul_u64_u32_shr(path->service_q10,
+					  (u32)backlog_q8 + CONTROL_PACKET_Q8,
+					  CONTROL_SERVICE_SHIFT + 8),
+			  NSEC_PER_USEC);
+	q->empty_us = newest_us + (u32)min_t(u64, left_us, S32_MAX);
+	q->started = true;
+	return (struct queue_backlog) {
+		.newest_q8 = (u32)backlog_q8,
+		.beyond_pipe_q8 = (u32)max_t(s64, beyond_q8, 0),
+	};
+}
+
+#endif /* _QUEUE_ESTIMATE_H */
