@@ -45,6 +45,11 @@ SLOWER = 0.02
 # And no row so far ahead of its fair reference: that were from others' shares.
 FASTEST = 0.95
 SHORT_FORM = ("b1-slow-cross-traffic", "b3-short-files", "b5-migrating-bottleneck", "b9-rate-control-torture")
+# One flow, at a rate that costs less than the scenario's own.
+SHORT_QUEUE = (
+    *("queue-estimate-is-the-truth", "--set", "flows=1"),
+    *("--set", "rate_mbit=16", "--set", "seconds=1"),
+)
 # In the guest: Mininet's own command with our topology, then a status to pass on.
 MN = (
     "mn --custom {top}/mininet-tests/topology.py --topo dumbbell,2,10,fq_rr --controller none --test pingall 2>&1;"
@@ -82,6 +87,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             "first": pool.submit(three, folder / "first.json"),
             "second": pool.submit(three, folder / "second.json"),
             "transfers": pool.submit(run, folder / "transfers.json", *SHORT_FORM),
+            "queue": pool.submit(run, folder / "queue.json", *SHORT_QUEUE),
             "unload": pool.submit(run, folder / "unload.json", "unload-under-traffic"),
             "exec": pool.submit(lab, "exec", "--", "bash", "-c", MN.format(top=TOP)),
         }
@@ -172,6 +178,11 @@ def test_pair_gap(results: dict[str, Any], flows: int) -> None:
     assert_passed(found)
     assert found["metrics"]["samples"] >= 1000
     assert abs(found["metrics"]["mean_gap_packet_times"] / flows - 1) <= 0.01
+
+
+def test_queue_estimate(results: dict[str, Any]) -> None:
+    """The queue estimate is within a packet of fq_rr's backlog in the median, a train at the 95th percentile."""
+    assert_passed(results["queue"][0])
 
 
 def test_unload(results: dict[str, Any]) -> None:
