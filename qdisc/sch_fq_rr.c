@@ -1239,7 +1239,10 @@ static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 		rate_Bps = qlbp_rate(&config->rule, sch->qstats.backlog);
 	shaper_set(&q->shaper, rate_Bps, config->overhead, config->mpu,
 		   ktime_get_ns());
-	/* past an empty shaper a packet would leave unshaped, or unfiltered */
+	/*
+	 * Past an empty shaper a packet would leave unshaped. The kernel clears
+	 * the flag for the first filter, and it must not come back.
+	 */
 	if (rate_Bps || fq_rr_paces(q) || rcu_access_pointer(q->filters))
 		sch->flags &= ~TCQ_F_CAN_BYPASS;
 	else
@@ -1558,11 +1561,7 @@ static struct tcf_block *fq_rr_tcf_block(struct Qdisc *sch, unsigned long cl,
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 
-	if (cl)
-		return NULL;
-	/* a filter may be on its way: no packet may pass it by from now on */
-	sch->flags &= ~TCQ_F_CAN_BYPASS;
-	return q->block;
+	return cl ? NULL : q->block;
 }
 
 /* filters name a queue by its number, and hold nothing */

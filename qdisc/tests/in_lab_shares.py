@@ -111,7 +111,8 @@ def filters_choose_the_class() -> None:
     tc(add.format(1, 1, f"flowid 1:{wanted + 1:x}"))
     tc(add.format(2, 2, "flowid 1:41"))  # 65: there is none
     tc(add.format(3, 3, "action drop"))
-    # an idle qdisc without a rate is not bypassed any more
+    # an idle qdisc without a rate is not bypassed any more, nor after a change
+    configure("limit 1000")
     senders[3].send(514)
     found = statistics()
     equal((found["packets"], found["drops"]), (0, 1), "sent and dropped")
