@@ -20,7 +20,8 @@ PLUGIN_HEADERS := $(wildcard tc-plugin/*.h include/uapi/linux/*.h)
 MAN_PAGE := tc-plugin/tc-fq_rr.8
 
 .PHONY: help all bootstrap check-bootstrap modules plugin lab-modules demo \
-	transfers transfers-quick test unit lint install uninstall clean distclean
+	transfers transfers-quick cost-ack test unit lint install uninstall \
+	clean distclean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -44,6 +45,9 @@ transfers: lab-modules ## the nine file transfer benchmarks, for pktpair and its
 
 transfers-quick: lab-modules ## the same with one seed, hosts with open buffers
 	@scripts/transfers --quick
+
+cost-ack: lab-modules ## instructions per acknowledgment, pktpair's and bbr's
+	@scripts/cost-ack
 
 test: lab-modules ## all tests; the last line counts them
 	@scripts/test

@@ -139,7 +139,7 @@ struct pair_sample {
 /**
  * struct pair_limits - bounds of a train
  * @train_min: segments, at least 1
- * @train_max: segments, at most 255
+ * @train_max: segments, at most 255; holds where @train_min is larger
  * @service_min_ns: a shorter service time is a bunch of ACKs, not a link
  * @train_min_ns: time at the bottleneck below which a train is lengthened, ns,
  *	below 2^53
