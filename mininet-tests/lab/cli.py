@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the user types: lab list | run | exec | shell."""
+"""What the user types: lab list | run | plot | exec | shell."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import termios
 import threading
 import tty
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def add_guest_options(parser: argparse.ArgumentParser) -> None:
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     top = argparse.ArgumentParser(prog="lab", description="Network experiments on a real kernel in virtual time.")
-    commands = top.add_subparsers(dest="action", required=True, metavar="list|run|exec|shell")
+    commands = top.add_subparsers(dest="action", required=True, metavar="list|run|plot|exec|shell")
     commands.add_parser("list", help="scenarios with their claims")
     run = commands.add_parser("run", help="run scenarios, all in one boot")
     add_guest_options(run)
@@ -46,7 +47,11 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--seed", type=int, default=1, metavar="N", help="start times and hashes (default 1)")
     run.add_argument("--json", type=Path, metavar="FILE", help="write the run, or the list of runs, as JSON")
     run.add_argument("--pcap", action="store_true", help="capture packets leaving the bottleneck")
-    run.add_argument("--trace", action="store_true", help="keep the kernel trace")
+    run.add_argument("--trace", action="store_true", help="keep the kernel trace, with what plot needs")
+    plot = commands.add_parser("plot", help="draw one tcp_pktpair flow of a kept trace: queue, window, rate, gap")
+    plot.add_argument("recording", type=Path, metavar="FILE", help="a .trace file in out/lab")
+    plot.add_argument("--flow", type=int, metavar="PORT", help="its sender's port (default: the lowest)")
+    plot.add_argument("--out", type=Path, metavar="PNG", help="the picture (default: beside FILE)")
     run = commands.add_parser("exec", help="run a command in a booted lab; its exit status is passed on")
     add_guest_options(run)
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND...")
@@ -173,6 +178,21 @@ def plan_jobs(arguments: argparse.Namespace) -> list[runner.Job]:
     return jobs
 
 
+def with_control_events(job: runner.Job) -> scenario.Plan:
+    """The plan, recording what tcp_pktpair believes and what is true at fq_rr."""
+    wanted = ["pktpair:pktpair_sample"] if any(flow.cc in scenario.OURS for flow in job.plan.flows) else []
+    wanted += ["fq_rr:fq_rr_enqueue"] if job.qdisc == "fq_rr" else []
+    return replace(job.plan, events=tuple(dict.fromkeys([*job.plan.events, *wanted])))
+
+
+def plot(arguments: argparse.Namespace) -> int:
+    """Lab plot FILE"""
+    from . import controlplot  # matplotlib is slow to load
+
+    print(controlplot.plot(arguments.recording, arguments.flow, arguments.out))
+    return 0
+
+
 def check_modules(jobs: Sequence[runner.Job], guest: Guest) -> None:
     """Refuse to run what needs a module that has not been built."""
     built = [path.stem for path in guest.modules()]
@@ -206,6 +226,9 @@ def show_run(run: dict[str, Any]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Lab run SCENARIO..."""
     jobs = plan_jobs(arguments)
+    if arguments.trace:
+        for job in jobs:
+            job.plan = with_control_events(job)
     recordings = TOP / "out" / "lab"
     machine = measuring_guest(arguments.kernel, arguments.clock, arguments.cpus)
     check_modules(jobs, machine)
@@ -241,6 +264,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return show_list()
         if arguments.action == "run":
             return run(arguments)
+        if arguments.action == "plot":
+            return plot(arguments)
         if arguments.action == "exec":
             return execute(arguments)
         if arguments.action == "shell":
