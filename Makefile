@@ -52,8 +52,9 @@ cost-ack: lab-modules ## instructions per acknowledgment, pktpair's and bbr's
 test: lab-modules ## all tests; the last line counts them
 	@scripts/test
 
-unit: ## unit tests and fuzzers of the formula headers
+unit: ## unit tests and fuzzers of the formula headers, in 64 and 32 bits
 	@scripts/unit
+	@scripts/unit-32bit
 
 lint: ## compilers, sparse, checkpatch, kernel-doc, ruff, shellcheck
 	@scripts/lint

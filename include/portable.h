@@ -66,6 +66,13 @@ typedef int64_t s64;
 #define swap(a, b) \
 	do { __typeof__(a) tmp_ = (a); (a) = (b); (b) = tmp_; } while (0)
 
+/* Elsewhere where a test looks for 64-bit divisions that a 32-bit kernel lacks */
+#ifdef PORTABLE_DIVISION_APART
+u64 div_u64(u64 dividend, u32 divisor);
+s64 div_s64(s64 dividend, s32 divisor);
+u64 div64_u64(u64 dividend, u64 divisor);
+u64 mul_u64_u32_div(u64 a, u32 mul, u32 divisor);
+#else
 static inline u64 div_u64(u64 dividend, u32 divisor)
 {
 	assert(divisor);
@@ -94,6 +101,7 @@ static inline u64 mul_u64_u32_div(u64 a, u32 mul, u32 divisor)
 	return ((high / divisor) << 32) +
 	       (((high % divisor) << 32) | (low & U32_MAX)) / divisor;
 }
+#endif /* PORTABLE_DIVISION_APART */
 
 /* (a * mul) >> shift with a 96-bit product; shift at most 32 */
 static inline u64 mul_u64_u32_shr(u64 a, u32 mul, unsigned int shift)

@@ -407,7 +407,8 @@ static inline u32 control_window(const struct control_path *path,
 		  control_deficit_q8(path);
 	if (path->outstanding && room_q8 < train_q8)
 		return (u32)min_t(s64, path->outstanding, S32_MAX);
-	room_q8 -= room_q8 % train_q8;
+	/* whole trains; there is no room_q8 % train_q8 in a 32-bit kernel */
+	room_q8 = train_q8 * (s64)div_u64(max_t(s64, room_q8, 0), (u32)train_q8);
 	outstanding_q8 = min_t(s64, cap_q8, outstanding_q8 + room_q8);
 	return (u32)clamp_t(s64, outstanding_q8 >> 8, 2 * train, S32_MAX);
 }

@@ -8,6 +8,7 @@
 
 #include "control_law.h"
 #include "fuzzy_average.h"
+#include "law_1994.h"
 #include "pair_probe.h"
 #include "propagation_delay.h"
 #include "queue_estimate.h"
@@ -25,6 +26,9 @@ struct chain {
 	struct propagation_delay prop;
 	struct control_setpoint setpoint;
 	struct queue_estimate queue;
+	u64 mean_1994;
+	u32 backlog_q8;
+	u64 rate;
 	u64 now_ns;
 };
 
@@ -99,6 +103,18 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 	CHECK(window >= min_t(u32, CONTROL_DRAIN_LEAST, outstanding) ||
 	      !outstanding);
 	CHECK(window >= 1 && window <= S32_MAX);
+	c->backlog_q8 = path.backlog_q8;
+	c->rate = rate;
+
+	/* the memorandum's on the same numbers */
+	path.backlog_q8 = control_backlog_paper_q8(&path);
+	CHECK(path.backlog_q8 <= CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8);
+	rate = law_1994_rate_bytes_ps(&path, c->setpoint.target_q8, mss,
+				      c->mean_1994);
+	CHECK(rate >= 1 && rate < 1ULL << 60);
+	c->mean_1994 = law_1994_mean_bytes_ps(c->mean_1994, rate);
+	CHECK(c->mean_1994 >= 1 && c->mean_1994 < 1ULL << 60);
+	CHECK(law_1994_window(&path, c->setpoint.target_q8) >= 4);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
@@ -131,16 +147,27 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		     word[2]);
 	}
 
-	/* and now trains of four, a segment every millisecond, delayed ACKs */
-	for (i = 0; i < 4000; i++) {
+	control_setpoint_reset(&c.setpoint, 5 * CONTROL_PACKET_Q8);
+	/* and now trains of four, a segment every 10 ms, delayed ACKs, for 26 s:
+	 * long enough to look for R again
+	 */
+	for (i = 0; i < 1300; i++) {
 		struct pair_ack ack = { .sent_us = 1000000000 + i / 2, .segments = 2,
 					.flaw = PAIR_OPEN };
 
-		c.now_ns += 2 * NSEC_PER_MSEC;
+		c.now_ns += 20 * NSEC_PER_MSEC;
 		ack.now_ns = c.now_ns;
-		take(&c, &ack, 44000, 48, 44, 1448);
+		/* what divides the count of delivered packets ends a round trip */
+		take(&c, &ack, 440000, 48, i % 22 ? 44 : 42, 1448);
 	}
 	value = c.service.value >> PAIR_SERVICE_SHIFT;
-	CHECK(value >= 990000 && value <= 1010000);
+	CHECK(value >= 9900000 && value <= 10100000);
+	CHECK(c.prop.delay_us == 440000);
+	/* 48 in flight, 44 delivered: four wait, by either estimate */
+	CHECK(c.backlog_q8 >= 3 * CONTROL_PACKET_Q8 &&
+	      c.backlog_q8 <= 5 * CONTROL_PACKET_Q8);
+	/* 144,800 bytes/s is the share; the memorandum's mean has come near, too */
+	CHECK(c.rate >= 72000 && c.rate <= 290000);
+	CHECK(c.mean_1994 >= 72000 && c.mean_1994 <= 290000);
 	return 0;
 }

@@ -225,6 +225,25 @@ static void extremes_do_not_overflow(void **state)
 	assert_int_equal(pair_service_time(&s), PAIR_SPAN_MAX_NS << PAIR_SERVICE_SHIFT);
 }
 
+static void the_longest_train_holds_where_the_shortest_is_longer(void **state)
+{
+	struct pair_limits crossed = limits;
+	struct pair_probe p;
+	int i;
+
+	(void)state;
+	crossed.train_min = 8;
+	crossed.train_max = 3;
+	pair_probe_init(&p, 8);
+	for (i = 0; i < 100; i++) {
+		const struct pair_ack a = { 1000000 * i, i / 2, 2, PAIR_OPEN };
+
+		pair_probe_ack(&p, &a, &crossed);
+	}
+	assert_int_equal(p.train, 3);
+	assert_int_equal(pair_train(&p, 1000ULL << PAIR_SERVICE_SHIFT, &crossed), 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +257,7 @@ int main(void)
 		cmocka_unit_test(trains_cut_short_do_not_lengthen_the_train),
 		cmocka_unit_test(length_in_time_is_bounded),
 		cmocka_unit_test(extremes_do_not_overflow),
+		cmocka_unit_test(the_longest_train_holds_where_the_shortest_is_longer),
 	};
 
 	return cmocka_run_group_tests_name("pair_probe", tests, NULL, NULL);

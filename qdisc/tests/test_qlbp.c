@@ -55,8 +55,9 @@ static void the_rate_is_the_line(void **state)
 
 			/* 2^-27 is what 64 bits of mantissa leave at 2^37 */
 			if (exact - rate < -0x1p-27L || exact - rate >= 1)
-				fail_msg("%s: %u bytes: %lu, not %Lf",
-					 rules[i].reason, backlog, rate, exact);
+				fail_msg("%s: %u bytes: %llu, not %Lf",
+					 rules[i].reason, backlog,
+					 (unsigned long long)rate, exact);
 			assert_true(rate >= last);
 			last = rate;
 		}
@@ -342,8 +343,8 @@ static void no_arrivals_are_delayed_longer_than_a_queue_drains(void **state)
 			run_to(&q, when + NSEC_PER_SEC);
 			assert_int_equal(q.head, q.tail);
 			if (q.worst_ns > bound_ns)
-				fail_msg("%lu ns, bound %f", q.worst_ns,
-					 bound_ns);
+				fail_msg("%llu ns, bound %f",
+					 (unsigned long long)q.worst_ns, bound_ns);
 			reached = fmax(reached, q.worst_ns / bound_ns);
 			/* rounded down once a packet: to 3 us */
 			for (k = 0; k < 3000; k++)
@@ -368,7 +369,7 @@ static void drops_leave_the_unpaced_link_no_longer_queue(void **state)
 	/* all but two are flushed, at 15 Mbit/s */
 	qlbp_drop(&p, &free, START, 2000);
 	assert_int_equal(qlbp_arrive(&p, &free, START, 1000),
-			 START + 2000 * NSEC_PER_SEC / p.link_Bps);
+			 START + 2000ULL * NSEC_PER_SEC / p.link_Bps);
 	/* without a limit to the link there is no queue at all */
 	p.link_Bps = 0;
 	qlbp_drop(&p, &free, START, 2000);
