@@ -242,9 +242,9 @@ PKTPAIR_KNOB(setpoint_step, CONTROL_PROBE_STEP, 1, 64,
 PKTPAIR_KNOB(setpoint_max_us, 5000, 100, 10000000,
 	     "longest time in the queue that the setpoint may mean, us (100-10000000, default 5000)");
 PKTPAIR_KNOB_AT(train_min, &pktpair_trains_of_knobs.train_min, 2, 64,
-	     "shortest train, segments (2-64, default 4)");
+		"shortest train, segments (2-64, default 4)");
 PKTPAIR_KNOB_AT(train_max, &pktpair_trains_of_knobs.train_max, 2, 64,
-	     "longest train, segments (2-64, default 64)");
+		"longest train, segments (2-64, default 64)");
 
 PKTPAIR_KNOB(first_window, 0, 0, 1024,
 	     "packets of the first flight (1-1024); 0 (default): the stack's and the route's initial window");

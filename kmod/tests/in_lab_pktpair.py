@@ -12,7 +12,9 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import re
+import signal
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -373,6 +375,34 @@ def trains_come_back_with_gaps_from_a_stock_receiver() -> None:
     expect(abs(time_ns / segments / ideal_ns - 1) < 0.01, f"{time_ns / segments:.0f} ns, not {ideal_ns:.0f}")
 
 
+def the_watch_shows_each_flow() -> None:
+    """pktpair-watch.bt: a line a second with the flow's share, round trips, queue and trains."""
+    bottleneck("fq_rr rate 10mbit")
+    script = Path(__file__).resolve().parents[2] / "scripts" / "pktpair-watch.bt"
+    watch = subprocess.Popen(
+        ["bpftrace", "-B", "line", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    assert watch.stdout is not None
+    said = [watch.stdout.readline()]
+    while said[-1] and "sport" not in said[-1]:
+        said.append(watch.stdout.readline())
+    with flow() as it:
+        it.goodput(4)
+        port = it.sender.getsockname()[1]
+    watch.send_signal(signal.SIGINT)
+    lines = watch.communicate()[0].splitlines()
+    expect(len(said) == 2, f"bpftrace has complaints: {said}")
+    rows = [dict(zip(said[-1].split(), map(float, line.split()), strict=True)) for line in lines if line.strip()]
+    expect(len(rows) >= 3 and {row["sport"] for row in rows} == {port}, f"not a line a second for {port}: {lines}")
+    for row in rows:
+        expect(abs(row["s_b,us"] / (1514 * 8 / 10) - 1) < 0.02, f"service time: {row}")
+        expect(20 <= row["R,ms"] <= row["RTT,ms"] < 40, f"round trips: {row}")
+        expect(0 <= row["queue"] < 10 and row["goal"] <= 5 and row["train"] == 4, f"queue: {row}")
+        # 826 packets a second in trains of four
+        rejected = sum(row[name] for name in ("1ack", "retr", "held", "late", "fast"))
+        expect(150 < row["gaps"] < 230 and rejected < 50, f"trains: {row}")
+
+
 def without_a_gap_the_flow_still_fills_its_share() -> None:
     """Pairs against delayed ACKs come back as one ACK: window growth, then delivered rate."""
     bottleneck("fq_rr rate 10mbit")
@@ -451,6 +481,7 @@ if __name__ == "__main__":
                 the_risk_taking_preset_probes,
                 the_1994_preset_is_the_memorandum,
                 trains_come_back_with_gaps_from_a_stock_receiver,
+                the_watch_shows_each_flow,
                 without_a_gap_the_flow_still_fills_its_share,
                 a_mark_cuts_the_setpoint,
                 the_pacing_limit_of_the_socket_is_obeyed,
