@@ -75,7 +75,7 @@ class Station(Node):
 class Sender(Station):
     """Keeps GSO: a train of segments leaves as one packet and is cut on the wire."""
 
-    OFFLOADS = "tso off gso on gro off"
+    OFFLOADS = "tso off tx-udp-segmentation off gso on gro off"
 
 
 class Router(Station):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the user types: lab list | run | plot | exec | shell."""
+"""What the user types: lab list | run | plot | draw | exec | shell."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def add_guest_options(parser: argparse.ArgumentParser) -> None:
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     top = argparse.ArgumentParser(prog="lab", description="Network experiments on a real kernel in virtual time.")
-    commands = top.add_subparsers(dest="action", required=True, metavar="list|run|plot|exec|shell")
+    commands = top.add_subparsers(dest="action", required=True, metavar="list|run|plot|draw|exec|shell")
     commands.add_parser("list", help="scenarios with their claims")
     run = commands.add_parser("run", help="run scenarios, all in one boot")
     add_guest_options(run)
@@ -52,6 +52,9 @@ def parser() -> argparse.ArgumentParser:
     plot.add_argument("recording", type=Path, metavar="FILE", help="a .trace file in out/lab")
     plot.add_argument("--flow", type=int, metavar="PORT", help="its sender's port (default: the lowest)")
     plot.add_argument("--out", type=Path, metavar="PNG", help="the picture (default: beside FILE)")
+    draw = commands.add_parser("draw", help="draw a run that --json has written, if its scenario has a picture")
+    draw.add_argument("run", type=Path, metavar="FILE")
+    draw.add_argument("--out", type=Path, metavar="FOLDER", help="where to (default: beside the file)")
     run = commands.add_parser("exec", help="run a command in a booted lab; its exit status is passed on")
     add_guest_options(run)
     run.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND...")
@@ -254,6 +257,26 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if len(runs) == len(jobs) and all(result["pass"] for result in runs) else 1
 
 
+def draw(arguments: argparse.Namespace) -> int:
+    """Lab draw FILE: nothing is run."""
+    try:
+        read = json.loads(arguments.run.read_text())
+    except (OSError, ValueError) as error:
+        raise LabError(f"{arguments.run}: {error}") from None
+    pictures = []
+    for one in read if isinstance(read, list) else [read]:
+        picture = getattr(scenario.load(one["scenario"]).module, "draw", None)
+        if picture is not None:
+            folder = arguments.out or arguments.run.parent
+            folder.mkdir(parents=True, exist_ok=True)
+            pictures += picture(one, folder)
+    if not pictures:
+        raise LabError(f"{arguments.run}: no run in it has a picture")
+    for path in pictures:
+        print(path)
+    return 0
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status."""
     arguments = parser().parse_args(argv)
@@ -266,6 +289,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return run(arguments)
         if arguments.action == "plot":
             return plot(arguments)
+        if arguments.action == "draw":
+            return draw(arguments)
         if arguments.action == "exec":
             return execute(arguments)
         if arguments.action == "shell":

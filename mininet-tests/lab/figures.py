@@ -184,3 +184,23 @@ def transfers(lines: list[goals.Line], benchmark: str, path: Path) -> Path:
         figure.savefig(path)
         plt.close(figure)
     return path
+
+
+def pacing_rule(run: dict[str, Any], path: Path) -> Path:
+    """Departure rate over backlog, a dot for each gap between two packets, and the rule's line."""
+    series = run["series"]
+    backlog, rate = np.array(series["backlog_packets"]), np.array(series["rate_bit_s"]) / 1e6
+    crosses = np.array(series["crosses"])
+    line = np.array(series["rule"])
+    with plt.rc_context(STYLE):
+        figure, axis = plt.subplots(figsize=(7, 4.4))
+        axis.plot(line[:, 0], line[:, 1] / 1e6, color="#555555", lw=1, label="rule")
+        axis.plot(backlog[~crosses], rate[~crosses], ".", ms=4, color=FLOW_COLOURS[0], label="measured, each gap")
+        axis.plot(backlog[crosses], rate[crosses], "x", ms=4, color="#999999", label="the same, q-max crossed in it")
+        axis.set_xlim(0, line[-1, 0])
+        axis.set_ylim(0, None)
+        axis.set_xlabel("mean backlog in the gap, packets")
+        axis.set_ylabel("departure rate, Mbit/s")
+        axis.legend(loc="lower right")
+        figure.tight_layout()
+        return save(figure, path)

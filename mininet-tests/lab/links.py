@@ -9,6 +9,9 @@ two lets a packet pair pass unshaped.
 from __future__ import annotations
 
 ETHERNET_HEADER_BYTES = 14
+IP_UDP_HEADER_BYTES = 28
+# Of UDP over IPv4, payload only.
+MAX_DATAGRAM_BYTES = 65507
 TCP_HEADER_BYTES = 52  # 20 IP, 32 TCP with time stamps
 # One packet and the time of 100 bytes for a timer that is late, without which
 # a bucket of exactly one packet loses that time for good.
@@ -29,18 +32,20 @@ def bottleneck(
     packet_bytes: int,
     hash_seed: int,
     cake_limit: str = "",
+    options: str = "",
 ) -> list[str]:
     """Lines for ``tc -batch`` that make a device the bottleneck.
 
     :param packet_bytes: the largest IP datagram
     :param hash_seed: of the flow hash where the qdisc has one that can be set
     :param cake_limit: CAKE has a limit in bytes of memory, and by default its own
+    :param options: further ones, of fq_rr only
     """
     frame = packet_bytes + ETHERNET_HEADER_BYTES
     if qdisc == "fq_rr":
         return [
             f"qdisc replace dev {device} root handle 1: fq_rr rate {rate_bit_s}bit"
-            f" overhead -{ETHERNET_HEADER_BYTES} limit {limit_packets} seed {hash_seed}"
+            f" overhead -{ETHERNET_HEADER_BYTES} limit {limit_packets} seed {hash_seed} {options}".rstrip()
         ]
     if qdisc == "cake":
         # overhead 0: CAKE then counts from the IP header on

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lab import links, protocol, traffic
+from lab import datagrams, links, protocol, traffic
 
 sys.path.append("/usr/lib/python3/dist-packages")
 
@@ -219,12 +219,18 @@ def run_one(network: Network, tracer: Tracer, plan: dict[str, Any], modules: dic
             ["tcpdump", "-i", "r-x", "-s", "96", "-w", str(WORK / "r-x.pcap"), "-U"],
             stderr=subprocess.DEVNULL,
         )
+    sources = None
+    if plan["sources"]:
+        namespaces = traffic.Namespaces({host.name: host.pid for host in network.net.hosts})
+        sources = datagrams.Datagrams(plan["sources"], namespaces)
     # Servers and the capture are asleep in their system calls by then.
     begin_ns = (time.monotonic_ns() // SECOND_NS + 3) * SECOND_NS
     traffic.sleep_until(begin_ns - SECOND_NS // 4)
     ports = range(FIRST_PORT, FIRST_PORT + 1000)
     missing = tracer.start(plan["events"], ports)
 
+    if sources:
+        sources.begin(begin_ns)
     agenda = [(flow["start_s"], "flow", flow) for flow in flows]
     agenda += [(action["at_s"], "action", action) for action in plan["actions"]]
     clients = []
@@ -259,10 +265,12 @@ def run_one(network: Network, tracer: Tracer, plan: dict[str, Any], modules: dic
             process.communicate()
             report, problem = {}, f"did not end within {DRAIN_S} s of its time"
         reports.append({"name": flow["name"], "report": report, "error": problem or None})
+    received = sources.result() if sources else {}
     trace = tracer.stop()
     raw: dict[str, Any] = {
         "begin_s": begin_ns / 1e9,
         "reports": reports,
+        "sources": received,
         "actions": done,
         "trace": trace,
         "missing_events": missing,

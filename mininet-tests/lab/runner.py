@@ -114,7 +114,10 @@ def fill_in(run: dict[str, Any], job: Job, raw: dict[str, Any]) -> None:
         run["series"] = measure.series(plan, acks)
     extra = getattr(job.scenario.module, "measure", None)
     if extra is not None:
-        run["metrics"].update(extra(job.values, plan, raw))
+        found = extra(job.values, plan, raw)
+        # what is drawn is too long to be printed
+        run["series"] = run.get("series", {}) | found.pop("series", {})
+        run["metrics"].update(found)
 
 
 Report = Callable[[int, dict[str, Any] | None], None]

@@ -3,8 +3,8 @@
 
 A scenario is one file in ``mininet-tests/scenarios`` named after its claim,
 with ``CLAIM``, ``PARAMETERS``, ``COMBINATIONS`` and ``plan``; where the common
-figures do not say enough, ``measure`` and ``checks``; and ``VARIANTS`` where
-the claim is about several values of a parameter.
+figures do not say enough, ``measure``, ``checks`` and ``draw``; and ``VARIANTS``
+where the claim is about several values of a parameter.
 """
 
 from __future__ import annotations
@@ -86,6 +86,39 @@ class Flow:
 
 
 @dataclass(frozen=True)
+class Source:
+    """UDP packets from sender ``pair`` to its receiver, whatever becomes of them.
+
+    :param gap_s: from one packet, or burst of ``burst`` packets, to the next
+    :param packet_bytes: IP datagram
+    :param port: its own; with ``ports`` more than one, the first of so many flows that take turns
+    """
+
+    name: str
+    pair: int
+    start_s: float
+    seconds: float
+    gap_s: float
+    packet_bytes: int
+    port: int
+    ports: int = 1
+    burst: int = 1
+
+    def __post_init__(self) -> None:
+        """A burst is handed to the kernel as one datagram, which has a largest size."""
+        total = self.burst * (self.packet_bytes - links.IP_UDP_HEADER_BYTES)
+        if total > links.MAX_DATAGRAM_BYTES:
+            raise LabError(
+                f"source {self.name}: a burst of {self.burst} packets is {total} bytes, more than"
+                f" {links.MAX_DATAGRAM_BYTES}"
+            )
+
+    def for_guest(self) -> dict[str, Any]:
+        """As the agent wants it."""
+        return {**vars(self), "host": f"s{self.pair}", "sink": f"d{self.pair}", "address": f"10.1.{self.pair}.1"}
+
+
+@dataclass(frozen=True)
 class Action:
     """A command in a node ("r", "s1", ..., or "root") some time into a run.
 
@@ -119,6 +152,7 @@ class Plan:
 
     :param settle_s: the measured window opens so long after the last flow has started
     :param events: trace events beside the acknowledgements
+    :param qdisc_options: further options of an fq_rr
     """
 
     cc: str
@@ -132,11 +166,13 @@ class Plan:
     hash_seed: int = 1
     events: tuple[str, ...] = ()
     actions: tuple[Action, ...] = ()
+    sources: tuple[Source, ...] = ()
+    qdisc_options: str = ""
 
     @property
     def end_s(self) -> float:
         """When the last flow stops handing over data."""
-        return max((flow.start_s + flow.seconds for flow in self.flows), default=0.0)
+        return max((flow.start_s + flow.seconds for flow in (*self.flows, *self.sources)), default=0.0)
 
     @property
     def window_s(self) -> tuple[float, float] | None:
@@ -152,11 +188,18 @@ class Plan:
         actions = max((action.at_s for action in self.actions), default=0.0)
         return {
             "bottleneck": links.bottleneck(
-                "r-x", self.qdisc, self.rate_bit_s, self.limit_packets, self.packet_bytes, self.hash_seed
+                "r-x",
+                self.qdisc,
+                self.rate_bit_s,
+                self.limit_packets,
+                self.packet_bytes,
+                self.hash_seed,
+                options=self.qdisc_options,
             ),
             "pairs": len(self.delays_ms),
             "delays_ms": list(self.delays_ms),
             "flows": [{**vars(flow), "mss": mss(flow.packet_bytes or self.packet_bytes)} for flow in self.flows],
+            "sources": [source.for_guest() for source in self.sources],
             "actions": [{**vars(action), "argv": list(action.argv)} for action in self.actions],
             "events": ["lab:ack", *self.events],
             "seconds": max(self.end_s, actions),

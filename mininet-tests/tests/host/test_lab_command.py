@@ -47,6 +47,8 @@ BAD = {
     "unknown kernel": (["run", "smoke", "--kernel", "9.9"], "kernel 9.9 is not unpacked"),
     "kernel can be added": (["exec", "--kernel", "9.9", "--", "true"], "scripts/bootstrap --kernel 9.9"),
     "two virtual CPUs": (["exec", "--cpus", "2", "--", "true"], "--cpus 2: the virtual clock counts"),
+    "nothing to draw": (["draw", "pyproject.toml"], "pyproject.toml: Expecting value"),
+    "no file to draw": (["draw", "no-such.json"], "no-such.json: "),
     "no command": (["exec", "--"], "exec needs a command"),
     "no terminal": (["shell"], "shell needs a terminal"),
 }

@@ -143,9 +143,42 @@ def test_scenario(name: str) -> None:
             if isinstance(planned, transfers.TransferPlan):
                 assert planned.rows and planned.references_s().keys() >= {row.transfer for row in planned.rows}
                 continue
-            assert planned.window_s is not None
-            assert len({flow.port for flow in planned.flows}) == len(planned.flows)
-            assert all(1 <= flow.pair <= len(planned.delays_ms) for flow in planned.flows)
+            senders = [*planned.flows, *planned.sources]
+            assert planned.window_s is not None or (planned.sources and not planned.flows)
+            assert len({sender.port for sender in senders}) == len(senders)
+            assert all(1 <= sender.pair <= len(planned.delays_ms) for sender in senders)
+
+
+def test_burst_too_large() -> None:
+    """A source whose burst the kernel would not take is refused when it is planned."""
+    scenario.Source("b", 1, 0, 1, 1, 1500, 10001, burst=44)
+    with pytest.raises(vm.LabError, match="burst of 45 packets is 66240 bytes, more than 65507"):
+        scenario.Source("b", 1, 0, 1, 1, 1500, 10001, burst=45)
+
+
+def test_pacing_gaps() -> None:
+    """From a trace: gaps while packets wait, the mean backlog in each, and the integral of the rule."""
+    trace = "\n".join(
+        f" x-1 [000] ..... {moment:.6f}: fq_rr_{event}: sport=1 qlen={qlen}"
+        for moment, event, qlen in (
+            (1.0, "enqueue", 0),
+            (1.0, "dequeue", 0),
+            (1.001, "enqueue", 0),
+            (1.003, "dequeue", 0),  # nothing waited when the gap began: not one of ours
+            (1.003, "enqueue", 0),
+            (1.003, "enqueue", 1),
+            (1.004, "dequeue", 1),
+            (1.005, "enqueue", 1),
+            (1.006, "dequeue", 1),
+        )
+    )
+    module = scenario.load("pacing-follows-the-backlog").module
+    (gap,) = module.gaps({"trace": trace})
+    assert gap.lasts_s == pytest.approx(0.002)
+    assert gap.mean_packets == pytest.approx(1.5)
+    # 1 ms with one packet waiting, 1 ms with two: 2.8 and 3.6 Mbit/s
+    assert gap.rule_bits == pytest.approx(2800 + 3600)
+    assert not gap.crosses
 
 
 def test_seed() -> None:

@@ -56,6 +56,9 @@ MN = (
     " echo $TC_LIB_DIR; exit 7"
 )
 
+# One boot.
+ON_FQ_RR = ("pacing-follows-the-backlog", "pktpair-keeps-its-share")
+
 Runs = list[dict[str, Any]]
 
 
@@ -77,6 +80,17 @@ def three(path: Path) -> Runs:
     return run(path, "smoke", *ccs, *qdiscs, "--set", "seconds=3")
 
 
+def on_fq_rr(folder: Path) -> Runs:
+    """Short forms of what fq_rr is there for, and what has a picture drawn."""
+    settings = [word for setting in ("seconds=5", "settle=1.5", "load=5") for word in ("--set", setting)]
+    runs = run(folder / "fq_rr.json", *ON_FQ_RR, "--qdisc", "fq_rr", *settings)
+    drawn = lab("draw", str(folder / "fq_rr.json"))
+    assert drawn.returncode == 0, drawn.stderr
+    assert drawn.stdout.split() == [str(folder / "pacing-rule.png")]
+    assert (folder / "pacing-rule.png").read_bytes().startswith(b"\x89PNG")
+    return runs
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """All boots, two at a time, the longest first."""
@@ -88,6 +102,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             "second": pool.submit(three, folder / "second.json"),
             "transfers": pool.submit(run, folder / "transfers.json", *SHORT_FORM),
             "queue": pool.submit(run, folder / "queue.json", *SHORT_QUEUE),
+            "fq_rr": pool.submit(on_fq_rr, folder),
             "unload": pool.submit(run, folder / "unload.json", "unload-under-traffic"),
             "exec": pool.submit(lab, "exec", "--", "bash", "-c", MN.format(top=TOP)),
         }
@@ -183,6 +198,23 @@ def test_pair_gap(results: dict[str, Any], flows: int) -> None:
 def test_queue_estimate(results: dict[str, Any]) -> None:
     """The queue estimate is within a packet of fq_rr's backlog in the median, a train at the 95th percentile."""
     assert_passed(results["queue"][0])
+
+
+def of_scenario(runs: Runs, name: str, **parameters: Any) -> dict[str, Any]:
+    (found,) = [one for one in runs if one["scenario"] == name and parameters.items() <= one["parameters"].items()]
+    return found
+
+
+@pytest.mark.parametrize("case", ["table2", "prototype", "bursts"])
+def test_pacing(results: dict[str, Any], case: str) -> None:
+    """Packets are paced by the backlog as published."""
+    assert_passed(of_scenario(results["fq_rr"], "pacing-follows-the-backlog", case=case))
+
+
+@pytest.mark.parametrize("sources", [1, 7])
+def test_share(results: dict[str, Any], sources: int) -> None:
+    """pktpair keeps its share beside UDP sources at up to five times the link."""
+    assert_passed(of_scenario(results["fq_rr"], "pktpair-keeps-its-share", uncontrolled=sources))
 
 
 def test_unload(results: dict[str, Any]) -> None:
