@@ -57,7 +57,7 @@ MN = (
 )
 
 # One boot.
-ON_FQ_RR = ("pacing-follows-the-backlog", "pktpair-keeps-its-share")
+ON_FQ_RR = ("pacing-follows-the-backlog", "pktpair-keeps-its-share", "a-flood-costs-one-share")
 
 Runs = list[dict[str, Any]]
 
@@ -203,6 +203,12 @@ def test_queue_estimate(results: dict[str, Any]) -> None:
 def of_scenario(runs: Runs, name: str, **parameters: Any) -> dict[str, Any]:
     (found,) = [one for one in runs if one["scenario"] == name and parameters.items() <= one["parameters"].items()]
     return found
+
+
+@pytest.mark.parametrize("flood", ["flow", "host"])
+def test_flood(results: dict[str, Any], flood: str) -> None:
+    """A flood of 100 times the link costs the others no more than a flow in its place."""
+    assert_passed(of_scenario(results["fq_rr"], "a-flood-costs-one-share", flood=flood))
 
 
 @pytest.mark.parametrize("case", ["table2", "prototype", "bursts"])
