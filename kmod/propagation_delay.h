@@ -24,6 +24,14 @@
  * a user would notice, long beside the few round trips that a dip costs
  */
 #define PROP_REFRESH_MS		10000U
+/* and not more often than once in so many round trips: a dip of three leaves
+ * an eighth of the pipe empty, so that this is 0.75 % of a lone flow's rate
+ */
+#define PROP_REFRESH_ROUNDS	50U
+/* nor seldomer than that: below 17 minutes, and by more than a round trip of
+ * 100 s, so that an age is looked at before it wraps
+ */
+#define PROP_REFRESH_MAX_MS	900000U
 /* round trips of a dip: one for the law to act, one for the queue to drain
  * (time constant 0.8 round trips), one to see the packets sent after that
  */
@@ -80,6 +88,15 @@ static inline void prop_sample(struct propagation_delay *p, u32 rtt_us,
 		p->dip_min_us = rtt_us;
 }
 
+/* Age at which the estimate is refreshed */
+static inline u32 prop_refresh_ms(const struct propagation_delay *p)
+{
+	u64 rounds_us = (u64)p->delay_us * PROP_REFRESH_ROUNDS;
+
+	return clamp_t(u32, (u32)div_u64(rounds_us, USEC_PER_MSEC),
+		       PROP_REFRESH_MS, PROP_REFRESH_MAX_MS);
+}
+
 /**
  * prop_round - a round trip has passed
  * @p: the estimate
@@ -97,7 +114,7 @@ static inline void prop_round(struct propagation_delay *p, u32 now_ms)
 		p->confirmed = (u16)(now_ms >> PROP_CLOCK_SHIFT);
 	} else if (p->delay_us != PROP_UNKNOWN_US &&
 		   (u16)((now_ms >> PROP_CLOCK_SHIFT) - p->confirmed) >
-		   PROP_REFRESH_MS >> PROP_CLOCK_SHIFT) {
+		   prop_refresh_ms(p) >> PROP_CLOCK_SHIFT) {
 		p->dip_rounds = PROP_DIP_ROUNDS;
 		p->dip_min_us = PROP_UNKNOWN_US;
 	}

@@ -95,6 +95,25 @@ static void a_dip_lasts_three_round_trips_and_survives_silence(void **state)
 	assert_int_equal(p.delay_us, 44000);
 }
 
+static void a_long_path_is_dipped_for_once_in_fifty_round_trips(void **state)
+{
+	const u32 rtt_ms = 2000;
+	struct propagation_delay p;
+	u32 ms, dips = 0;
+
+	(void)state;
+	prop_init(&p, 0);
+	prop_sample(&p, rtt_ms * 1000, 0);
+	for (ms = rtt_ms; ms <= 220 * rtt_ms; ms += rtt_ms) {
+		bool dipped = prop_dipping(&p);
+
+		prop_sample(&p, rtt_ms * 1000 + (dipped ? 0 : 5000), ms);
+		prop_round(&p, ms);
+		dips += prop_dipping(&p) && !dipped;
+	}
+	assert_int_equal(dips, 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -103,6 +122,7 @@ int main(void)
 		cmocka_unit_test(a_longer_route_is_noticed),
 		cmocka_unit_test(a_confirmed_estimate_is_not_dipped_for),
 		cmocka_unit_test(a_dip_lasts_three_round_trips_and_survives_silence),
+		cmocka_unit_test(a_long_path_is_dipped_for_once_in_fifty_round_trips),
 	};
 
 	return cmocka_run_group_tests_name("propagation_delay", tests, NULL, NULL);
