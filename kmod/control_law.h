@@ -61,6 +61,8 @@
 #define CONTROL_MSS_MAX		65535U
 /* largest service time: ns in 47 bits with ten places, 137 s */
 #define CONTROL_SERVICE_MAX_Q10	(1ULL << 47)
+/* deliveries that bound the share: two trains */
+#define CONTROL_DELIVERED_LEAST	8U
 /* part of the pipe that is left empty to look for R: an eighth costs 0.4 % of a
  * lone flow's throughput at 100 ms, once in ten seconds for three round trips
  */
@@ -108,6 +110,32 @@ static inline u64 control_served_q8(u32 time_us, u64 service_q10)
 		      NSEC_PER_USEC;
 
 	return div64_u64(time_ns << (CONTROL_SERVICE_SHIFT + 8), service_q10);
+}
+
+/**
+ * control_service_q10 - the service time, no longer than deliveries allow
+ * @service_q10: s_b, ns
+ * @delivered: packets delivered in an interval, the last acknowledgment's not
+ *	counted: part of what it covers was served before the interval began
+ * @interval_us: the interval, a round trip or a little more
+ *
+ * What is delivered is at most what the bottleneck serves, so that it bounds
+ * the share from below: where the share grows, gaps tell a few trains later.
+ * Below CONTROL_DELIVERED_LEAST packets it says too little.
+ *
+ * Return: ns with CONTROL_SERVICE_SHIFT binary places, at least 1.
+ */
+static inline u64 control_service_q10(u64 service_q10, u32 delivered,
+				      u32 interval_us)
+{
+	u64 interval_ns = (u64)min_t(u32, interval_us, CONTROL_RTT_MAX_US) *
+			  NSEC_PER_USEC;
+	u64 bound_q10;
+
+	if (delivered < CONTROL_DELIVERED_LEAST)
+		return service_q10;
+	bound_q10 = div_u64(interval_ns << CONTROL_SERVICE_SHIFT, delivered);
+	return min_t(u64, service_q10, max_t(u64, bound_q10, 1));
 }
 
 /**

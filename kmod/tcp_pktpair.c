@@ -441,6 +441,37 @@ static void pktpair_choose_train(struct sock *sk)
 						pktpair_limits(sk)));
 }
 
+/* A train's service time: of the 1994 preset each counts, else the mean of some,
+ * unless train after train shows that the share is another now
+ */
+static void pktpair_believe(struct sock *sk, const struct pair_sample *closed)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct pktpair *ca = inet_csk_ca(sk);
+	struct pair_sample mean = *closed;
+
+	if (!ca->started || pktpair_preset(sk)->of_1994)
+		pktpair_service_sample(ca, closed);
+	else if (fuzzy_run(&ca->service, pair_service_time(closed)))
+		memset(&ca->mean, 0, sizeof(ca->mean));
+	else if (pair_mean_add(&ca->mean, &mean, (u32)tp->tcp_mstamp,
+			       (tp->srtt_us >> 3) / PKTPAIR_MEANS_PER_RTT))
+		pktpair_service_sample(ca, &mean);
+}
+
+/* The service time that the law may count on */
+static u64 pktpair_service_q10(struct sock *sk, const struct rate_sample *rs)
+{
+	const struct pktpair *ca = inet_csk_ca(sk);
+
+	if (pktpair_preset(sk)->of_1994 || rs->interval_us <= 0)
+		return ca->service.value;
+	return control_service_q10(ca->service.value,
+				   rs->delivered - min_t(u32, rs->delivered,
+							 rs->acked_sacked),
+				   rs->interval_us);
+}
+
 /* What is known of the path after this acknowledgment; false: not yet enough */
 static __always_inline bool
 pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
@@ -452,12 +483,7 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
 	struct queue_backlog queue;
 
 	if (closed->verdict == PAIR_SAMPLE) {
-		struct pair_sample mean = *closed;
-
-		if (!ca->started || pktpair_preset(sk)->of_1994 ||
-		    pair_mean_add(&ca->mean, &mean, (u32)tp->tcp_mstamp,
-				  (tp->srtt_us >> 3) / PKTPAIR_MEANS_PER_RTT))
-			pktpair_service_sample(ca, &mean);
+		pktpair_believe(sk, closed);
 		ca->sampled = 1;
 	} else if (!ca->started) {
 		/* the first train is believed while it comes back */
@@ -483,7 +509,7 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
 		return false;
 
 	*path = (struct control_path) {
-		.service_q10 = ca->service.value,
+		.service_q10 = pktpair_service_q10(sk, rs),
 		.rtt_us = max_t(u32, rtt_us ?: tp->srtt_us >> 3,
 				ca->prop.delay_us),
 		.prop_us = ca->prop.delay_us,

@@ -52,6 +52,8 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 		CHECK(s.segments >= 1);
 		if (!c->service.value)
 			fuzzy_start(&c->service, pair_service_time(&s));
+		else if (fuzzy_run(&c->service, pair_service_time(&s)))
+			memset(&c->mean, 0, sizeof(c->mean));
 		else if (pair_mean_add(&c->mean, &s, (u32)(c->now_ns / 1000),
 				       rtt_us / 8))
 			fuzzy_update(&c->service, pair_service_time(&s));
@@ -67,12 +69,12 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 	if (!c->service.value)
 		return;
 	CHECK(c->service.value <= FUZZY_VALUE_MAX);
-	CHECK(c->service.smoothed_error_q16 <= FUZZY_ONE_Q16);
 
 	train = pair_train(&c->probe, c->service.value, &limits);
 	CHECK(train >= 1 && train <= limits.train_max);
 	path = (struct control_path) {
-		.service_q10 = c->service.value,
+		.service_q10 = control_service_q10(c->service.value, delivered,
+						   rtt_us),
 		.rtt_us = max_t(u32, rtt_us, c->prop.delay_us),
 		.prop_us = c->prop.delay_us,
 		.outstanding = outstanding,

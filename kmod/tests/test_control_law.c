@@ -362,6 +362,35 @@ static void the_loop_holds_the_setpoint(void **state)
 	}
 }
 
+static void deliveries_bound_the_service_time(void **state)
+{
+	const u64 gap_q10 = 500000ULL << 10;
+	u32 delivered, interval_us;
+
+	(void)state;
+	/* too few to say anything */
+	assert_int_equal(control_service_q10(gap_q10, 7, 1000), gap_q10);
+	/* no more than gaps say */
+	assert_int_equal(control_service_q10(gap_q10, 80, 44000), gap_q10);
+	for (delivered = 8; delivered < 100000; delivered += delivered / 3)
+		for (interval_us = 1; interval_us < 90000000;
+		     interval_us += interval_us / 2 + 1) {
+			double bound = interval_us * 1000.0 * 1024 / delivered;
+			double exact = bound < (double)gap_q10 ? bound :
+							 (double)gap_q10;
+			double found = (double)control_service_q10(gap_q10, delivered,
+								   interval_us);
+
+			/* rounded down to a unit, and never to nothing */
+			if (found > (exact < 1 ? 1 : exact) || found < exact - 1)
+				fail_msg("%u in %u us: %.0f, exact %.3f",
+					 delivered, interval_us, found, exact);
+		}
+	/* an interval of days counts as 100 s */
+	assert_int_equal(control_service_q10(1ULL << 47, 1000, U32_MAX),
+			 100000000ULL << 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -373,6 +402,7 @@ int main(void)
 		cmocka_unit_test(setpoint_is_bounded_in_time),
 		cmocka_unit_test(first_window_is_the_known_rate_times_the_round_trip),
 		cmocka_unit_test(the_loop_holds_the_setpoint),
+		cmocka_unit_test(deliveries_bound_the_service_time),
 	};
 
 	return cmocka_run_group_tests_name("control_law", tests, NULL, NULL);

@@ -265,6 +265,104 @@ static void a_small_estimate_does_not_stick(void **state)
 	assert_in_range(avg.value, smallest, smallest + smallest / 1000);
 }
 
+static void three_in_a_row_are_a_shift(void **state)
+{
+	struct fuzzy_average avg;
+
+	(void)state;
+	fuzzy_start(&avg, 1200000);
+	/* up: at once, to the nearest of the three */
+	assert_false(fuzzy_run(&avg, 6400000));
+	assert_false(fuzzy_run(&avg, 2560000));
+	assert_int_equal(avg.value, 1200000);
+	assert_true(fuzzy_run(&avg, 3200000));
+	assert_int_equal(avg.value, 2560000);
+	/* the next run begins anew */
+	assert_false(fuzzy_run(&avg, 1280000));
+	assert_false(fuzzy_run(&avg, 640000));
+	/* down: seven eighths of the way to the nearest */
+	assert_true(fuzzy_run(&avg, 960000));
+	assert_int_equal(avg.value, 1280000 + (2560000 - 1280000) / 8);
+}
+
+static void samples_on_both_sides_are_noise(void **state)
+{
+	struct fuzzy_average avg;
+	int i;
+
+	(void)state;
+	fuzzy_start(&avg, 1000000);
+	for (i = 0; i < 300; i++) {
+		/* two above, one below; then exactly the estimate */
+		assert_false(fuzzy_run(&avg, i % 3 ? 2000000 : 500000));
+		if (i % 3 == 2)
+			assert_false(fuzzy_run(&avg, 1000000));
+	}
+	assert_int_equal(avg.value, 1000000);
+}
+
+/* What fuzzy_run() does, with every sample kept */
+static void naive_run(u64 *value, u64 *kept, int *count, u64 sample)
+{
+	bool above = sample > *value;
+	u64 nearest;
+	int i;
+
+	if (sample == *value || sample >> FUZZY_RUN_SHIFT >= FUZZY_RUN_MAX) {
+		*count = 0;
+		return;
+	}
+	if (*count && (kept[0] > *value) != above)
+		*count = 0;
+	kept[(*count)++] = sample;
+	if (*count < 3)
+		return;
+	nearest = kept[0];
+	for (i = 1; i < 3; i++)
+		nearest = above ? min_t(u64, nearest, kept[i]) :
+				  max_t(u64, nearest, kept[i]);
+	*count = 0;
+	if (above)
+		*value = min_t(u64, nearest, 4 * *value);
+	else
+		*value -= (u64)(0.875 * (double)(*value - nearest));
+}
+
+static void runs_agree_with_a_naive_one(void **state)
+{
+	u64 seed = 7, kept[3], value;
+	struct fuzzy_average avg;
+	int count = 0, i;
+
+	(void)state;
+	fuzzy_start(&avg, 97000ULL << 10);
+	for (i = 0; i < 200000; i++) {
+		u64 sample;
+
+		seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
+		sample = avg.value / 2 + (seed >> 20) % avg.value;
+		if (i % 1000 == 0)
+			sample = seed >> (17 + seed % 40);
+		sample = clamp_t(u64, sample, 1, FUZZY_VALUE_MAX);
+		value = avg.value;
+		naive_run(&value, kept, &count, sample);
+		fuzzy_run(&avg, sample);
+		/* a unit of @nearest, and rounding */
+		if (fabs((double)avg.value - (double)value) >
+		    (1 << FUZZY_RUN_SHIFT) + 1)
+			fail_msg("sample %d: %.0f, naive %.0f", i,
+				 (double)avg.value, (double)value);
+		assert_in_range(avg.value, 1, FUZZY_VALUE_MAX);
+		/* rounding must not let the two drift apart */
+		if (!avg.run)
+			count = 0;
+		if (avg.value < 2000 || avg.value > 1ULL << 36) {
+			fuzzy_start(&avg, 97000ULL << 10);
+			count = 0;
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,6 +373,9 @@ int main(void)
 		cmocka_unit_test(a_lone_spike_is_not_believed_but_a_step_is),
 		cmocka_unit_test(extremes_stay_in_range),
 		cmocka_unit_test(a_small_estimate_does_not_stick),
+		cmocka_unit_test(three_in_a_row_are_a_shift),
+		cmocka_unit_test(samples_on_both_sides_are_noise),
+		cmocka_unit_test(runs_agree_with_a_naive_one),
 	};
 
 	return cmocka_run_group_tests_name("fuzzy_average", tests, NULL, NULL);
