@@ -111,16 +111,16 @@ def bottleneck(qdisc: str) -> None:
 class Flow:
     """A TCP connection whose sender always has more to send."""
 
-    def __init__(self, algorithm: str = "pktpair", max_rate: int = 0) -> None:
+    def __init__(self, algorithm: str = "pktpair", max_rate: int = 0, port: int = PORT) -> None:
         """Connect; ``max_rate`` is SO_MAX_PACING_RATE in bytes per second."""
         with namespace("pp-d"):
-            listener = socket.create_server((RECEIVER, PORT))
+            listener = socket.create_server((RECEIVER, port))
         with namespace("pp-s"):
             self.sender = socket.socket()
         self.choose(algorithm)
         if max_rate:
             self.sender.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, max_rate)
-        self.sender.connect((RECEIVER, PORT))
+        self.sender.connect((RECEIVER, port))
         self.receiver, _ = listener.accept()
         listener.close()
         self.received = 0
