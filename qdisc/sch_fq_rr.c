@@ -29,6 +29,7 @@
  * the backlogged flows when it is. An idle queue takes 80 bytes.
  */
 #include <linux/errno.h>
+#include <linux/if_vlan.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
@@ -46,6 +47,7 @@
 
 #include "fair_share.h"
 #include "flow_index.h"
+#include "framing.h"
 #include "longest_queue.h"
 #include "qlbp.h"
 #include "round_robin.h"
@@ -104,6 +106,8 @@ struct fq_rr_config {
 	u32 ecn;
 	u32 perturb;
 	bool rehash;	/* perturb was named in this request */
+	u32 layer;
+	u32 framing;
 };
 
 /* counters, as described at enum TCA_FQ_RR_STATS_* */
@@ -400,13 +404,29 @@ static struct fq_rr_flow *fq_rr_longest(struct fq_rr_sched *q)
 
 /* ---- pace ---- */
 
+/* what a packet, or a super-packet that was not split, occupies on the link */
 static u32 fq_rr_wire_bytes(const struct fq_rr_sched *q,
 			    const struct sk_buff *skb)
 {
-	u32 segs = skb_is_gso(skb) ? max_t(u32, skb_shinfo(skb)->gso_segs, 1) :
-				     1;
+	struct framing link = {
+		.overhead_bytes = q->config.overhead,
+		.mpu_bytes = q->config.mpu,
+		.kind = q->config.framing,
+	};
+	u32 len = qdisc_pkt_len(skb);
+	u32 segs, headers;
 
-	return shaper_wire_bytes(&q->shaper, qdisc_pkt_len(skb), segs);
+	if (q->config.layer == FQ_RR_LAYER_IP)
+		link.overhead_bytes -= skb_network_offset(skb);
+	else if (skb_vlan_tag_present(skb))
+		link.overhead_bytes += VLAN_HLEN;
+	if (!skb_is_gso(skb) || skb_shinfo(skb)->gso_segs < 2)
+		return framing_packet(&link, len);
+	/* the length that qdiscs know has the headers of every segment in it */
+	segs = skb_shinfo(skb)->gso_segs;
+	headers = len > skb->len ? (len - skb->len) / (segs - 1) : 0;
+	return framing_super_packet(&link, len,
+				    headers + skb_shinfo(skb)->gso_size, segs);
 }
 
 static bool fq_rr_paces(const struct fq_rr_sched *q)
@@ -939,6 +959,8 @@ static const struct nla_policy fq_rr_policy[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_CHARGE_DROPS] = { .type = NLA_U32 },
 	[TCA_FQ_RR_ECN]		 = { .type = NLA_U32 },
 	[TCA_FQ_RR_PERTURB]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_LAYER]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_FRAMING]	 = { .type = NLA_U32 },
 };
 
 /*
@@ -1010,6 +1032,10 @@ static const struct fq_rr_range fq_rr_ranges[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_PERTURB] = {
 		"perturb", " seconds", FQ_RR_PERTURB_MIN, FQ_RR_PERTURB_MAX,
 		FQ_RR_PERTURB_NEVER },
+	[TCA_FQ_RR_LAYER] = {
+		"layer", "", 0, FQ_RR_LAYER_MAX, 0 },
+	[TCA_FQ_RR_FRAMING] = {
+		"framing", "", 0, FQ_RR_FRAMING_MAX, 0 },
 };
 
 static s64 fq_rr_value(const struct nla_policy *policy,
@@ -1200,6 +1226,8 @@ static int fq_rr_parse(struct fq_rr_config *config, bool fixed,
 	fq_rr_set_u32(&config->ecn, tb[TCA_FQ_RR_ECN]);
 	fq_rr_set_u32(&config->perturb, tb[TCA_FQ_RR_PERTURB]);
 	config->rehash = tb[TCA_FQ_RR_PERTURB];
+	fq_rr_set_u32(&config->layer, tb[TCA_FQ_RR_LAYER]);
+	fq_rr_set_u32(&config->framing, tb[TCA_FQ_RR_FRAMING]);
 	fq_rr_set_u32(&config->qlbp, tb[TCA_FQ_RR_QLBP]);
 	if (!config->qlbp) {
 		fq_rr_default_qlbp(config);
@@ -1237,8 +1265,7 @@ static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 		rr_restart(&q->rr, quantum);
 	if (fq_rr_paces(q))
 		rate_Bps = qlbp_rate(&config->rule, sch->qstats.backlog);
-	shaper_set(&q->shaper, rate_Bps, config->overhead, config->mpu,
-		   ktime_get_ns());
+	shaper_set_rate(&q->shaper, rate_Bps, ktime_get_ns());
 	/*
 	 * Past an empty shaper a packet would leave unshaped. The kernel clears
 	 * the flag for the first filter, and it must not come back.
@@ -1403,7 +1430,9 @@ static int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u32(skb, TCA_FQ_RR_MODE, config->mode) ||
 	    nla_put_u32(skb, TCA_FQ_RR_CHARGE_DROPS, config->charge_drops) ||
 	    nla_put_u32(skb, TCA_FQ_RR_ECN, config->ecn) ||
-	    nla_put_u32(skb, TCA_FQ_RR_PERTURB, config->perturb)) {
+	    nla_put_u32(skb, TCA_FQ_RR_PERTURB, config->perturb) ||
+	    nla_put_u32(skb, TCA_FQ_RR_LAYER, config->layer) ||
+	    nla_put_u32(skb, TCA_FQ_RR_FRAMING, config->framing)) {
 		nla_nest_cancel(skb, opts);
 		return -EMSGSIZE;
 	}

@@ -40,15 +40,11 @@
  * @next_ns: when the next packet may start (ns, any clock that never goes back)
  * @rest: what is left over of @next_ns, in units of 1 / @rate_Bps ns;
  *	less than @rate_Bps
- * @overhead_bytes: added to each packet's length, may be negative (bytes)
- * @mpu_bytes: what a packet counts for at least (bytes)
  */
 struct shaper {
 	u64 rate_Bps;
 	u64 next_ns;
 	u64 rest;
-	s32 overhead_bytes;
-	u32 mpu_bytes;
 };
 
 /**
@@ -58,7 +54,8 @@ struct shaper {
  * @now_ns: the time (ns)
  *
  * What is left of the packet on the link goes on at the new rate, exactly: a
- * rate that follows the backlog may change many times in one packet.
+ * slow link made fast is fast at once, and a rate that follows the backlog may
+ * change many times in one packet.
  */
 static inline void shaper_set_rate(struct shaper *sh, u64 rate_Bps, u64 now_ns)
 {
@@ -81,40 +78,6 @@ static inline void shaper_set_rate(struct shaper *sh, u64 rate_Bps, u64 now_ns)
 		sh->rest = 0;
 	}
 	sh->rate_Bps = rate_Bps;
-}
-
-/**
- * shaper_set - change the link
- * @sh: shaper
- * @rate_Bps: rate (bytes per second), 0 for none
- * @overhead_bytes: added to each packet (bytes)
- * @mpu_bytes: smallest packet (bytes)
- * @now_ns: the time (ns)
- *
- * A slow link made fast is fast at once.
- */
-static inline void shaper_set(struct shaper *sh, u64 rate_Bps,
-			      s32 overhead_bytes, u32 mpu_bytes, u64 now_ns)
-{
-	shaper_set_rate(sh, rate_Bps, now_ns);
-	sh->overhead_bytes = overhead_bytes;
-	sh->mpu_bytes = mpu_bytes;
-}
-
-/**
- * shaper_wire_bytes - what a packet occupies on the link
- * @sh: shaper
- * @len: length of the packet, or of all segments of a super-packet (bytes)
- * @segs: packets that it will be on the wire (at least 1, at most 65535)
- *
- * Return: bytes, never negative.
- */
-static inline u32 shaper_wire_bytes(const struct shaper *sh, u32 len, u32 segs)
-{
-	s64 wire = (s64)len + (s64)sh->overhead_bytes * segs;
-	s64 least = (s64)sh->mpu_bytes * segs;
-
-	return clamp_t(s64, wire, least, U32_MAX);
 }
 
 /**

@@ -44,6 +44,21 @@ static const char *const fq_rr_mode_names[] = {
 
 _Static_assert(FQ_RR_ARRAY_SIZE(fq_rr_mode_names) == FQ_RR_MODE_MAX + 1,
 	       "a name for every mode");
+static const char *const fq_rr_layer_names[] = {
+	[FQ_RR_LAYER_FRAME] = "frame",
+	[FQ_RR_LAYER_IP] = "ip",
+};
+
+static const char *const fq_rr_framing_names[] = {
+	[FQ_RR_FRAMING_PLAIN] = "plain",
+	[FQ_RR_FRAMING_ATM] = "atm",
+	[FQ_RR_FRAMING_PTM] = "ptm",
+};
+
+_Static_assert(FQ_RR_ARRAY_SIZE(fq_rr_layer_names) == FQ_RR_LAYER_MAX + 1,
+	       "a name for every layer");
+_Static_assert(FQ_RR_ARRAY_SIZE(fq_rr_framing_names) == FQ_RR_FRAMING_MAX + 1,
+	       "a name for every framing");
 _Static_assert(FQ_RR_ARRAY_SIZE(fq_rr_scheduler_names) ==
 	       FQ_RR_SCHEDULER_MAX + 1, "a name for every scheduler");
 _Static_assert(FQ_RR_ARRAY_SIZE(fq_rr_drop_names) == FQ_RR_DROP_MAX + 1,
@@ -145,7 +160,42 @@ static const struct fq_rr_option fq_rr_options[] = {
 	  .type = TCA_FQ_RR_PERTURB,
 	  .min = FQ_RR_PERTURB_MIN, .max = FQ_RR_PERTURB_MAX,
 	  .special = "never", .special_value = FQ_RR_PERTURB_NEVER },
+	{ .key = "layer", .form = FQ_RR_FORM_NAME, .type = TCA_FQ_RR_LAYER,
+	  .min = 0, .max = FQ_RR_LAYER_MAX, .names = fq_rr_layer_names },
+	{ .key = "framing", .form = FQ_RR_FORM_NAME,
+	  .type = TCA_FQ_RR_FRAMING,
+	  .min = 0, .max = FQ_RR_FRAMING_MAX, .names = fq_rr_framing_names },
 };
+
+/*
+ * Links by name, with the names and numbers of CAKE's. Each sets all that there
+ * is to say of a link, so that nothing of the last one stays.
+ */
+static const struct fq_rr_link {
+	const char *name;
+	int overhead;
+	int mpu;
+	int framing;
+	int layer;
+} fq_rr_links[] = {
+	{ "raw",	     0,  0, FQ_RR_FRAMING_PLAIN, FQ_RR_LAYER_FRAME },
+	{ "conservative",   48,  0, FQ_RR_FRAMING_ATM,   FQ_RR_LAYER_IP },
+	{ "ipoa-vcmux",	     8,  0, FQ_RR_FRAMING_ATM,   FQ_RR_LAYER_IP },
+	{ "ipoa-llcsnap",   16,  0, FQ_RR_FRAMING_ATM,   FQ_RR_LAYER_IP },
+	{ "bridged-vcmux",  24,  0, FQ_RR_FRAMING_ATM,   FQ_RR_LAYER_IP },
+	{ "bridged-llcsnap", 32, 0, FQ_RR_FRAMING_ATM,   FQ_RR_LAYER_IP },
+	{ "pppoa-vcmux",    10,  0, FQ_RR_FRAMING_ATM,   FQ_RR_LAYER_IP },
+	{ "pppoa-llc",	    14,  0, FQ_RR_FRAMING_ATM,   FQ_RR_LAYER_IP },
+	{ "pppoe-vcmux",    32,  0, FQ_RR_FRAMING_ATM,   FQ_RR_LAYER_IP },
+	{ "pppoe-llcsnap",  40,  0, FQ_RR_FRAMING_ATM,   FQ_RR_LAYER_IP },
+	{ "pppoe-ptm",	    30,  0, FQ_RR_FRAMING_PTM,   FQ_RR_LAYER_IP },
+	{ "bridged-ptm",    22,  0, FQ_RR_FRAMING_PTM,   FQ_RR_LAYER_IP },
+	{ "docsis",	    18, 64, FQ_RR_FRAMING_PLAIN, FQ_RR_LAYER_IP },
+	{ "ethernet",	    38, 84, FQ_RR_FRAMING_PLAIN, FQ_RR_LAYER_IP },
+};
+
+/* a VLAN tag on the link that the device does not know of (bytes) */
+#define FQ_RR_VLAN_BYTES 4
 
 static const struct fq_rr_option fq_rr_class_options[] = {
 	{ .key = "weight", .form = FQ_RR_FORM_NUMBER,
@@ -173,7 +223,12 @@ static void fq_rr_explain(void)
 		"                 [ charge-drops | no-charge-drops ] [ ecn PERCENT | off ]\n"
 		"                 [ perturb SECONDS | never ]\n"
 		"                 [ no-qlbp | qlbp [ mu-min RATE | auto ] [ mu-max RATE | auto ]\n"
-		"                   [ q-max BYTES | auto ] [ load PERCENT ] [ max-delay TIME ] ]\n");
+		"                   [ q-max BYTES | auto ] [ load PERCENT ] [ max-delay TIME ] ]\n"
+		"                 [ layer frame | ip ] [ framing plain | atm | ptm ]\n"
+		"                 [ LINK [ ether-vlan ]... ] [ atm | ptm | noatm ]\n"
+		"LINK := raw | conservative | ethernet | docsis | pppoe-ptm | bridged-ptm |\n"
+		"        pppoa-vcmux | pppoa-llc | pppoe-vcmux | pppoe-llcsnap |\n"
+		"        bridged-vcmux | bridged-llcsnap | ipoa-vcmux | ipoa-llcsnap\n");
 }
 
 static void fq_rr_explain_class(void)
@@ -341,38 +396,123 @@ fq_rr_find(const struct fq_rr_options *family, const char *key)
 	return NULL;
 }
 
+/* options as they were asked for */
+struct fq_rr_request {
+	const struct fq_rr_options *family;
+	bool given[TCA_FQ_RR_MAX + 1];
+	__u64 value[TCA_FQ_RR_MAX + 1];
+};
+
+/* note a value; -1 if there is one already */
+static int fq_rr_set(struct fq_rr_request *request,
+		     const struct fq_rr_option *o, __u64 value)
+{
+	if (request->given[o->type]) {
+		fprintf(stderr, "fq_rr: %s is given twice\n", o->key);
+		return -1;
+	}
+	request->given[o->type] = true;
+	request->value[o->type] = value;
+	return 0;
+}
+
+static int fq_rr_set_key(struct fq_rr_request *request, const char *key,
+			 __u64 value)
+{
+	return fq_rr_set(request, fq_rr_find(request->family, key), value);
+}
+
+/* one more tag in the overhead that has been given before */
+static int fq_rr_parse_vlan(struct fq_rr_request *request)
+{
+	const struct fq_rr_option *o = fq_rr_find(request->family, "overhead");
+	__s64 overhead = (__s32)request->value[o->type];
+
+	if (!request->given[o->type]) {
+		fprintf(stderr, "fq_rr: ether-vlan adds %d to an overhead: name that, or a link, before it\n",
+			FQ_RR_VLAN_BYTES);
+		return -1;
+	}
+	overhead += FQ_RR_VLAN_BYTES;
+	if (overhead > o->max) {
+		fprintf(stderr, "fq_rr: overhead %lld with ether-vlan is not in %lld..%lld\n",
+			overhead, o->min, o->max);
+		return -1;
+	}
+	request->value[o->type] = overhead;
+	return 0;
+}
+
+/* words for a link: 1 if @word is one, 0 if not, -1 if it is wrong here */
+static int fq_rr_parse_link(struct fq_rr_request *request, const char *word)
+{
+	static const struct {
+		const char *word;
+		__u64 framing;
+	} framings[] = {
+		{ "noatm", FQ_RR_FRAMING_PLAIN },
+		{ "atm", FQ_RR_FRAMING_ATM },
+		{ "ptm", FQ_RR_FRAMING_PTM },
+	};
+	unsigned int i;
+
+	if (request->family != &fq_rr_of_qdisc)
+		return 0;
+	if (!strcmp(word, "ether-vlan"))
+		return fq_rr_parse_vlan(request) ? -1 : 1;
+	for (i = 0; i < FQ_RR_ARRAY_SIZE(framings); i++)
+		if (!strcmp(word, framings[i].word))
+			return fq_rr_set_key(request, "framing",
+					     framings[i].framing) ? -1 : 1;
+	for (i = 0; i < FQ_RR_ARRAY_SIZE(fq_rr_links); i++) {
+		const struct fq_rr_link *link = &fq_rr_links[i];
+
+		if (strcmp(word, link->name))
+			continue;
+		if (fq_rr_set_key(request, "overhead", link->overhead) ||
+		    fq_rr_set_key(request, "mpu", link->mpu) ||
+		    fq_rr_set_key(request, "framing", link->framing) ||
+		    fq_rr_set_key(request, "layer", link->layer))
+			return -1;
+		return 1;
+	}
+	return 0;
+}
+
 /**
  * fq_rr_parse_one - read one option
- * @family: options that there are
+ * @request: where it goes to
  * @argc: arguments left, at least 1
  * @argv: arguments
- * @option: out: which option
- * @value: out: its value
  *
  * Return: arguments used, or -1 after having said what is wrong.
  */
-static int fq_rr_parse_one(const struct fq_rr_options *family, int argc,
-			   char **argv, const struct fq_rr_option **option,
-			   __u64 *value)
+static int fq_rr_parse_one(struct fq_rr_request *request, int argc, char **argv)
 {
 	const char *key = argv[0];
 	bool no = !strncmp(key, "no-", 3);
+	const struct fq_rr_option *option;
+	int used = fq_rr_parse_link(request, key);
+	__u64 value;
 
-	*option = fq_rr_find(family, no ? key + 3 : key);
-	if (!*option || (no && (*option)->form != FQ_RR_FORM_FLAG)) {
+	if (used)
+		return used;
+	option = fq_rr_find(request->family, no ? key + 3 : key);
+	if (!option || (no && option->form != FQ_RR_FORM_FLAG)) {
 		fprintf(stderr, "fq_rr: what is \"%s\"?\n", key);
-		family->explain();
+		request->family->explain();
 		return -1;
 	}
-	if ((*option)->form == FQ_RR_FORM_FLAG) {
-		*value = !no;
-		return 1;
-	}
+	if (option->form == FQ_RR_FORM_FLAG)
+		return fq_rr_set(request, option, !no) ? -1 : 1;
 	if (argc < 2) {
 		fprintf(stderr, "fq_rr: %s needs a value\n", key);
 		return -1;
 	}
-	return fq_rr_parse_value(*option, argv[1], value) ? -1 : 2;
+	if (fq_rr_parse_value(option, argv[1], &value) ||
+	    fq_rr_set(request, option, value))
+		return -1;
+	return 2;
 }
 
 static void fq_rr_add(struct nlmsghdr *n, const struct fq_rr_option *o,
@@ -391,31 +531,29 @@ static void fq_rr_add(struct nlmsghdr *n, const struct fq_rr_option *o,
 static int fq_rr_parse_all(const struct fq_rr_options *family, int argc,
 			   char **argv, struct nlmsghdr *n)
 {
-	bool given[TCA_FQ_RR_MAX + 1] = { false };
+	struct fq_rr_request request = { .family = family };
 	struct rtattr *nest;
+	unsigned int i;
 
 	if (argc > 0 && !strcmp(argv[0], "help")) {
 		family->explain();
 		return -1;
 	}
-	nest = addattr_nest(n, FQ_RR_TC_MAX_REQUEST,
-			    TCA_OPTIONS | NLA_F_NESTED);
 	while (argc > 0) {
-		const struct fq_rr_option *option;
-		__u64 value;
-		int used = fq_rr_parse_one(family, argc, argv, &option, &value);
+		int used = fq_rr_parse_one(&request, argc, argv);
 
 		if (used < 0)
 			return -1;
-		if (given[option->type]) {
-			fprintf(stderr, "fq_rr: %s is given twice\n",
-				option->key);
-			return -1;
-		}
-		given[option->type] = true;
-		fq_rr_add(n, option, value);
 		argc -= used;
 		argv += used;
+	}
+	nest = addattr_nest(n, FQ_RR_TC_MAX_REQUEST,
+			    TCA_OPTIONS | NLA_F_NESTED);
+	for (i = 0; i < family->count; i++) {
+		const struct fq_rr_option *o = &family->option[i];
+
+		if (request.given[o->type])
+			fq_rr_add(n, o, request.value[o->type]);
 	}
 	addattr_nest_end(n, nest);
 	return 0;

@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	u64 now = 1, backlog = 0, free_ns = 0;
 	u32 packets = 0;
 
-	shaper_set(&sh, qlbp_rate(&p, 0), 0, 0, now);
+	shaper_set_rate(&sh, qlbp_rate(&p, 0), now);
 	while (size) {
 		unsigned int act = take(&data, &size, 1) % 8;
 		u32 len = take(&data, &size, 2);

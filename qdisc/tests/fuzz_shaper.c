@@ -43,12 +43,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	u64 now = 1, last = 0;
 	u64 least_gap = 0;
 
-	shaper_set(&sh, take_rate(&data, &size), 0, 0, now);
+	shaper_set_rate(&sh, take_rate(&data, &size), now);
 	while (size) {
 		unsigned int act = take(&data, &size, 1) % 8;
 
 		if (act == 0) {
-			shaper_set(&sh, take_rate(&data, &size), 0, 0, now);
+			shaper_set_rate(&sh, take_rate(&data, &size), now);
 			least_gap = 0;
 		} else if (act == 1) {
 			shaper_arrive(&sh, now);

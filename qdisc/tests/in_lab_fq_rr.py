@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import os
 import re
+import socket
+import struct
 import sys
 import time
 from collections.abc import Callable
@@ -246,15 +248,91 @@ def idling_saves_no_burst() -> None:
     sender.close()
 
 
-def overhead_and_mpu_are_charged() -> None:
+def mean_gap_bytes(frames: list[Frame], bits: int) -> float:
+    """What each packet but the last took of a link of so many bit/s."""
+    return (frames[-1].time_ns - frames[0].time_ns) / (len(frames) - 1) * bits / 8e9
+
+
+def a_packet_takes_what_the_link_makes_of_it() -> None:
     """The same packets take longer by what the options say."""
-    for arguments, wire_bytes in (("overhead 86", 228), ("overhead -42", 100), ("mpu 256", 256)):
+    for arguments, wire_bytes in (
+        ("overhead 86", 228),
+        ("overhead -42", 100),
+        ("mpu 256", 256),
+        ("overhead 14 layer ip", 142),
+        ("overhead 32 layer ip framing atm", 4 * 53),
+        ("overhead 16 layer ip framing atm", 3 * 53),
+        ("framing ptm", 145),
+    ):
         link = Link(arguments)
         link.flow(1).send(142, 51)
-        frames = link.release(51, "1mbit")
-        mean = (frames[-1].time_ns - frames[0].time_ns) / 50
-        expect(abs(mean / (wire_bytes * 8000) - 1) < 0.001, f"{arguments}: mean gap {mean} ns")
+        mean = mean_gap_bytes(link.release(51, "1mbit"), 1_000_000)
+        expect(abs(mean / wire_bytes - 1) < 0.001, f"{arguments}: {mean} bytes a packet, not {wire_bytes}")
         link.close()
+
+
+def a_vlan_tag_is_counted_whoever_inserts_it() -> None:
+    """By the device after the qdisc, or by the stack before it."""
+    run("ip", "link", "add", "link", "v0", "name", "v0.5", "type", "vlan", "id", "5")
+    run("ip", "addr", "add", "10.8.0.1/24", "dev", "v0.5")
+    run("ip", "link", "set", "v0.5", "up")
+    run("ip", "neigh", "add", "10.8.0.9", "lladdr", "02:00:00:00:00:09", "dev", "v0.5", "nud", "permanent")
+    for inserts, arguments, wire_bytes in (("on", "", 146), ("off", "", 146), ("on", "layer ip overhead 18", 146)):
+        run("ethtool", "-K", "v0", "tx-vlan-hw-insert", inserts)
+        link = Link(arguments)
+        sender = Sender(1, host="10.8.0.1", target="10.8.0.9")
+        sender.send(142, 51)
+        mean = mean_gap_bytes(link.release(51, "1mbit"), 1_000_000)
+        expect(abs(mean / wire_bytes - 1) < 0.001, f"inserted by the device: {inserts}: {mean} bytes a packet")
+        sender.close()
+        link.close()
+    run("ethtool", "-K", "v0", "tx-vlan-hw-insert", "on")
+    run("ip", "link", "del", "v0.5")
+
+
+def pppoe_has_flows_and_its_full_length() -> None:
+    """The session's packets are told apart, and count with their eight bytes."""
+    header = bytes.fromhex("020000000009 020000000001 8864 1100 0007 005e 0021")
+    link = Link()
+    capture = Capture(0x8864)
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
+        sender.bind(("v0", 0x8864))
+        for port in (1, 2):
+            udp = struct.pack("!HHHH", port, 9, 72, 0)
+            datagram = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 92, 0, 0, 64, 17, 0, b"\n\x09\0\1", b"\n\x09\0\x09")
+            for _ in range(26):
+                sender.send(header + datagram + udp + b"\0" * 64)
+    equal(statistics()["collisions"], 0, "packets in the other's queue")
+    configure("rate 1mbit")
+    frames = capture.read(52, 20)
+    equal([frame.bytes for frame in frames], [114] * 52, "lengths")
+    equal(ports(frames), "ab" * 26, "order")
+    mean = mean_gap_bytes(frames, 1_000_000)
+    expect(abs(mean / 114 - 1) < 0.001, f"{mean} bytes a packet")
+    capture.close()
+    link.close()
+
+
+def a_new_rate_keeps_the_queue_without_a_burst() -> None:
+    """Up, down and up again: every packet, in order, no gap below the rate's."""
+    link = Link("limit 2000")
+    link.flow(1).send(1514, 400)
+    frames = link.release(1, "1mbit")
+    for rate, bits in (("10mbit", 10e6), ("2mbit", 2e6), ("40mbit", 40e6), ("1mbit", 1e6)):
+        configure(f"rate {rate}")
+        part = link.capture.read(60)
+        wire_ns = 1514 * 8e9 / bits
+        # the first of them may have left just before the change
+        gaps = gaps_ns(part)[1:]
+        expect(min(gaps) >= wire_ns - SLACK_NS, f"{rate}: least gap {min(gaps)} ns, packet {wire_ns} ns")
+        mean = sum(gaps[5:]) / len(gaps[5:])
+        expect(abs(mean / wire_ns - 1) < 0.001, f"{rate}: mean gap {mean} ns, packet {wire_ns} ns")
+        frames += part
+    configure("rate 40mbit")
+    frames += link.capture.read(159)
+    equal(sequences(frames, 1), [*range(400)], "packets")
+    equal(statistics()["drops"], 0, "drops")
+    link.close()
 
 
 def sequences(frames: list[Frame], port: int) -> list[int]:
@@ -374,18 +452,22 @@ def super_packets_are_split() -> None:
 
 
 def super_packets_may_stay_whole() -> None:
-    """With no-split-gso they take one turn, and their full time."""
-    link = Link("overhead 100", split=False)
-    link.flow(1, segment_bytes=1000).send(10042)
-    link.flow(1, segment_bytes=1000).send(10042)
-    found = statistics()
-    equal((found["split"], found["qlen"]), (0, 2), "split and packets")
-    frames = link.release(2)
-    # ten segments, each with its headers and the overhead
-    wire_ns = 10 * (1042 + 100) * 800
-    gap = frames[1].time_ns - frames[0].time_ns
-    expect(abs(gap - wire_ns) < SLACK_NS, f"gap {gap} ns, super-packet {wire_ns} ns")
-    link.close()
+    """With no-split-gso they take one turn, and the full time of their segments."""
+    for arguments, wire_bytes in (
+        ("overhead 100", 10 * (1042 + 100) + 542 + 100),
+        # 22 cells for each of 1038 bytes, 12 for the last of 538
+        ("overhead 10 layer ip framing atm", 10 * 22 * 53 + 12 * 53),
+    ):
+        link = Link(arguments, split=False)
+        link.flow(1, segment_bytes=1000).send(10542)
+        link.flow(1, segment_bytes=1000).send(10542)
+        found = statistics()
+        equal((found["split"], found["qlen"]), (0, 2), "split and packets")
+        frames = link.release(2)
+        wire_ns = wire_bytes * 800
+        gap = frames[1].time_ns - frames[0].time_ns
+        expect(abs(gap - wire_ns) < SLACK_NS / 10, f"{arguments}: gap {gap} ns, super-packet {wire_ns} ns")
+        link.close()
 
 
 def queues_are_shown_as_classes() -> None:
@@ -747,7 +829,10 @@ def main() -> int:
         a_sparse_flow_goes_ahead,
         the_rate_is_kept_without_bursts,
         idling_saves_no_burst,
-        overhead_and_mpu_are_charged,
+        a_new_rate_keeps_the_queue_without_a_burst,
+        a_packet_takes_what_the_link_makes_of_it,
+        a_vlan_tag_is_counted_whoever_inserts_it,
+        pppoe_has_flows_and_its_full_length,
         longest_queue_is_flushed_whole,
         longest_head_drops_the_oldest,
         longest_tail_drops_the_newest,

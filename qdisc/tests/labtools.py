@@ -186,12 +186,14 @@ class Frame:
 class Capture:
     """Everything that leaves v0, as it arrives at v1, with the kernel's times."""
 
-    def __init__(self) -> None:
-        """Start capturing."""
+    def __init__(self, ethertype: int = 0x0800) -> None:
+        """Start capturing: IP packets, or those of PPPoE sessions."""
+        # a session's header is before that of IP
+        self.skip = 8 if ethertype == 0x8864 else 0
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
         self.socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
-        self.socket.bind(("v1", 0x0800))
+        self.socket.bind(("v1", ethertype))
 
     def read(self, count: int, patience_s: float = 5.0) -> list[Frame]:
         """Up to ``count`` frames; fewer if none comes for ``patience_s``."""
@@ -202,12 +204,13 @@ class Capture:
                 data, control, _, _ = self.socket.recvmsg(70000, 64)
             except TimeoutError:
                 break
-            if data[23] != socket.IPPROTO_UDP:
+            packet = data[ETH_HEADER_BYTES + self.skip :]
+            if packet[9] != socket.IPPROTO_UDP:
                 continue
             seconds, nanoseconds = struct.unpack("qq", control[0][2])
-            port = int.from_bytes(data[34:36], "big")
-            sequence = int.from_bytes(data[42:46], "big")
-            frames.append(Frame(seconds * 10**9 + nanoseconds, port, len(data), sequence, data[15] & 3))
+            port = int.from_bytes(packet[20:22], "big")
+            sequence = int.from_bytes(packet[28:32], "big")
+            frames.append(Frame(seconds * 10**9 + nanoseconds, port, len(data), sequence, packet[1] & 3))
         return frames
 
     def close(self) -> None:
@@ -298,6 +301,8 @@ OPTIONS = {
     "charge-drops": (20, "I"),
     "ecn": (21, "I"),
     "perturb": (22, "I"),
+    "layer": (23, "I"),
+    "framing": (24, "I"),
 }
 FLAGS = ("split-gso", "qlbp", "charge-drops")
 WORDS = {
@@ -315,6 +320,11 @@ WORDS = {
     "never": 0,
     "unlimited": 2**64 - 1,
     "auto": 0,
+    "frame": 0,
+    "ip": 1,
+    "plain": 0,
+    "atm": 1,
+    "ptm": 2,
 }
 # to bytes per second, or microseconds
 UNITS = {"kbit": 125, "mbit": 125_000, "gbit": 125_000_000, "ms": 1000}

@@ -148,7 +148,7 @@ static void setup_queue(struct queue *q, const struct qlbp *p, u32 size)
 	q->size = size;
 	q->now = START;
 	q->naive_free = START;
-	shaper_set(&q->sh, qlbp_rate(p, 0), 0, 0, START);
+	shaper_set_rate(&q->sh, qlbp_rate(p, 0), START);
 }
 
 static void leave(struct queue *q)

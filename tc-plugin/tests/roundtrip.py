@@ -43,6 +43,7 @@ LIMIT, MEMORY_LIMIT, FLOWS, QUANTUM, RATE64, OVERHEAD = 2, 3, 4, 5, 6, 7
 MPU, SCHEDULER, DROP, SPLIT_GSO, SEED = 8, 9, 10, 11, 12
 QLBP, MU_MIN, MU_MAX, Q_MAX, LOAD, MAX_DELAY = 13, 14, 15, 16, 17, 18
 MODE, CHARGE_DROPS, ECN, PERTURB = 19, 20, 21, 22
+LAYER, FRAMING = 23, 24
 # and of a class's
 WEIGHT = 1
 
@@ -58,6 +59,8 @@ DEFAULTS: Json = {
     "drop": "longest-queue",
     "split_gso": True,
     "seed": None,
+    "layer": "frame",
+    "framing": "plain",
     "qlbp": False,
     "mode": "flow",
     "charge_drops": False,
@@ -73,6 +76,24 @@ QLBP_DEFAULTS: Json = {
     "q_max": None,
     "load": 80,
     "max_delay_us": 10000,
+}
+
+# a link's name, and what it stands for in the manual page of CAKE: overhead, mpu, framing
+LINKS = {
+    "conservative": (48, 0, "atm"),
+    "pppoa-vcmux": (10, 0, "atm"),
+    "pppoa-llc": (14, 0, "atm"),
+    "pppoe-vcmux": (32, 0, "atm"),
+    "pppoe-llcsnap": (40, 0, "atm"),
+    "bridged-vcmux": (24, 0, "atm"),
+    "bridged-llcsnap": (32, 0, "atm"),
+    "ipoa-vcmux": (8, 0, "atm"),
+    "ipoa-llcsnap": (16, 0, "atm"),
+    "pppoe-ptm": (30, 0, "ptm"),
+    "bridged-ptm": (22, 0, "ptm"),
+    "docsis": (18, 64, "plain"),
+    "ethernet": (38, 84, "plain"),
+    "ethernet ether-vlan ether-vlan": (46, 84, "plain"),
 }
 
 # what is typed, the key in JSON, the value there
@@ -110,6 +131,15 @@ ROUND_TRIPS: list[tuple[str, str, object]] = [
     ("seed 1", "seed", 1),
     ("seed 4294967295", "seed", 2**32 - 1),
     ("seed random", "seed", None),
+    ("layer ip", "layer", "ip"),
+    ("layer frame", "layer", "frame"),
+    ("framing atm", "framing", "atm"),
+    ("framing ptm", "framing", "ptm"),
+    ("framing plain", "framing", "plain"),
+    ("atm", "framing", "atm"),
+    ("ptm", "framing", "ptm"),
+    ("noatm", "framing", "plain"),
+    ("overhead 20 ether-vlan", "overhead", 24),
     ("no-qlbp", "qlbp", False),
     ("mode flow", "mode", "flow"),
     ("mode src-host", "mode", "src-host"),
@@ -187,6 +217,12 @@ BAD_WORDS: list[tuple[str, list[str]]] = [
     ("perturb 0", ["perturb", '"0"', "1..86400", "never"]),
     ("perturb 86401", ["perturb", '"86401"', "1..86400"]),
     ("charge-drops no-charge-drops", ["charge-drops", "twice"]),
+    ("layer wire", ["layer", '"wire"', "frame | ip"]),
+    ("framing sdh", ["framing", '"sdh"', "plain | atm | ptm"]),
+    ("atm framing ptm", ["framing", "twice"]),
+    ("docsis overhead 8", ["overhead", "twice"]),
+    ("limit 5 ether-vlan", ["ether-vlan", "4", "overhead"]),
+    ("overhead 253 ether-vlan", ["overhead 257", "-64..256"]),
     ("rate", ["rate needs a value"]),
     ("limit 5 quantum", ["quantum needs a value"]),
     ("colour red", ["what is", '"colour"', "Usage"]),
@@ -233,6 +269,8 @@ BAD_ATTRIBUTES: list[tuple[bytes, list[str]]] = [
     (u32(SCHEDULER, 2), ["scheduler 2 ", "0..1"]),
     (u32(DROP, 4), ["drop 4 ", "0..3"]),
     (u32(SPLIT_GSO, 2), ["split-gso 2 ", "0..1"]),
+    (u32(LAYER, 2), ["layer 2 ", "0..1"]),
+    (u32(FRAMING, 3), ["framing 3 ", "0..2"]),
     (u32(QLBP, 2), ["qlbp 2 ", "0..1"]),
     (u64(MU_MIN, 999), ["mu-min 999 ", "1000..125000000000 bytes/s"]),
     (u64(MU_MAX, 125000000001), ["mu-max 125000000001 ", "1000..125000000000 bytes/s"]),
@@ -303,7 +341,7 @@ def defaults_are_as_documented() -> None:
 ODD = (
     "limit 77 memory-limit 777777 flows 64 quantum 3000 rate 12345kbit overhead -11 mpu 64 "
     "scheduler strict drop longest-tail no-split-gso seed 5 "
-    "mode dst-host charge-drops ecn 33 perturb 600"
+    "mode dst-host charge-drops ecn 33 perturb 600 layer ip framing atm"
 )
 
 
@@ -383,13 +421,25 @@ def a_change_keeps_the_others() -> None:
     expect(snapshot() == unchanged, "flows and seed as they are change something")
 
 
+def links_have_the_names_of_cake() -> None:
+    """Each sets overhead, mpu, framing and layer, whatever they were."""
+    fresh("overhead -11 mpu 9 layer frame framing ptm limit 77")
+    for name, (overhead, mpu, framing) in LINKS.items():
+        wanted = {"overhead": overhead, "mpu": mpu, "framing": framing, "layer": "ip"}
+        tc(f"qdisc change dev v0 root fq_rr {name}")
+        equal(options(), DEFAULTS | {"limit": 77} | wanted, name)
+    tc("qdisc change dev v0 root fq_rr raw")
+    equal(options(), DEFAULTS | {"limit": 77}, "raw")
+
+
 def bad_words_are_refused_by_tc() -> None:
     """Each message names value and limit, and nothing changes."""
     fresh("limit 100 seed 7")
     before = snapshot()
     for typed, wanted in BAD_WORDS:
         # a good option first, which must not take effect
-        done = tc(f"qdisc change dev v0 root fq_rr mpu 9 {typed}".replace("mpu 9 mpu", "mpu"), check=False)
+        good = "" if typed.split()[0] in ("mpu", "docsis") else "mpu 9"
+        done = tc(f"qdisc change dev v0 root fq_rr {good} {typed}", check=False)
         expect(done.returncode != 0, f"{typed}: accepted")
         for text in wanted:
             expect(text in done.stderr, f"{typed}: no {text!r} in {done.stderr!r}")
@@ -511,6 +561,8 @@ def bad_weights_are_refused() -> None:
 def help_shows_every_option() -> None:
     """The usage line has every keyword."""
     text = tc("qdisc add dev v0 root fq_rr help", check=False).stderr
+    for name in LINKS:
+        expect(name.split()[-1] in text, f"no {name} in {text!r}")
     for typed, _, _ in ROUND_TRIPS + QLBP_ROUND_TRIPS:
         expect(typed.split()[0] in text, f"no {typed.split()[0]} in {text!r}")
 
@@ -574,6 +626,7 @@ def main() -> int:
             contradictions_are_refused_by_the_kernel,
             automatic_parameters_follow_the_rules_of_thumb,
             a_change_keeps_the_others,
+            links_have_the_names_of_cake,
             bad_words_are_refused_by_tc,
             bad_attributes_are_refused_by_the_kernel,
             malformed_attributes_are_refused_by_the_kernel,

@@ -40,6 +40,8 @@ enum {
 	TCA_FQ_RR_CHARGE_DROPS,	/* u32, 0 or 1: flows pay for what they lose */
 	TCA_FQ_RR_ECN,		/* u32, per cent of the fair share, or ..._OFF */
 	TCA_FQ_RR_PERTURB,	/* u32, seconds, or FQ_RR_PERTURB_NEVER */
+	TCA_FQ_RR_LAYER,	/* u32, enum fq_rr_layer */
+	TCA_FQ_RR_FRAMING,	/* u32, enum fq_rr_framing */
 	__TCA_FQ_RR_MAX
 };
 
@@ -98,6 +100,32 @@ enum fq_rr_drop {
 };
 
 #define FQ_RR_DROP_MAX FQ_RR_DROP_ARRIVING
+
+/**
+ * enum fq_rr_layer - the length that the overhead is added to
+ * @FQ_RR_LAYER_FRAME: of the frame, with a VLAN tag that the device inserts
+ * @FQ_RR_LAYER_IP: from the network header on, as CAKE's keywords have it
+ */
+enum fq_rr_layer {
+	FQ_RR_LAYER_FRAME,
+	FQ_RR_LAYER_IP,
+};
+
+#define FQ_RR_LAYER_MAX FQ_RR_LAYER_IP
+
+/**
+ * enum fq_rr_framing - how the link packs what it is given
+ * @FQ_RR_FRAMING_PLAIN: byte by byte
+ * @FQ_RR_FRAMING_ATM: in cells of 53 bytes for 48
+ * @FQ_RR_FRAMING_PTM: 65 bytes for 64
+ */
+enum fq_rr_framing {
+	FQ_RR_FRAMING_PLAIN,
+	FQ_RR_FRAMING_ATM,
+	FQ_RR_FRAMING_PTM,
+};
+
+#define FQ_RR_FRAMING_MAX FQ_RR_FRAMING_PTM
 
 /*
  * limit (packets). Above: 2^20 small packets occupy 0.8 GB, more than any link
