@@ -23,7 +23,7 @@ from typing import Any
 
 from . import cli, goals, runner, scenario, transfer_report, transfers
 from .progress import BOOT_WEIGHT, Progress
-from .vm import TOP, LabError, measuring_guest
+from .vm import TOP, LabError, leave_no_guest, measuring_guest
 
 CCS = ("pktpair", "bbr", "cubic")
 QDISCS = ("fq_rr", "fq_codel", "cake")
@@ -239,6 +239,7 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; status 1 only if something could not be measured."""
     arguments = parser().parse_args(argv)
+    leave_no_guest()
     if arguments.quick:
         arguments.hosts, arguments.seeds = ("open",), 1
     began = time.monotonic()

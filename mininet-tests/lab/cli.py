@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from . import links, protocol, runner, scenario
-from .vm import CACHE, CLOCKS, TOP, Guest, LabError, find_kernel, measuring_guest, shared_guest
+from .vm import CACHE, CLOCKS, TOP, Guest, LabError, find_kernel, leave_no_guest, measuring_guest, shared_guest
 
 
 def add_guest_options(parser: argparse.ArgumentParser) -> None:
@@ -280,6 +280,7 @@ def draw(arguments: argparse.Namespace) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status."""
     arguments = parser().parse_args(argv)
+    leave_no_guest()
     try:
         if getattr(arguments, "clock", None) not in (None, "native"):
             find_kernel(arguments.kernel)

@@ -18,7 +18,7 @@ from typing import Any
 
 from . import runner, scenario
 from .progress import BOOT_WEIGHT, Progress
-from .vm import TOP, LabError, measuring_guest
+from .vm import TOP, LabError, leave_no_guest, measuring_guest
 
 SCENARIO = "demo-dumbbell"
 GUESTS = 2
@@ -150,6 +150,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--kernel", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
     parser.add_argument("--out", type=Path, default=TOP / "out" / "demo", metavar="FOLDER")
     arguments = parser.parse_args(argv)
+    leave_no_guest()
     began = time.monotonic()
     try:
         chosen = scenario.load(SCENARIO)

@@ -28,7 +28,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import IO, Any
 
 from . import image, protocol
@@ -60,8 +60,24 @@ KVM_GET_API_VERSION = 0xAE00
 KVM_CREATE_VM = 0xAE01
 
 
+# Process groups of the guests that run.
+_running: set[int] = set()
+
+
 class LabError(Exception):
     """Something the user can act on; the message says what."""
+
+
+def leave_no_guest() -> None:
+    """Have a signal that ends this program end its guests, which have sessions of their own."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for group in _running:
+            os.killpg(group, signal.SIGKILL)
+        raise SystemExit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
 
 
 def kernels() -> list[str]:
@@ -271,6 +287,7 @@ class Guest:
             except subprocess.TimeoutExpired:
                 os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait()
+            _running.discard(self._process.pid)
             self._process = None
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -300,6 +317,7 @@ class Guest:
                 start_new_session=True,
                 **more,
             )
+        _running.add(self._process.pid)
 
     def _failure(self, what: str, exit_message: dict[str, Any] | None = None) -> str:
         lines = [what]

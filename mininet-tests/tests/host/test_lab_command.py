@@ -2,7 +2,9 @@
 """scripts/lab: every bad input has its own message, before anything is booted."""
 
 import os
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -121,3 +123,21 @@ def test_native_needs_root() -> None:
     done = lab("exec", "--clock", "native", "--", "true")
     assert done.returncode == 2
     assert "run it as root" in done.stderr
+
+
+def test_no_guest_outlives_the_command(tmp_path: Path) -> None:
+    """A command that is told to end takes its guests along, whatever session they are in."""
+    program = (
+        "import sys, time; from lab import vm; vm.leave_no_guest(); vm.find_kernel = str; guest = vm.SealedGuest('x');"
+        "guest._spawn(['sleep', '1000']); print(guest._process.pid, flush=True); time.sleep(1000)"
+    )
+    command = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=TOP / "mininet-tests", stdout=subprocess.PIPE, text=True
+    )
+    assert command.stdout is not None
+    guest = int(command.stdout.readline())
+    command.terminate()
+    assert command.wait(timeout=60) == 128 + signal.SIGTERM
+    # an orphan is its new parent's to reap: gone, or dead
+    status = Path(f"/proc/{guest}/stat")
+    assert not status.exists() or status.read_text().split()[2] == "Z"
