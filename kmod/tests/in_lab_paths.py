@@ -3,7 +3,8 @@
 """tcp_pktpair on paths and in uses far from the ordinary.
 
 Runs inside the lab (scripts/lab exec), prints TAP; the path is that of
-in_lab_pktpair.py. Each test says what it measured on a line of its own.
+in_lab_pktpair.py. Each test says what it measured on a line of its own. With
+the word "all" also the tests that take minutes.
 """
 
 from __future__ import annotations
@@ -401,24 +402,26 @@ def the_kernel_had_nothing_to_complain_of() -> None:
     equal(dmesg_complaints(), [], "dmesg")
 
 
-TESTS = [
-    rates_from_64_kbit_s_up,
-    round_trips_from_a_fifth_of_a_millisecond,
-    a_round_trip_of_a_minute,
+QUICK = [
     segments_of_88_bytes,
     segments_of_8948_bytes,
     ipv6_is_served_alike,
     a_link_that_halves_and_doubles,
-    others_queues_at_half_a_megabit_per_flow,
     exchanges_take_a_round_trip_each,
     after_a_pause_the_flow_is_back_at_its_share,
     an_application_that_sends_below_its_share,
+]
+# minutes of a core
+LONG = [
+    rates_from_64_kbit_s_up,
+    round_trips_from_a_fifth_of_a_millisecond,
+    a_round_trip_of_a_minute,
+    others_queues_at_half_a_megabit_per_flow,
     a_thousand_connections_at_once,
-    the_kernel_had_nothing_to_complain_of,
 ]
 
 if __name__ == "__main__":
     DEFAULT.write_text("cubic")
     build_path()
-    chosen = sys.argv[1:]
-    sys.exit(run_tests([test for test in TESTS if not chosen or test.__name__ in chosen]))
+    chosen = [*QUICK, *(LONG if sys.argv[1:] == ["all"] else [])]
+    sys.exit(run_tests([*chosen, the_kernel_had_nothing_to_complain_of]))

@@ -81,6 +81,8 @@ def build_path() -> None:
     """Make the three namespaces."""
     run("ip", "link", "set", "lo", "up")
     for name in ("pp-s", "pp-r", "pp-d"):
+        # of a program before this one in the same guest
+        run("ip", "netns", "del", name, check=False)
         run("ip", "netns", "add", name)
         run("ip", "-n", name, "link", "set", "lo", "up")
     for left, right, net in (("pp-s", "pp-r", 0), ("pp-r", "pp-d", 1)):
