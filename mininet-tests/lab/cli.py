@@ -198,10 +198,8 @@ def plot(arguments: argparse.Namespace) -> int:
 
 def check_modules(jobs: Sequence[runner.Job], guest: Guest) -> None:
     """Refuse to run what needs a module that has not been built."""
-    built = [path.stem for path in guest.modules()]
-    wanted = [("tcp_pktpair", any(job.cc in scenario.OURS for job in jobs))]
-    wanted.append(("sch_fq_rr", any(job.qdisc == "fq_rr" for job in jobs)))
-    missing = [name for name, needed in wanted if needed and name not in built]
+    built = {path.stem for path in guest.modules()}
+    missing = sorted(runner.modules_of(jobs) - built, reverse=True)
     if missing:
         raise LabError(
             f"{' and '.join(missing)} not built for kernel {guest.kernel}: scripts/build-modules {guest.kernel}"

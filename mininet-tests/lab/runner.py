@@ -7,13 +7,13 @@ import base64
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from . import btf, measure, protocol, transfers
-from .scenario import Check, Plan, Scenario, Value
+from .scenario import OURS, Check, Plan, Scenario, Value
 from .vm import Guest, LabError, uncompressed_image
 
 # A run that the kernel complained about is wrong, whatever its figures.
@@ -40,6 +40,15 @@ class Job:
 def make_job(scenario: Scenario, cc: str, qdisc: str, seed: int, values: dict[str, Value]) -> Job:
     """Plan one run."""
     return Job(scenario, cc, qdisc, seed, values, scenario.plan(values, cc, qdisc, seed))
+
+
+def modules_of(jobs: Iterable[Job]) -> set[str]:
+    """Names of the project's modules that these runs use; others may be loaded beside them."""
+    used = set()
+    for job in jobs:
+        used |= {"tcp_pktpair"} if job.cc in OURS else set()
+        used |= {"sch_fq_rr"} if job.qdisc == "fq_rr" else set()
+    return used
 
 
 def ack_probe(guest: Guest) -> str:

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from lab import campaign, measure, transfers
+from lab import campaign, measure, runner, transfers
 from lab.transfers import Row, Transfer, TransferPlan
 
 
@@ -146,3 +146,15 @@ def test_selection() -> None:
     assert boot.name == "stock-bbr-cake" and len(boot.jobs) == 5
     with pytest.raises(campaign.argparse.ArgumentTypeError, match="b10: must be of b1, b2"):
         campaign.chosen("b1,b10", campaign.BENCHMARKS)
+
+
+def test_a_boot_depends_on_the_modules_that_it_uses() -> None:
+    """A peer over a peer's queue need not be measured again when a module of ours has changed"""
+    used = {
+        boot.name: runner.modules_of(boot.jobs)
+        for boot in campaign.boots(campaign.Selection(benchmarks=("b3",), hosts=("open",), qdiscs=("fq_rr", "cake")))
+    }
+    assert used["open-bbr-cake"] == set()
+    assert used["open-bbr-fq_rr"] == {"sch_fq_rr"}
+    assert used["open-pktpair-cake"] == {"tcp_pktpair"}
+    assert used["open-pktpair-fq_rr"] == {"tcp_pktpair", "sch_fq_rr"}
