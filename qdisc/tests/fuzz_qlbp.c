@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "fuzz_take.h"
 #include "qlbp.h"
 #include "shaper.h"
 
@@ -14,26 +15,6 @@ static void die(const char *what)
 {
 	fprintf(stderr, "qlbp: %s\n", what);
 	abort();
-}
-
-/* bytes of the script as a number, at least 1 */
-static u64 take(const uint8_t **data, size_t *size, unsigned int bytes)
-{
-	u64 value = 0;
-
-	while (bytes-- && *size) {
-		value = value << 8 | *(*data)++;
-		(*size)--;
-	}
-	return value ? value : 1;
-}
-
-/* a rate that the options allow, spread over their magnitudes */
-static u64 take_rate(const uint8_t **data, size_t *size)
-{
-	u64 rate = 1000ULL << take(data, size, 1) % 27;
-
-	return min_t(u64, rate + take(data, size, 2), 125000000000ULL);
 }
 
 static struct qlbp take_rule(const uint8_t **data, size_t *size)

@@ -8,32 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "fuzz_take.h"
 #include "shaper.h"
 
 static void die(const char *what)
 {
 	fprintf(stderr, "shaper: %s\n", what);
 	abort();
-}
-
-/* bytes of the script as a number, at least 1 */
-static u64 take(const uint8_t **data, size_t *size, unsigned int bytes)
-{
-	u64 value = 0;
-
-	while (bytes-- && *size) {
-		value = value << 8 | *(*data)++;
-		(*size)--;
-	}
-	return value ? value : 1;
-}
-
-/* the link's allowed rates, spread over their magnitudes */
-static u64 take_rate(const uint8_t **data, size_t *size)
-{
-	u64 rate = 1000ULL << take(data, size, 1) % 27;
-
-	return min_t(u64, rate + take(data, size, 2), 125000000000ULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

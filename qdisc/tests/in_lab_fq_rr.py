@@ -21,28 +21,27 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from labtools import (
     TC_H_ROOT,
+    TRACING,
     Capture,
     Frame,
     Sender,
     backlogs,
     classes,
     configure,
-    dmesg_complaints,
     enter_namespace,
     equal,
     expect,
     gaps_ns,
     module_users,
-    need_root,
     run,
-    run_tests,
+    run_on_v0,
     statistics,
     tc,
+    the_kernel_has_not_complained,
 )
 
 # shaper.h: the error that any gap may have
 SLACK_NS = 100_000
-TRACING = Path("/sys/kernel/tracing")
 POLICIES = ("longest-queue", "longest-head", "longest-tail", "arriving")
 
 
@@ -809,57 +808,47 @@ def a_device_may_be_deleted_under_backlog() -> None:
     equal(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0, "status of the process with the backlog")
 
 
-def the_kernel_has_not_complained() -> None:
-    """No warning in the log after all this."""
-    tc("qdisc del dev v0 root", check=False)
-    equal(dmesg_complaints(), [], "kernel log")
-
-
 def main() -> int:
     """Run all, or those named on the command line, in order."""
-    need_root()
-    enter_namespace()
-    if not (TRACING / "events").exists():
-        run("mount", "-t", "tracefs", "tracefs", str(TRACING))
-    tests = [
-        equal_packets_alternate_strictly,
-        bytes_are_shared_by_drr,
-        strict_shares_packets,
-        a_changed_scheduler_forgets_credit,
-        a_sparse_flow_goes_ahead,
-        the_rate_is_kept_without_bursts,
-        idling_saves_no_burst,
-        a_new_rate_keeps_the_queue_without_a_burst,
-        a_packet_takes_what_the_link_makes_of_it,
-        a_vlan_tag_is_counted_whoever_inserts_it,
-        pppoe_has_flows_and_its_full_length,
-        longest_queue_is_flushed_whole,
-        longest_head_drops_the_oldest,
-        longest_tail_drops_the_newest,
-        arriving_drops_what_comes,
-        a_flow_that_flushes_itself_keeps_what_arrives,
-        the_longest_is_so_in_bytes,
-        memory_is_limited,
-        a_smaller_limit_takes_effect_at_once,
-        super_packets_are_split,
-        super_packets_may_stay_whole,
-        queues_are_shown_as_classes,
-        credit_is_what_a_queue_may_send,
-        an_idle_parent_hears_of_its_first_packet,
-        parents_are_told,
-        what_is_told_is_as_documented,
-        a_flood_below_two_parents_stops_nobody,
-        netem_may_duplicate_above,
-        the_tracepoint_tells_the_backlog,
-        a_seed_repeats_the_mapping,
-        an_idle_device_is_bypassed_only_without_a_rate,
-        one_queue_is_a_fifo,
-        the_device_may_go_down_under_backlog,
-        a_device_may_be_deleted_under_backlog,
-        the_kernel_has_not_complained,
-    ]
-    wanted = sys.argv[1:]
-    return run_tests([test for test in tests if not wanted or test.__name__ in wanted])
+    return run_on_v0(
+        [
+            equal_packets_alternate_strictly,
+            bytes_are_shared_by_drr,
+            strict_shares_packets,
+            a_changed_scheduler_forgets_credit,
+            a_sparse_flow_goes_ahead,
+            the_rate_is_kept_without_bursts,
+            idling_saves_no_burst,
+            a_new_rate_keeps_the_queue_without_a_burst,
+            a_packet_takes_what_the_link_makes_of_it,
+            a_vlan_tag_is_counted_whoever_inserts_it,
+            pppoe_has_flows_and_its_full_length,
+            longest_queue_is_flushed_whole,
+            longest_head_drops_the_oldest,
+            longest_tail_drops_the_newest,
+            arriving_drops_what_comes,
+            a_flow_that_flushes_itself_keeps_what_arrives,
+            the_longest_is_so_in_bytes,
+            memory_is_limited,
+            a_smaller_limit_takes_effect_at_once,
+            super_packets_are_split,
+            super_packets_may_stay_whole,
+            queues_are_shown_as_classes,
+            credit_is_what_a_queue_may_send,
+            an_idle_parent_hears_of_its_first_packet,
+            parents_are_told,
+            what_is_told_is_as_documented,
+            a_flood_below_two_parents_stops_nobody,
+            netem_may_duplicate_above,
+            the_tracepoint_tells_the_backlog,
+            a_seed_repeats_the_mapping,
+            an_idle_device_is_bypassed_only_without_a_rate,
+            one_queue_is_a_fifo,
+            the_device_may_go_down_under_backlog,
+            a_device_may_be_deleted_under_backlog,
+            the_kernel_has_not_complained,
+        ]
+    )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from in_lab_fq_rr import POLICIES, TRACING, Link, fresh, ports, sequences, trace
+from in_lab_fq_rr import POLICIES, Link, fresh, ports, sequences, trace
 from labtools import (
     TARGET_MAC,
     Frame,
@@ -25,16 +25,14 @@ from labtools import (
     attribute,
     classes,
     configure,
-    dmesg_complaints,
-    enter_namespace,
     equal,
     expect,
-    need_root,
     request,
     run,
-    run_tests,
+    run_on_v0,
     statistics,
     tc,
+    the_kernel_has_not_complained,
 )
 
 # the class of a packet, where its major number is the qdisc's
@@ -439,39 +437,29 @@ def the_mode_may_change_under_backlog() -> None:
     link.close()
 
 
-def the_kernel_has_not_complained() -> None:
-    """No warning in the log after all this."""
-    tc("qdisc del dev v0 root", check=False)
-    equal(dmesg_complaints(), [], "kernel log")
-
-
 def main() -> int:
     """Run all, or those named on the command line, in order."""
-    need_root()
-    enter_namespace()
-    if not (TRACING / "events").exists():
-        run("mount", "-t", "tracefs", "tracefs", str(TRACING))
-    tests = [
-        weights_share_the_link,
-        a_weight_of_one_is_not_starved,
-        filters_choose_the_class,
-        a_class_can_only_be_changed,
-        hosts_share_the_link,
-        tunnels_are_looked_into,
-        charged_drops_cost_turns,
-        marks_begin_at_a_part_of_the_share,
-        memory_counts_for_a_share,
-        a_short_queue_is_not_marked,
-        who_cannot_be_marked_loses,
-        without_ecn_nothing_is_marked,
-        a_rehash_loses_and_reorders_nothing,
-        a_rehash_parts_who_met,
-        perturb_rehashes_at_intervals,
-        the_mode_may_change_under_backlog,
-        the_kernel_has_not_complained,
-    ]
-    wanted = sys.argv[1:]
-    return run_tests([test for test in tests if not wanted or test.__name__ in wanted])
+    return run_on_v0(
+        [
+            weights_share_the_link,
+            a_weight_of_one_is_not_starved,
+            filters_choose_the_class,
+            a_class_can_only_be_changed,
+            hosts_share_the_link,
+            tunnels_are_looked_into,
+            charged_drops_cost_turns,
+            marks_begin_at_a_part_of_the_share,
+            memory_counts_for_a_share,
+            a_short_queue_is_not_marked,
+            who_cannot_be_marked_loses,
+            without_ecn_nothing_is_marked,
+            a_rehash_loses_and_reorders_nothing,
+            a_rehash_parts_who_met,
+            perturb_rehashes_at_intervals,
+            the_mode_may_change_under_backlog,
+            the_kernel_has_not_complained,
+        ]
+    )
 
 
 if __name__ == "__main__":

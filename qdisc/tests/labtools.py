@@ -29,6 +29,7 @@ IP_UDP_HEADER_BYTES = 28
 SOURCE = "10.9.0.1"
 TARGET = "10.9.0.9"
 TARGET_MAC = "02:00:00:00:00:09"
+TRACING = Path("/sys/kernel/tracing")
 
 # Linux constants that Python's socket module does not name
 SO_SNDBUFFORCE = 32
@@ -110,6 +111,12 @@ def dmesg_complaints() -> list[str]:
     """Lines of the kernel's log that a clean run does not have."""
     bad = re.compile(r"WARNING|BUG|Oops|cut here|Call Trace|general protection|KASAN|refcount|leak")
     return [line for line in run("dmesg").stdout.splitlines() if bad.search(line)]
+
+
+def the_kernel_has_not_complained() -> None:
+    """No warning in the log after all this."""
+    tc("qdisc del dev v0 root", check=False)
+    equal(dmesg_complaints(), [], "kernel log")
 
 
 def module_users() -> int:
@@ -500,3 +507,16 @@ def need_root() -> None:
     folder = os.environ.setdefault("TC_LIB_DIR", str(Path(__file__).resolve().parents[2] / "build" / "tc"))
     if not (Path(folder) / "q_fq_rr.so").exists():
         sys.exit(f"q_fq_rr.so is not in {folder}: build it, or set TC_LIB_DIR")
+
+
+def run_on_v0(tests: list[Callable[[], None]]) -> int:
+    """Run tests, or those named on the command line, in a namespace with v0.
+
+    Returns the program's exit status.
+    """
+    need_root()
+    enter_namespace()
+    if not (TRACING / "events").exists():
+        run("mount", "-t", "tracefs", "tracefs", str(TRACING))
+    wanted = sys.argv[1:]
+    return run_tests([test for test in tests if not wanted or test.__name__ in wanted])

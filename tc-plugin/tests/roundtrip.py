@@ -23,19 +23,17 @@ from labtools import (
     attribute,
     backlogs,
     configure,
-    dmesg_complaints,
-    enter_namespace,
     equal,
     expect,
     fq_rr,
     module_users,
-    need_root,
     qdiscs,
     request,
     run,
-    run_tests,
+    run_on_v0,
     snapshot,
     tc,
+    the_kernel_has_not_complained,
 )
 
 # numbers of the attributes, as in pkt_sched_fq_rr.h
@@ -609,16 +607,9 @@ def module_path() -> str:
     return os.environ.get("FQ_RR_MODULE", str(built))
 
 
-def the_kernel_has_not_complained() -> None:
-    """No warning in the log after all this."""
-    equal(dmesg_complaints(), [], "kernel log")
-
-
 def main() -> int:
-    """Run all, in order."""
-    need_root()
-    enter_namespace()
-    return run_tests(
+    """Run all, or those named on the command line, in order."""
+    return run_on_v0(
         [
             defaults_are_as_documented,
             every_option_comes_back,
