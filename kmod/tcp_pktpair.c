@@ -82,6 +82,7 @@
  * @fresh: this acknowledgment gave a service time
  * @lost: something was lost in this round trip
  * @queued: the last estimate of the queue was not zero
+ * @dipped: the queue was drained on purpose a round trip ago
  */
 struct pktpair {
 	struct pair_probe probe;
@@ -102,7 +103,8 @@ struct pktpair {
 	   sampled:1,
 	   fresh:1,
 	   lost:1,
-	   queued:1;
+	   queued:1,
+	   dipped:1;
 };
 
 /**
@@ -386,11 +388,13 @@ pktpair_sense(struct sock *sk, const struct rate_sample *rs)
 
 /* A round trip without a gap: what was delivered in it was the share, if the
  * bottleneck had something of ours to serve all the time. A queue says so; and
- * before anything is known of the queue, a loss. And at least that was the
- * share in any case.
+ * before anything is known of the queue, a loss. Nothing does while the queue is
+ * drained to look for the propagation delay. And at least that was the share in
+ * any case.
  */
 static void pktpair_estimate_without_gap(struct sock *sk,
-					 const struct rate_sample *rs)
+					 const struct rate_sample *rs,
+					 bool drained)
 {
 	struct pktpair *ca = inet_csk_ca(sk);
 	const struct pair_sample round_trip = {
@@ -404,7 +408,7 @@ static void pktpair_estimate_without_gap(struct sock *sk,
 	if (rs->interval_us <= 0 || rs->delivered <= 0 || rs->is_retrans ||
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		return;
-	if ((was_busy && !rs->is_app_limited) ||
+	if ((was_busy && !drained && !rs->is_app_limited) ||
 	    pair_service_time(&round_trip) < ca->service.value)
 		pktpair_service_sample(ca, &round_trip);
 }
@@ -413,6 +417,7 @@ static void pktpair_estimate_without_gap(struct sock *sk,
 static void pktpair_end_round(struct sock *sk, const struct rate_sample *rs)
 {
 	struct pktpair *ca = inet_csk_ca(sk);
+	bool dips = prop_dipping(&ca->prop);
 
 	if (!pktpair_preset(sk)->of_1994)
 		prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)));
@@ -420,8 +425,10 @@ static void pktpair_end_round(struct sock *sk, const struct rate_sample *rs)
 	control_setpoint_round(&ca->setpoint,
 			       READ_ONCE(setpoint_step) * CONTROL_PACKET_Q8,
 			       pktpair_setpoint_highest_q8(sk));
+	/* what is delivered now was sent a round trip ago */
 	if (!ca->sampled)
-		pktpair_estimate_without_gap(sk, rs);
+		pktpair_estimate_without_gap(sk, rs, dips || ca->dipped);
+	ca->dipped = dips;
 	ca->sampled = 0;
 	ca->lost = 0;
 }

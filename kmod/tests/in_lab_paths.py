@@ -402,7 +402,22 @@ def the_kernel_had_nothing_to_complain_of() -> None:
     equal(dmesg_complaints(), [], "dmesg")
 
 
+def a_look_at_the_propagation_delay_is_not_taken_for_the_share() -> None:
+    """While it drains its queue a flow sends less than it may, in trains cut short: the service time stays."""
+    bottleneck("fq_rr rate 2mbit limit 100")
+    with round_trip(80), traced() as events, flow() as it:
+        # an estimate is refreshed after ten seconds
+        it.goodput(12)
+    looks = [i for i, e in enumerate(events) if int(e["setpoint_q8"]) < 0 and int(e["cwnd"]) < 12]
+    known = [int(e["service_ns"]) for e in events]
+    expect(len(looks) > 3, "it did not look")
+    before = sorted(known[looks[0] // 2 : looks[0]])[looks[0] // 4]
+    report(f"service time {before / 1e6:.2f} ms, at most {max(known[looks[0] :]) / 1e6:.2f} ms during a look and after")
+    expect(max(known[looks[0] :]) < 1.2 * before, "less than the share was taken for it")
+
+
 QUICK = [
+    a_look_at_the_propagation_delay_is_not_taken_for_the_share,
     segments_of_88_bytes,
     segments_of_8948_bytes,
     ipv6_is_served_alike,
