@@ -52,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
     plot.add_argument("recording", type=Path, metavar="FILE", help="a .trace file in out/lab")
     plot.add_argument("--flow", type=int, metavar="PORT", help="its sender's port (default: the lowest)")
     plot.add_argument("--out", type=Path, metavar="PNG", help="the picture (default: beside FILE)")
-    draw = commands.add_parser("draw", help="draw a run that --json has written, if its scenario has a picture")
+    draw = commands.add_parser("draw", help="draw runs that --json has written, if their scenario has a picture")
     draw.add_argument("run", type=Path, metavar="FILE")
     draw.add_argument("--out", type=Path, metavar="FOLDER", help="where to (default: beside the file)")
     run = commands.add_parser("exec", help="run a command in a booted lab; its exit status is passed on")
@@ -261,13 +261,16 @@ def draw(arguments: argparse.Namespace) -> int:
         read = json.loads(arguments.run.read_text())
     except (OSError, ValueError) as error:
         raise LabError(f"{arguments.run}: {error}") from None
-    pictures = []
+    runs: dict[str, list[dict[str, Any]]] = {}
     for one in read if isinstance(read, list) else [read]:
-        picture = getattr(scenario.load(one["scenario"]).module, "draw", None)
+        runs.setdefault(one["scenario"], []).append(one)
+    pictures = []
+    for name, of_scenario in runs.items():
+        picture = getattr(scenario.load(name).module, "draw", None)
         if picture is not None:
             folder = arguments.out or arguments.run.parent
             folder.mkdir(parents=True, exist_ok=True)
-            pictures += picture(one, folder)
+            pictures += picture(of_scenario, folder)
     if not pictures:
         raise LabError(f"{arguments.run}: no run in it has a picture")
     for path in pictures:

@@ -208,13 +208,11 @@ def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     return figures
 
 
-def draw(run: dict[str, Any], folder: Path) -> list[Path]:
-    """Departure rate over backlog, where the run has it."""
+def draw(runs: list[dict[str, Any]], folder: Path) -> list[Path]:
+    """Departure rate over backlog, where a run has it."""
     from lab import figures  # slow to import, and not needed before
 
-    if "rule" not in run["series"]:
-        return []
-    return [figures.pacing_rule(run, folder / "pacing-rule.png")]
+    return [figures.pacing_rule(run, folder / "pacing-rule.png") for run in runs if "rule" in run["series"]]
 
 
 def checks(values: Values, cc: str, qdisc: str) -> list[Check]:
