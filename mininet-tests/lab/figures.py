@@ -204,3 +204,40 @@ def pacing_rule(run: dict[str, Any], path: Path) -> Path:
         axis.legend(loc="lower right")
         figure.tight_layout()
         return save(figure, path)
+
+
+FLOOD_RATIOS = {
+    "goodput_ratio_least": "goodput,\nleast of others",
+    "rtt_p99_ratio": "round trip p99,\nothers",
+    "sparse_packets_ratio": "packets/s,\nbelow its share",
+    "sparse_delay_p99_ratio": "delay p99,\nbelow its share",
+}
+# where a figure of 0 is drawn
+FLOOD_LEAST = 1e-3
+
+
+def flood(runs: list[dict[str, Any]], path: Path) -> Path:
+    """What others have with a flood over what they have with a flow in its place."""
+    kinds = list(dict.fromkeys(run["parameters"]["flood"] for run in runs))
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(1, len(kinds), figsize=(1 + 5 * len(kinds), 4.2), sharey=True, squeeze=False)
+        for kind, axis in zip(kinds, axes.flat, strict=True):
+            shown = [run for run in runs if run["parameters"]["flood"] == kind]
+            axis.axhspan(0.99, 1.01, color="#cccccc", label="1 %")
+            for index, (run, colour) in enumerate(zip(shown, FLOW_COLOURS, strict=False)):
+                where = np.arange(len(FLOOD_RATIOS)) + 0.18 * (index - (len(shown) - 1) / 2)
+                # what never arrives has no delay, and stands at the bottom
+                ratios = [run["metrics"][name] or 0 for name in FLOOD_RATIOS]
+                mode = run["parameters"]["cake"] if kind == "host" and run["qdisc"] == "cake" else ""
+                drawn = np.clip(ratios, FLOOD_LEAST, None)
+                axis.plot(where, drawn, "o", color=colour, label=f"{run['qdisc']} {mode}".rstrip())
+                for x, y, ratio in zip(where, drawn, ratios, strict=True):
+                    text = f"{ratio:.3g}" if ratio else "none"
+                    axis.annotate(text, (x, y), (0, 6), textcoords="offset points", ha="center", size=6)
+            axis.set_xticks(range(len(FLOOD_RATIOS)), FLOOD_RATIOS.values())
+            axis.set_yscale("log")
+            axis.set_title({"flow": "100 links from one port", "host": "100 links from 1000 ports of a host"}[kind])
+            axis.legend(fontsize=7)
+        axes[0, 0].set_ylabel("with the flood / without")
+        figure.tight_layout()
+        return save(figure, path)

@@ -39,7 +39,7 @@ def bottleneck(
     :param packet_bytes: the largest IP datagram
     :param hash_seed: of the flow hash where the qdisc has one that can be set
     :param cake_limit: CAKE has a limit in bytes of memory, and by default its own
-    :param options: further ones, of fq_rr only
+    :param options: further ones, of fq_rr or CAKE only
     """
     frame = packet_bytes + ETHERNET_HEADER_BYTES
     if qdisc == "fq_rr":
@@ -51,7 +51,7 @@ def bottleneck(
         # overhead 0: CAKE then counts from the IP header on
         return [
             f"qdisc replace dev {device} root handle 1: cake bandwidth {rate_bit_s}bit besteffort flows overhead 0"
-            f" {cake_limit}".rstrip()
+            f" {cake_limit} {options}".rstrip()
         ]
     leaves = {
         "fq_codel": f"fq_codel limit {limit_packets} quantum {frame}",

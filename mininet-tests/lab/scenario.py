@@ -152,7 +152,7 @@ class Plan:
 
     :param settle_s: the measured window opens so long after the last flow has started
     :param events: trace events beside the acknowledgements
-    :param qdisc_options: further options of an fq_rr
+    :param qdisc_options: further options of an fq_rr or a CAKE
     """
 
     cc: str

@@ -6,23 +6,30 @@ than its share.  First the stranger is as well-behaved as the others (a fixed
 window), then it floods the link with a hundred times of what that carries: from
 one port, or, against a queue for each source host, from a thousand.  What the
 others get and how long their packets wait must be the same before and after.
+
+fq_codel and CAKE are measured beside it, in the same boot.  CAKE has two modes for
+hosts: ``srchost``, a queue for each as here, and ``dual-srchost``, queues for flows and
+fairness among hosts.  fq_codel has none.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from lab import measure as common
 from lab import scenario
 from lab.scenario import FIRST_PORT, Check, Parameter, Plan, Source, Value, Values, staggered
+from numpy.typing import NDArray
 
 CLAIM = "a flood at 100 times the link costs others nothing beyond one share: goodput and p99 delay within 1 %"
 COMBINATIONS = [("cubic", "fq_rr"), ("cubic", "fq_codel"), ("cubic", "cake")]
 VARIANTS: list[dict[str, Value]] = [{"flood": "flow"}, {"flood": "host"}]
 PARAMETERS = {
     "flood": Parameter("flow", "", "whether one flow floods, or a thousand of one host", choices=("flow", "host")),
+    "cake": Parameter("srchost", "", "CAKE's mode for hosts", choices=("srchost", "dual-srchost")),
     "times": Parameter(100.0, "links", "rate of the flood", 1, 1000),
     "seconds": Parameter(8.0, "s", "how long each of the two strangers sends", 4, 600),
     "settle": Parameter(2.0, "s", "from the stranger's start to the measured window", 1, 600),
@@ -38,6 +45,8 @@ WINDOW_BYTES = 36_000
 BUFFER_PACKETS = 1000
 # The thousand ports end below those of the lab's servers.
 FLOOD_PORT, HOST_PORTS = FIRST_PORT + 500, 1000
+# A connection that is starved holds its port for a while; the next run has other ones.
+FLOW_PORTS = {"fq_codel": 10, "cake": 20}
 # Packets handed over at once: the flood costs the guest less.
 BURST = 10
 # Between the strangers; the first goes on for half of it, so that it is backlogged to
@@ -48,11 +57,19 @@ PAUSE_S = 1.0
 SPARSE_GAP_S, SPARSE_BYTES = PACKET_S * 2.618034, 200
 
 
+def by_host(values: Values, qdisc: str) -> str:
+    """What makes a queue share the link among hosts; fq_codel cannot."""
+    if values["flood"] != "host":
+        return ""
+    return {"fq_rr": "mode src-host", "cake": values["cake"]}.get(qdisc, "")
+
+
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     """The strangers one after the other, everybody else from beginning to end."""
     turn, end_s = values["seconds"], 2 * values["seconds"] + PAUSE_S
     flows = staggered(STRANGER, cc, end_s, 0.1, seed, PACKET_S)
-    flows = tuple(replace(flow, window_bytes=WINDOW_BYTES) for flow in flows)
+    first = FLOW_PORTS.get(qdisc, 0)
+    flows = tuple(replace(flow, window_bytes=WINDOW_BYTES, port=flow.port + first) for flow in flows)
     stranger = replace(flows[-1], seconds=turn + PAUSE_S / 2 - flows[-1].start_s)
     ports = HOST_PORTS if values["flood"] == "host" else 1
     flood = Source(
@@ -76,7 +93,7 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
         limit_packets=BUFFER_PACKETS,
         flows=(*flows[:-1], stranger),
         hash_seed=seed,
-        qdisc_options="mode src-host" if values["flood"] == "host" else "",
+        qdisc_options=by_host(values, qdisc),
         sources=(sparse, flood),
     )
 
@@ -98,25 +115,38 @@ def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
             goodput.append((seen.acked_by(end_s) - seen.acked_by(begin_s)) * 8 / seconds)
         sparse = arrived(raw, "sparse", begin_s, end_s)
         figures[f"{name}_goodput_bit_s"] = [common.rounded(rate, 0) for rate in goodput]
-        figures[f"{name}_rtt_p99_s"] = common.rounded(np.quantile(np.concatenate(delays), 0.99))
+        figures[f"{name}_rtt_p99_s"] = p99(np.concatenate(delays))
         figures[f"{name}_sparse_packets_s"] = common.rounded(len(sparse) / seconds, 3)
-        figures[f"{name}_sparse_delay_p99_s"] = common.rounded(np.quantile(sparse, 0.99))
+        figures[f"{name}_sparse_delay_p99_s"] = p99(np.array(sparse))
+    figures["series"] = {"strangers_s": list(windows.values()), "sparse": raw["sources"]["sparse"]["received"]}
     for key in ("rtt_p99_s", "sparse_packets_s", "sparse_delay_p99_s"):
-        figures[f"{key.removesuffix('_s')}_ratio"] = common.rounded(figures[f"flood_{key}"] / figures[f"before_{key}"])
+        flood, before = figures[f"flood_{key}"], figures[f"before_{key}"]
+        figures[f"{key.removesuffix('_s')}_ratio"] = None if flood is None else common.rounded(flood / before)
     ratios = np.array(figures["flood_goodput_bit_s"]) / np.array(figures["before_goodput_bit_s"])
     figures["goodput_ratio_least"] = common.rounded(ratios.min())
     figures["goodput_ratio_most"] = common.rounded(ratios.max())
-    flood = raw["sources"]["flood"]
-    figures["flood_sent_links"] = common.rounded(flood["sent"] / turn * PACKET_S, 3)
+    figures["flood_sent_links"] = common.rounded(raw["sources"]["flood"]["sent"] / turn * PACKET_S, 3)
     figures["flood_share"] = common.rounded(
         len(arrived(raw, "flood", *windows["flood"])) / (windows["flood"][1] - windows["flood"][0]) * PACKET_S, 4
     )
     return figures
 
 
+def p99(delays_s: NDArray[np.float64]) -> float | None:
+    """None if nothing has arrived at all."""
+    return common.rounded(np.quantile(delays_s, 0.99)) if len(delays_s) else None
+
+
 def arrived(raw: dict[str, Any], name: str, begin_s: float, end_s: float) -> list[float]:
     """Delays of a source's packets that arrived in a window."""
     return [delay for sent, delay in raw["sources"][name]["received"] if begin_s <= sent + delay < end_s]
+
+
+def draw(runs: list[dict[str, Any]], folder: Path) -> list[Path]:
+    """What the flood changes, all queues side by side."""
+    from lab import figures  # slow to import, and not needed before
+
+    return [figures.flood(runs, folder / "flood.png")]
 
 
 def checks(values: Values, cc: str, qdisc: str) -> list[Check]:

@@ -86,8 +86,9 @@ def on_fq_rr(folder: Path) -> Runs:
     runs = run(folder / "fq_rr.json", *ON_FQ_RR, "--qdisc", "fq_rr", *settings)
     drawn = lab("draw", str(folder / "fq_rr.json"))
     assert drawn.returncode == 0, drawn.stderr
-    assert drawn.stdout.split() == [str(folder / "pacing-rule.png")]
-    assert (folder / "pacing-rule.png").read_bytes().startswith(b"\x89PNG")
+    pictures = [folder / name for name in ("pacing-rule.png", "flood.png")]
+    assert drawn.stdout.split() == [str(picture) for picture in pictures]
+    assert all(picture.read_bytes().startswith(b"\x89PNG") for picture in pictures)
     return runs
 
 
