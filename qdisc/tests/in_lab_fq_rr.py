@@ -197,10 +197,12 @@ def a_sparse_flow_goes_ahead() -> None:
     link = Link()
     for port in (1, 2, 3):
         link.flow(port).send(1514, 20)
+    # opened now: the clock may leap while a process waits for a file
+    single, train = link.flow(4), link.flow(5)
     configure("rate 100kbit")
     link.capture.read(10)
-    link.flow(4).send(142, 1)
-    link.flow(5).send(1514, 3)
+    single.send(142, 1)
+    train.send(1514, 3)
     order = ports(link.release(30))
     # one packet may be on its way before the first arrives
     expect(0 <= order.index("d") <= 2, f"sparse packet's place in {order}")
@@ -332,6 +334,26 @@ def a_new_rate_keeps_the_queue_without_a_burst() -> None:
     equal(sequences(frames, 1), [*range(400)], "packets")
     equal(statistics()["drops"], 0, "drops")
     link.close()
+
+
+def a_longer_queue_leaves_faster() -> None:
+    """With qlbp, each gap is what the rule makes of the backlog, which arrivals raise."""
+    link = Link("flows 1 qlbp mu-min 8kbit mu-max 8kbit q-max 60")
+    link.flow(1).send(1000, 20)
+    frames = link.release(20, "10mbit mu-min 1mbit mu-max 5mbit q-max 10000b")
+    equal(len(frames), 20, "packets")
+    for left, gap_ns in zip(range(19, 0, -1), gaps_ns(frames), strict=True):
+        rate = 10e6 if left > 10 else 1e6 + 4e6 * left / 10
+        expect(abs(gap_ns - 8e12 / rate) < SLACK_NS / 10, f"{left} packets left, gap {gap_ns} ns at {rate} bit/s")
+    link.close()
+    # the first is sent at 100 kbit/s, for 80 ms, until ten arrive a moment later
+    fresh("rate 10mbit flows 1 qlbp mu-min 100kbit mu-max 5mbit q-max 10000b")
+    capture, sender = Capture(), Sender(1)
+    sender.send(1000, 11)
+    gap_ns = gaps_ns(capture.read(2))[0]
+    expect(1.6e6 <= gap_ns < 2e6, f"gap {gap_ns} ns, where ten packets have come at once")
+    capture.close()
+    sender.close()
 
 
 def sequences(frames: list[Frame], port: int) -> list[int]:
@@ -820,6 +842,7 @@ def main() -> int:
             the_rate_is_kept_without_bursts,
             idling_saves_no_burst,
             a_new_rate_keeps_the_queue_without_a_burst,
+            a_longer_queue_leaves_faster,
             a_packet_takes_what_the_link_makes_of_it,
             a_vlan_tag_is_counted_whoever_inserts_it,
             pppoe_has_flows_and_its_full_length,
