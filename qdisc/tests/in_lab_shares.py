@@ -19,6 +19,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from in_lab_fq_rr import POLICIES, Link, fresh, ports, sequences, trace
 from labtools import (
+    NLA_F_NESTED,
+    NLM_F_ACK,
+    NLM_F_CREATE,
+    NLM_F_REQUEST,
     TARGET_MAC,
     Frame,
     Sender,
@@ -250,6 +254,54 @@ def tunnels_are_looked_into() -> None:
     tc("qdisc del dev v0 root")
 
 
+def netfilter(*messages: tuple[int, bytes]) -> None:
+    """Have nf_tables do what messages (their types, and attributes for IPv4) say, or nothing."""
+    nftables, begin, end = 10, 16, 17
+
+    def message(kind: int, flags: int, family: int, resource: int, body: bytes = b"") -> bytes:
+        head = struct.pack("=IHHII", 20 + len(body), kind, NLM_F_REQUEST | flags, 1, 0)
+        return head + struct.pack("!BBH", family, 0, resource) + body
+
+    batch = message(begin, 0, 0, nftables)
+    for kind, body in messages:
+        batch += message(nftables << 8 | kind, NLM_F_CREATE | NLM_F_ACK, socket.AF_INET, 0, body)
+    batch += message(end, 0, 0, nftables)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12) as netlink:
+        netlink.settimeout(5)
+        netlink.send(batch)
+        for kind, _ in messages:
+            equal(struct.unpack_from("=i", netlink.recv(65536), 16)[0], 0, f"netfilter's answer to {kind}")
+
+
+def masquerade() -> None:
+    """What leaves this namespace has the leaving device's first address."""
+    table = attribute(1, b"fq_rr\0")
+    hook = attribute(1, struct.pack("!I", 4)) + attribute(2, struct.pack("!i", 100))  # after routing, as source NAT
+    chain = table + attribute(3, b"post\0") + attribute(4 | NLA_F_NESTED, hook) + attribute(7, b"nat\0")
+    expression = attribute(1 | NLA_F_NESTED, attribute(1, b"masq\0") + attribute(2 | NLA_F_NESTED, b""))
+    rule = table + attribute(2, b"post\0") + attribute(4 | NLA_F_NESTED, expression)
+    netfilter((0, table), (3, chain), (6, rule))
+
+
+def hosts_behind_masquerade_are_one() -> None:
+    """Of what is translated, the address after translation counts; flows stay flows."""
+    for address in ("10.9.0.2", "10.9.0.3"):
+        run("ip", "addr", "replace", f"{address}/24", "dev", "v0")
+    run("modprobe", "-a", "nf_tables", "nft_chain_nat", "nft_masq")
+    for translated in (False, True):
+        if translated:
+            masquerade()
+        for mode, apart in (("flow", True), ("src-host", not translated), ("dst-host", False)):
+            fresh(f"rate 8kbit seed 1 flows 65536 mode {mode}")
+            senders = [Sender(1, host=host) for host in ("10.9.0.2", "10.9.0.3")]
+            one, other = (queue_of(sender) for sender in senders)
+            equal(one != other, apart, f"mode {mode}, translated {translated}: two queues")
+            for sender in senders:
+                sender.close()
+    netfilter((2, attribute(1, b"fq_rr\0")))
+    tc("qdisc del dev v0 root")
+
+
 def charged_drops_cost_turns() -> None:
     """A flow that lost 48 packets waits for eight of another, else it alternates."""
     for option, wanted in (("no-charge-drops", "ab" * 8 + "aaaa"), ("charge-drops", "b" * 8 + "a" * 12)):
@@ -447,6 +499,7 @@ def main() -> int:
             a_class_can_only_be_changed,
             hosts_share_the_link,
             tunnels_are_looked_into,
+            hosts_behind_masquerade_are_one,
             charged_drops_cost_turns,
             marks_begin_at_a_part_of_the_share,
             memory_counts_for_a_share,
