@@ -124,11 +124,10 @@ def module_users() -> int:
     return int(Path("/sys/module/sch_fq_rr/refcnt").read_text())
 
 
-def enter_namespace() -> None:
-    """Move this process to a new network namespace with the veth pair.
+def new_namespace() -> None:
+    """Move this process to a new, empty network namespace.
 
-    Segmentation offloads stay on at v0, so that super-packets reach the qdisc
-    whole.  IPv6 is off: its own packets would be counted too.
+    IPv6 is off: its own packets would be counted too.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNET) != 0:
@@ -136,6 +135,15 @@ def enter_namespace() -> None:
     for family in ("all", "default"):
         with open(f"/proc/sys/net/ipv6/conf/{family}/disable_ipv6", "w") as file:
             file.write("1")
+
+
+def enter_namespace() -> None:
+    """Move this process to a new network namespace with the veth pair.
+
+    Segmentation offloads stay on at v0, so that super-packets reach the qdisc
+    whole.
+    """
+    new_namespace()
     run("ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1")
     run("ip", "addr", "add", f"{SOURCE}/24", "dev", "v0")
     run("ip", "link", "set", "v0", "up")
@@ -234,7 +242,7 @@ def gaps_ns(frames: list[Frame]) -> list[int]:
 
 NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP, NLM_F_CREATE, NLM_F_REPLACE = 1, 4, 0x300, 0x400, 0x100
 NLMSG_ERROR, NLM_F_ACK_TLVS, NLMSGERR_ATTR_MSG = 2, 0x200, 1
-RTM_NEWQDISC, RTM_GETQDISC = 36, 38
+RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
 RTM_NEWTCLASS, RTM_GETTCLASS = 40, 42
 TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
 TCA_STATS_BASIC, TCA_STATS_QUEUE, TCA_STATS_APP = 1, 3, 4
@@ -253,17 +261,21 @@ def request(
     create: bool = False,
     nested: bool = True,
     minor: int = 0,
+    device: str = "v0",
+    major: int = 1,
+    delete: bool = False,
 ) -> tuple[int, str]:
-    """Ask the kernel to change (or create) the fq_rr 1: of v0 at ``parent``.
+    """Ask the kernel to change (or create, or delete) the fq_rr 1: of v0 at ``parent``.
 
-    With ``minor``, its class of that number.  Returns the positive errno (0:
-    done) and the kernel's own message.
+    With ``minor``, its class of that number; with ``device`` and ``major``,
+    another one.  Returns the positive errno (0: done) and the kernel's own message.
     """
     flags = NLM_F_REQUEST | NLM_F_ACK | (NLM_F_CREATE | NLM_F_REPLACE if create else 0)
     kind = TCA_OPTIONS | (NLA_F_NESTED if nested else 0)
-    body = struct.pack("=BBHiIII", 0, 0, 0, socket.if_nametoindex("v0"), 0x10000 + minor, 0 if minor else parent, 0)
+    handle = (major << 16) + minor
+    body = struct.pack("=BBHiIII", 0, 0, 0, socket.if_nametoindex(device), handle, 0 if minor else parent, 0)
     body += attribute(TCA_KIND, b"fq_rr\0") + attribute(kind, options)
-    order = RTM_NEWTCLASS if minor else RTM_NEWQDISC
+    order = RTM_DELQDISC if delete else RTM_NEWTCLASS if minor else RTM_NEWQDISC
     message = struct.pack("=IHHII", 16 + len(body), order, flags, 1, 0) + body
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as netlink:
         netlink.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
@@ -406,13 +418,13 @@ def configure(arguments: str, parent: int = TC_H_ROOT, create: bool = False) -> 
     equal(request(encode(arguments), parent, create), (0, ""), f"fq_rr {arguments}")
 
 
-def dump_messages(question: int, answer_type: int) -> list[bytes]:
-    """All the kernel's answers of ``answer_type`` for v0 to ``question``.
+def dump_messages(question: int, answer_type: int, device: str = "v0") -> list[bytes]:
+    """All the kernel's answers of ``answer_type`` for ``device`` to ``question``.
 
     For asking whether anything has changed: far cheaper than starting tc, and
     tc's JSON of some qdiscs, and before 6.2 of all classes, is none.
     """
-    index = socket.if_nametoindex("v0")
+    index = socket.if_nametoindex(device)
     body = struct.pack("=BBHiIII", 0, 0, 0, index, 0, 0, 0)
     flags = NLM_F_REQUEST | NLM_F_DUMP
     message = struct.pack("=IHHII", 16 + len(body), question, flags, 1, 0) + body
@@ -432,9 +444,9 @@ def dump_messages(question: int, answer_type: int) -> list[bytes]:
                 offset += length + 3 & ~3
 
 
-def dump() -> list[dict[int, bytes]]:
-    """The attributes of all qdiscs of v0, as the kernel sends them."""
-    return [dict(split_attributes(message[36:])) for message in dump_messages(RTM_GETQDISC, RTM_NEWQDISC)]
+def dump(device: str = "v0") -> list[dict[int, bytes]]:
+    """The attributes of all qdiscs of ``device``, as the kernel sends them."""
+    return [dict(split_attributes(message[36:])) for message in dump_messages(RTM_GETQDISC, RTM_NEWQDISC, device)]
 
 
 def classes() -> dict[int, dict[str, int]]:
@@ -461,13 +473,13 @@ def snapshot() -> bytes | None:
     return None
 
 
-def backlogs() -> dict[str, tuple[int, int]]:
-    """Packets and bytes queued in each qdisc of v0, by its kind.
+def backlogs(device: str = "v0") -> dict[str, tuple[int, int]]:
+    """Packets and bytes queued in each qdisc of ``device``, by its kind.
 
     Of several of one kind the later ones have their handle as well: "drr 3:".
     """
     found: dict[str, tuple[int, int]] = {}
-    for message in dump_messages(RTM_GETQDISC, RTM_NEWQDISC):
+    for message in dump_messages(RTM_GETQDISC, RTM_NEWQDISC, device):
         attributes = dict(split_attributes(message[36:]))
         kind = attributes[TCA_KIND].rstrip(b"\0").decode()
         if kind in found:
@@ -477,9 +489,9 @@ def backlogs() -> dict[str, tuple[int, int]]:
     return found
 
 
-def statistics() -> dict[str, int]:
-    """The statistics of the fq_rr of v0, named as in tc's JSON."""
-    for attributes in dump():
+def statistics(device: str = "v0") -> dict[str, int]:
+    """The statistics of the first fq_rr of ``device``, named as in tc's JSON."""
+    for attributes in dump(device):
         if attributes[TCA_KIND] != b"fq_rr\0":
             continue
         parts = dict(split_attributes(attributes[TCA_STATS2]))
@@ -489,7 +501,7 @@ def statistics() -> dict[str, int]:
             if STATISTICS[kind]:
                 found[STATISTICS[kind]] = int.from_bytes(value, "little")
         return found
-    raise TestFailedError("there is no fq_rr on v0")
+    raise TestFailedError(f"there is no fq_rr on {device}")
 
 
 def split_attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
