@@ -180,5 +180,9 @@ def run_jobs(
 def save(folder: Path, job: Job, kind: str, data: bytes) -> None:
     """Keep a raw recording of a run."""
     folder.mkdir(parents=True, exist_ok=True)
-    label = f"-{job.plan.label}" if isinstance(job.plan, transfers.TransferPlan) else ""
+    if isinstance(job.plan, transfers.TransferPlan):
+        label = f"-{job.plan.label}"
+    else:
+        own = {name: parameter.default for name, parameter in job.scenario.parameters.items()}
+        label = "".join(f"-{name}-{value}" for name, value in job.values.items() if value != own[name])
     (folder / f"{job.scenario.name}{label}-{job.cc}-{job.qdisc}-{job.seed}.{kind}").write_bytes(data)
