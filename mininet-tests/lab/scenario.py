@@ -13,7 +13,7 @@ import difflib
 import importlib.util
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,6 +28,8 @@ OURS = ("pktpair", "pktpair_risky", "pktpair_1994")
 # A full packet, and the headers of one with time stamps: 20 IP, 32 TCP.
 FULL_PACKET_BYTES = 1500
 HEADER_BYTES = 52
+# Of applications whose copying must not hold up the guest's one CPU.
+BLOCK_BYTES = 16384
 
 Value = float | int | str
 Values = Mapping[str, Any]
@@ -289,4 +291,33 @@ def staggered(
             port=FIRST_PORT + i + 1,
         )
         for i in range(count)
+    )
+
+
+def among_backlogged(
+    count: int, cc: str, seconds: float, seed: int, *, first_s: float = 0.0, window_bytes: int, packet_bytes: int = 0
+) -> tuple[Flow, ...]:
+    """One flow from the first host, ``first_s`` later the first of ``count`` in all, and CUBIC flows from the second.
+
+    The others' ``window_bytes``, several times their share of the pipe, keep them
+    backlogged for as long as the first one sends.  Blocks are 16 KiB: with
+    iperf3's 128 KiB its copying keeps the guest's one CPU for a millisecond, in
+    which the shaper is not served either.
+    """
+    first, *others = staggered(count, cc, seconds, 0, seed, 0.001, 1)
+    return (
+        replace(first, start_s=first.start_s + first_s, block_bytes=BLOCK_BYTES),
+        *(
+            replace(
+                flow,
+                pair=2,
+                cc="cubic",
+                start_s=flow.start_s + first_s / 2,
+                seconds=seconds + first_s,
+                window_bytes=window_bytes,
+                block_bytes=BLOCK_BYTES,
+                packet_bytes=packet_bytes,
+            )
+            for flow in others
+        ),
     )

@@ -17,6 +17,9 @@ import numpy as np
 from . import measure
 from .measure import Floats, rounded
 
+# What a plan has to record for these figures.
+EVENTS = ("pktpair:pktpair_sample", "fq_rr:fq_rr_enqueue")
+
 
 @dataclass
 class Trains:
@@ -81,6 +84,22 @@ def trains(trace: str, port: int, begin_s: float, end_s: float) -> Trains:
         segments,
         *(np.array(values, dtype=float) for values in (service, lengths, errors, paper)),
     )
+
+
+def service_figures(seen: Trains, ideal_ns: float) -> dict[str, Any]:
+    """Relative errors of the mean gap and of the mean service time; what became of the trains."""
+    return {
+        "trains": seen.verdicts,
+        "trains_sampled": rounded(seen.sampled, 4),
+        "gap_error": rounded(seen.gap_ns / ideal_ns - 1, 4),
+        "service_error": rounded(np.mean(seen.service_ns) / ideal_ns - 1, 4) if len(seen.service_ns) else None,
+        "train_segments": rounded(np.median(seen.lengths), 0) if len(seen.lengths) else None,
+    }
+
+
+def queue_figures(seen: Trains) -> dict[str, Any]:
+    """Errors of the queue estimate, and of the memorandum's equation (12)."""
+    return error_figures(seen.error_packets, "error") | error_figures(seen.error_paper_packets, "paper_error")
 
 
 def error_figures(error_packets: Floats, name: str) -> dict[str, Any]:

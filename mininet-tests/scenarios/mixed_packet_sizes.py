@@ -11,14 +11,12 @@ each flow is served the same number of bytes, Ethernet headers included, and on
 the link a packet lasts as long as its datagram.
 """
 
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from lab import scenario, truth
 from lab.links import ETHERNET_HEADER_BYTES
 from lab.measure import rounded
-from lab.scenario import Check, Parameter, Plan, Values, staggered
+from lab.scenario import Check, Parameter, Plan, Values
 
 CLAIM = "among flows of small packets the mean gap, and the service time made of it, are right within 5 %"
 COMBINATIONS = [("pktpair", "fq_rr")]
@@ -40,22 +38,20 @@ WINDOW_BYTES = 300_000
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     """The measured flow from the first host, the others from the second."""
     seconds = SETTLE_S + values["seconds"] + 0.5
-    first, *others = staggered(values["others"] + 1, cc, seconds, 0, seed, 0.001, 1)
-    others = [
-        replace(flow, pair=2, cc="cubic", packet_bytes=values["other_packet"], window_bytes=WINDOW_BYTES)
-        for flow in others
-    ]
+    flows = scenario.among_backlogged(
+        values["others"] + 1, cc, seconds, seed, window_bytes=WINDOW_BYTES, packet_bytes=values["other_packet"]
+    )
     return Plan(
         cc=cc,
         qdisc=qdisc,
         rate_bit_s=int(values["rate_mbit"] * 1e6),
         delays_ms=(values["round_trip"],) * 2,
         limit_packets=BUFFER_PACKETS,
-        flows=(replace(first, block_bytes=16384), *(replace(flow, block_bytes=16384) for flow in others)),
+        flows=flows,
         settle_s=SETTLE_S,
         packet_bytes=values["packet"],
         hash_seed=seed,
-        events=("pktpair:pktpair_sample", "fq_rr:fq_rr_enqueue"),
+        events=truth.EVENTS,
     )
 
 
@@ -69,11 +65,9 @@ def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     ideal_ns = (mine + others_packets * other) * 8e9 / plan.rate_bit_s
     return {
         "samples": seen.verdicts.get("sample", 0),
-        "trains_sampled": rounded(seen.sampled, 4),
         "ideal_us": rounded(ideal_ns / 1e3, 1),
-        "gap_error": rounded(seen.gap_ns / ideal_ns - 1, 4),
-        "service_error": rounded(np.mean(seen.service_ns) / ideal_ns - 1, 4) if len(seen.service_ns) else None,
-        **truth.error_figures(seen.error_packets, "error"),
+        **truth.service_figures(seen, ideal_ns),
+        **truth.queue_figures(seen),
     }
 
 

@@ -25,7 +25,9 @@ PARAMETERS = {
     "rate_mbit": Parameter(40.0, "Mbit/s", "rate of the bottleneck", 0.1, 1000),
     "round_trip": Parameter(44.0, "ms", "propagation delay of all flows", 0.1, 10_000),
     "packet": Parameter(500, "bytes", "size of every datagram", 140, 1500),
-    "block": Parameter(16384, "bytes", "what the applications read and write at a time", 1024, 1_048_576),
+    "block": Parameter(
+        scenario.BLOCK_BYTES, "bytes", "what the applications read and write at a time", 1024, 1_048_576
+    ),
     "seconds": Parameter(3.0, "s", "measured, after two more seconds", 0.5, 600),
 }
 VARIANTS: list[dict[str, scenario.Value]] = [{"flows": 1}, {"flows": 4}]
@@ -47,7 +49,7 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
         settle_s=SETTLE_S,
         packet_bytes=values["packet"],
         hash_seed=seed,
-        events=("pktpair:pktpair_sample", "fq_rr:fq_rr_enqueue"),
+        events=truth.EVENTS,
     )
 
 
@@ -57,10 +59,7 @@ def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     begin_s, end_s = (raw["begin_s"] + moment for moment in plan.window_s)
     flows = [truth.trains(raw["trace"], flow.port, begin_s, end_s) for flow in plan.flows]
     found: dict[str, Any] = {"estimates_least": min(len(flow.error_packets) for flow in flows)}
-    figures = [
-        truth.error_figures(flow.error_packets, "error") | truth.error_figures(flow.error_paper_packets, "paper_error")
-        for flow in flows
-    ]
+    figures = [truth.queue_figures(flow) for flow in flows]
     for name in figures[0]:
         found[name] = max((figure[name] for figure in figures if name in figure), key=abs)
     packet_time_ns = plan.packet_bytes * 8e9 / plan.rate_bit_s
@@ -70,7 +69,7 @@ def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def checks(values: Values, cc: str, qdisc: str) -> list[Check]:
-    """Issue of the estimator: a packet in the median; one train or 1 % of the flow's pipe at the 95th percentile."""
+    """A packet in the median; one train or 1 % of the flow's pipe, whichever is more, at the 95th percentile."""
     packet_time_s = values["packet"] * 8 / (values["rate_mbit"] * 1e6)
     pipe = values["round_trip"] / 1e3 / packet_time_s / values["flows"]
     return [
