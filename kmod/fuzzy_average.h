@@ -49,15 +49,20 @@
 #define FUZZY_STEP_MAX		4
 /* largest value and sample: keeps difference * 2^16 within 64 bits */
 #define FUZZY_VALUE_MAX		(1ULL << 47)
-/* samples in a row on one side that are a shift: of noise around the estimate
- * one in four does it, and then moves the estimate to the nearest of the three
+/* Samples in a row on one side that are a shift, and move the estimate to the
+ * nearest of them. Below the estimate two are enough: a share that has grown is
+ * lost for as long as it is not claimed, and where shares come and go with every
+ * packet of a neighbour, two short gaps now and then keep a queue ready for the
+ * moments in which the link is free. What a wrong claim costs is the queue of a
+ * few trains, since three longer gaps take it back.
  */
-#define FUZZY_RUN		3U
-/* A shift down is believed but for this part, an eighth. Where another flow has
+#define FUZZY_RUN_DOWN		2U
+#define FUZZY_RUN_UP		3U
+/* A shift down is believed but for this part, 1/32. Where another flow has
  * stopped, the queues of the others run empty and their trains pass one another
- * unseen; each would claim the whole link (memorandum, figure 6).
+ * unseen; each claims the whole link (memorandum, figure 6).
  */
-#define FUZZY_RUN_DOUBT_SHIFT	3
+#define FUZZY_RUN_DOUBT_SHIFT	5
 /* nearest sample of a run: 29 bits, of 2^8 units each; with service times in
  * ns with ten places that is a quarter of a ns, up to 134 ms. Longer ones, of
  * links below 100 kbit/s, are left to the average.
@@ -144,8 +149,9 @@ static inline void fuzzy_start(struct fuzzy_average *avg, u64 sample)
  * @avg: the average, started
  * @sample: one value, not a mean; values outside 1 .. FUZZY_VALUE_MAX are clamped
  *
- * FUZZY_RUN samples in a row on one side move the estimate to the nearest of
- * them; down, an eighth of the way is left; up, at most FUZZY_STEP_MAX times.
+ * FUZZY_RUN_UP samples in a row above the estimate, or FUZZY_RUN_DOWN below it,
+ * move it to the nearest of them: up, at most FUZZY_STEP_MAX times; down, all but
+ * 2^-FUZZY_RUN_DOUBT_SHIFT of the way.
  *
  * Return: whether the estimate has moved.
  */
@@ -166,7 +172,7 @@ static inline bool fuzzy_run(struct fuzzy_average *avg, u64 sample)
 	} else if (above ? coarse < avg->nearest : coarse > avg->nearest) {
 		avg->nearest = coarse;
 	}
-	if (++avg->run < FUZZY_RUN)
+	if (++avg->run < (above ? FUZZY_RUN_UP : FUZZY_RUN_DOWN))
 		return false;
 
 	avg->run = 0;

@@ -265,24 +265,24 @@ static void a_small_estimate_does_not_stick(void **state)
 	assert_in_range(avg.value, smallest, smallest + smallest / 1000);
 }
 
-static void three_in_a_row_are_a_shift(void **state)
+static void a_run_on_one_side_is_a_shift(void **state)
 {
 	struct fuzzy_average avg;
 
 	(void)state;
 	fuzzy_start(&avg, 1200000);
-	/* up: at once, to the nearest of the three */
+	/* up: three, to the nearest of them */
 	assert_false(fuzzy_run(&avg, 6400000));
 	assert_false(fuzzy_run(&avg, 2560000));
 	assert_int_equal(avg.value, 1200000);
 	assert_true(fuzzy_run(&avg, 3200000));
 	assert_int_equal(avg.value, 2560000);
-	/* the next run begins anew */
+	/* the next run begins anew; down: two */
 	assert_false(fuzzy_run(&avg, 1280000));
-	assert_false(fuzzy_run(&avg, 640000));
-	/* down: seven eighths of the way to the nearest */
-	assert_true(fuzzy_run(&avg, 960000));
-	assert_int_equal(avg.value, 1280000 + (2560000 - 1280000) / 8);
+	assert_int_equal(avg.value, 2560000);
+	assert_true(fuzzy_run(&avg, 640000));
+	/* but for 1/32 of the way */
+	assert_int_equal(avg.value, 1280000 + (2560000 - 1280000) / 32);
 }
 
 static void samples_on_both_sides_are_noise(void **state)
@@ -305,8 +305,8 @@ static void samples_on_both_sides_are_noise(void **state)
 static void naive_run(u64 *value, u64 *kept, int *count, u64 sample)
 {
 	bool above = sample > *value;
+	int i, wanted = above ? 3 : 2;
 	u64 nearest;
-	int i;
 
 	if (sample == *value || sample >> FUZZY_RUN_SHIFT >= FUZZY_RUN_MAX) {
 		*count = 0;
@@ -315,17 +315,17 @@ static void naive_run(u64 *value, u64 *kept, int *count, u64 sample)
 	if (*count && (kept[0] > *value) != above)
 		*count = 0;
 	kept[(*count)++] = sample;
-	if (*count < 3)
+	if (*count < wanted)
 		return;
 	nearest = kept[0];
-	for (i = 1; i < 3; i++)
+	for (i = 1; i < wanted; i++)
 		nearest = above ? min_t(u64, nearest, kept[i]) :
 				  max_t(u64, nearest, kept[i]);
 	*count = 0;
 	if (above)
 		*value = min_t(u64, nearest, 4 * *value);
 	else
-		*value -= (u64)(0.875 * (double)(*value - nearest));
+		*value -= (u64)((double)(*value - nearest) * 31 / 32);
 }
 
 static void runs_agree_with_a_naive_one(void **state)
@@ -373,7 +373,7 @@ int main(void)
 		cmocka_unit_test(a_lone_spike_is_not_believed_but_a_step_is),
 		cmocka_unit_test(extremes_stay_in_range),
 		cmocka_unit_test(a_small_estimate_does_not_stick),
-		cmocka_unit_test(three_in_a_row_are_a_shift),
+		cmocka_unit_test(a_run_on_one_side_is_a_shift),
 		cmocka_unit_test(samples_on_both_sides_are_noise),
 		cmocka_unit_test(runs_agree_with_a_naive_one),
 	};
