@@ -13,13 +13,16 @@ import contextlib
 import ctypes
 import gc
 import heapq
+import itertools
 import resource
 import socket
 import struct
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
+from lab import arrivals
 from lab.links import IP_UDP_HEADER_BYTES
 from lab.traffic import Namespaces
 
@@ -38,6 +41,17 @@ MAX_FILES = 8192
 # From the last packet sent until what is under way has arrived.
 DRAIN_S = 1.0
 STAMP = struct.Struct("!q")
+
+
+def moments_ns(source: dict[str, Any]) -> Iterator[int]:
+    """When a source sends, from the beginning of the run."""
+    start_s, gap_s = source["start_s"], source["gap_s"]
+    if source["random"]:
+        times = arrivals.poisson(1 / gap_s, start_s, source["random"])
+    else:
+        times = itertools.count(int(start_s * 1e9), int(gap_s * 1e9))
+    end_ns = int(start_s * 1e9) + int(source["seconds"] * 1e9)
+    return itertools.takewhile(lambda moment: moment < end_ns, times)
 
 
 class Datagrams(threading.Thread):
@@ -120,9 +134,9 @@ class Datagrams(threading.Thread):
     def _send(self) -> list[int]:
         """Each packet at its time; returns how many of each source."""
         counts = [0] * len(self._sources)
-        agenda = [(self._begin_ns + int(source["start_s"] * 1e9), i) for i, source in enumerate(self._sources)]
-        ends = [due + int(self._sources[i]["seconds"] * 1e9) for due, i in agenda]
-        gaps = [int(source["gap_s"] * 1e9) for source in self._sources]
+        moments = [moments_ns(source) for source in self._sources]
+        firsts = [next(moment, None) for moment in moments]
+        agenda = [(self._begin_ns + first, i) for i, first in enumerate(firsts) if first is not None]
         paddings = [bytes(source["packet_bytes"] - IP_UDP_HEADER_BYTES - STAMP.size) for source in self._sources]
         heapq.heapify(agenda)
         while agenda:
@@ -135,10 +149,11 @@ class Datagrams(threading.Thread):
             with contextlib.suppress(OSError):  # a full queue of the host's own
                 senders[counts[i] // burst % len(senders)].send(payload * burst)
             counts[i] += burst
-            if due + gaps[i] < ends[i]:
-                heapq.heapreplace(agenda, (due + gaps[i], i))
-            else:
+            following = next(moments[i], None)
+            if following is None:
                 heapq.heappop(agenda)
+            else:
+                heapq.heapreplace(agenda, (self._begin_ns + following, i))
         return counts
 
     def _read(self) -> list[list[list[float]]]:

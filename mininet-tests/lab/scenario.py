@@ -94,6 +94,7 @@ class Source:
     :param gap_s: from one packet, or burst of ``burst`` packets, to the next
     :param packet_bytes: IP datagram
     :param port: its own; with ``ports`` more than one, the first of so many flows that take turns
+    :param random: if any, the seed of exponential gaps, of which ``gap_s`` is the mean
     """
 
     name: str
@@ -105,6 +106,7 @@ class Source:
     port: int
     ports: int = 1
     burst: int = 1
+    random: str = ""
 
     def __post_init__(self) -> None:
         """A burst is handed to the kernel as one datagram, which has a largest size."""
