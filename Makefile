@@ -20,7 +20,7 @@ PLUGIN_HEADERS := $(wildcard tc-plugin/*.h include/uapi/linux/*.h)
 MAN_PAGE := tc-plugin/tc-fq_rr.8
 
 .PHONY: help all bootstrap check-bootstrap modules plugin lab-modules demo \
-	transfers transfers-quick cost-ack test unit lint install uninstall \
+	transfers transfers-quick cost-ack tdc test unit lint install uninstall \
 	clean distclean
 
 help: ## list the targets
@@ -48,6 +48,9 @@ transfers-quick: lab-modules ## the same with one seed, hosts with open buffers
 
 cost-ack: lab-modules ## instructions per acknowledgment, pktpair's and bbr's
 	@scripts/cost-ack
+
+tdc: lab-modules ## the kernel's own tests of tc, on our cases; the last line counts
+	@scripts/tdc
 
 test: lab-modules ## all tests; the last line counts them
 	@scripts/test
