@@ -103,13 +103,22 @@ struct control_orders {
 	u32 window;
 };
 
-/* Packets served in a time: time / s_b */
+/* Packets served in a microsecond, rounded up. All quotients by one service time
+ * are products with this one, which the compiler divides for once.
+ */
+static inline u64 control_packets_per_us_q40(u64 service_q10)
+{
+	return div64_u64((u64)NSEC_PER_USEC << (CONTROL_SERVICE_SHIFT + 40),
+			 service_q10) + 1;
+}
+
+/* Packets served in a time: time / s_b, rounded down after 2^-40 of a packet more
+ * for each microsecond; 2^24 times less than what rounding down leaves
+ */
 static inline u64 control_served_q8(u32 time_us, u64 service_q10)
 {
-	u64 time_ns = (u64)min_t(u32, time_us, CONTROL_RTT_MAX_US) *
-		      NSEC_PER_USEC;
-
-	return div64_u64(time_ns << (CONTROL_SERVICE_SHIFT + 8), service_q10);
+	return mul_u64_u32_shr(control_packets_per_us_q40(service_q10), time_us,
+			       40 - 8);
 }
 
 /**
@@ -128,12 +137,15 @@ static inline u64 control_served_q8(u32 time_us, u64 service_q10)
 static inline u64 control_service_q10(u64 service_q10, u32 delivered,
 				      u32 interval_us)
 {
-	u64 interval_ns = (u64)min_t(u32, interval_us, CONTROL_RTT_MAX_US) *
-			  NSEC_PER_USEC;
-	u64 bound_q10;
+	u64 interval_ns, bound_q10;
 
-	if (delivered < CONTROL_DELIVERED_LEAST)
+	/* the common case, told without a division */
+	if (delivered < CONTROL_DELIVERED_LEAST ||
+	    control_served_q8(interval_us, service_q10) >
+	    (u64)delivered * CONTROL_PACKET_Q8)
 		return service_q10;
+	interval_ns = (u64)min_t(u32, interval_us, CONTROL_RTT_MAX_US) *
+		      NSEC_PER_USEC;
 	bound_q10 = div_u64(interval_ns << CONTROL_SERVICE_SHIFT, delivered);
 	return min_t(u64, service_q10, max_t(u64, bound_q10, 1));
 }
@@ -173,9 +185,9 @@ static inline u32 control_backlog_paper_q8(const struct control_path *path)
  * @was_cut: cut in this round trip already
  */
 struct control_setpoint {
-	u32 target_q8;
-	u8 rounds;
-	bool was_cut;
+	u32 target_q8:24,
+	    rounds:7,
+	    was_cut:1;
 };
 
 /**
@@ -275,7 +287,7 @@ static inline u32 control_setpoint_q8(const struct control_setpoint *s,
 static inline u64 control_share_bytes_ps(const struct control_path *path,
 					 u32 mss_bytes)
 {
-	u64 mss = clamp_t(u32, mss_bytes, 1, CONTROL_MSS_MAX);
+	u64 mss = min_t(u32, mss_bytes, CONTROL_MSS_MAX);
 
 	/* mss < 2^16, 10^9 < 2^30, ten places: below 2^56 */
 	return div64_u64((mss * NSEC_PER_SEC) << CONTROL_SERVICE_SHIFT,
@@ -333,7 +345,7 @@ static inline s64 control_deficit_q8(const struct control_path *path)
  * control_correction_bytes_ps - what brings the queue to the setpoint:
  * |B - n_b| / J, with J = attack * (R + n_b * s_b)
  * @path: the path, its backlog at most CONTROL_BACKLOG_MAX
- * @setpoint_q8: B, packets
+ * @setpoint_q8: B, packets, at most CONTROL_SETPOINT_MAX_Q8
  * @mss_bytes: payload of a full segment, 1 .. CONTROL_MSS_MAX
  * @attack_q8: round trips to get there, 1 .. 2^12
  *
@@ -343,8 +355,7 @@ static inline u64 control_correction_bytes_ps(const struct control_path *path,
 					      u32 setpoint_q8, u32 mss_bytes,
 					      u32 attack_q8)
 {
-	const u32 error_max_q8 = CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8;
-	u64 mss = clamp_t(u32, mss_bytes, 1, CONTROL_MSS_MAX);
+	u64 mss = min_t(u32, mss_bytes, CONTROL_MSS_MAX);
 	u32 error_q8 = max_t(u32, path->backlog_q8, setpoint_q8) -
 		       min_t(u32, path->backlog_q8, setpoint_q8);
 	u64 round_us, attack_us;
@@ -357,8 +368,7 @@ static inline u64 control_correction_bytes_ps(const struct control_path *path,
 	attack_us = max_t(u64, (round_us * attack_q8) >> 8, 1);
 
 	/* 2^24 * 2^16 * 10^6 is below 2^60, 10^8 * 2^12 / 2^8 below 2^31 */
-	return div_u64((u64)min_t(u32, error_q8, error_max_q8) * mss *
-		       USEC_PER_SEC, (u32)attack_us) >> 8;
+	return div_u64(error_q8 * mss * USEC_PER_SEC, (u32)attack_us) >> 8;
 }
 
 /**
@@ -422,23 +432,23 @@ static inline u32 control_window(const struct control_path *path,
 				 s32 setpoint_q8, u32 train)
 {
 	const s64 train_q8 = (s64)train * CONTROL_PACKET_Q8;
-	s64 outstanding_q8 = (s64)path->outstanding * CONTROL_PACKET_Q8;
 	s64 pipe_q8 = (s64)control_pipe_q8(path);
-	s64 cap_q8, room_q8;
+	s64 room_q8;
+	u64 cap, window;
 
 	if (setpoint_q8 <= 0) {
 		pipe_q8 += setpoint_q8 - (pipe_q8 >> CONTROL_DRAIN_SHIFT);
 		return (u32)clamp_t(s64, pipe_q8 >> 8, CONTROL_DRAIN_LEAST, S32_MAX);
 	}
-	cap_q8 = pipe_q8 + (pipe_q8 >> 3) + 2LL * setpoint_q8 + 2 * train_q8;
-	room_q8 = setpoint_q8 - (s64)path->backlog_q8 + train_q8 * 5 / 8 +
-		  control_deficit_q8(path);
-	if (path->outstanding && room_q8 < train_q8)
-		return (u32)min_t(s64, path->outstanding, S32_MAX);
-	/* whole trains; there is no room_q8 % train_q8 in a 32-bit kernel */
-	room_q8 = train_q8 * (s64)div_u64(max_t(s64, room_q8, 0), (u32)train_q8);
-	outstanding_q8 = min_t(s64, cap_q8, outstanding_q8 + room_q8);
-	return (u32)clamp_t(s64, outstanding_q8 >> 8, 2 * train, S32_MAX);
+	room_q8 = setpoint_q8 - (s64)path->backlog_q8 +
+		  train * (CONTROL_PACKET_Q8 * 5 / 8) + control_deficit_q8(path);
+	if (room_q8 < train_q8)
+		return path->outstanding ? min_t(u32, path->outstanding, S32_MAX) :
+					   2 * train;
+	window = path->outstanding + train * div_u64(room_q8, (u32)train_q8);
+	cap = (pipe_q8 + (pipe_q8 >> 3) + 2 * (setpoint_q8 + train_q8)) >> 8;
+	window = max_t(u64, min_t(u64, cap, window), 2 * train);
+	return (u32)min_t(u64, window, S32_MAX);
 }
 
 #endif /* _CONTROL_LAW_H */

@@ -221,8 +221,11 @@ static inline void pair_probe_adapt(struct pair_probe *p, bool one_ack,
 			train = max_t(u32, pair_probe_wanted(p), train / 2);
 		}
 	}
-	p->train = (u8)clamp_t(u32, train, limits->train_min,
-			       limits->train_max);
+	/* seldom: every train comes by here */
+	if (train != p->train || train < limits->train_min ||
+	    train > limits->train_max)
+		p->train = (u8)clamp_t(u32, train, limits->train_min,
+				       limits->train_max);
 }
 
 /**
@@ -324,7 +327,7 @@ static inline bool pair_mean_add(struct pair_mean *m, struct pair_sample *s,
 	if (!m->trains)
 		m->since_us = now_us;
 	m->span_ns += s->span_ns;
-	m->segments = (u16)min_t(u32, m->segments + s->segments, U16_MAX);
+	m->segments += (u16)s->segments;
 	m->trains++;
 	if (m->trains < PAIR_MEAN_TRAINS_MAX &&
 	    (m->trains < PAIR_MEAN_TRAINS || now_us - m->since_us < least_us))

@@ -128,7 +128,7 @@ static inline s64 queue_idle_q8(struct queue_estimate *q,
 
 	if (!in_pipe)
 		q->idle_q4 = 0;
-	if (q->started && pause_us > 0) {
+	if (pause_us > 0) {
 		u64 idle_q4 = control_served_q8((u32)pause_us, path->service_q10) >>
 			      (8 - QUEUE_IDLE_SHIFT);
 
@@ -141,29 +141,49 @@ static inline s64 queue_idle_q8(struct queue_estimate *q,
 }
 
 /**
- * queue_estimate_ack - the queue
+ * queue_beyond_pipe_q8 - packets outstanding beyond the pipe
+ * @q: the estimate
+ * @path: the path; its backlog and the newest packet's age are not read
+ *
+ * To be called with every acknowledgment, so that the pipe is counted.
+ *
+ * Return: packets, at most CONTROL_BACKLOG_MAX; negative: the pipe is not full.
+ */
+static inline s64 queue_beyond_pipe_q8(struct queue_estimate *q,
+				       const struct control_path *path)
+{
+	return (s64)min_t(u32, path->outstanding, CONTROL_BACKLOG_MAX) *
+	       CONTROL_PACKET_Q8 - queue_pipe_q8(q, path);
+}
+
+/**
+ * queue_newest_q8 - the queue that the newest packet will meet: n_b
  * @q: the estimate
  * @path: the path; its backlog is not read
+ * @beyond_pipe_q8: from queue_beyond_pipe_q8(), for this acknowledgment
  * @now_us: time (low 32 bits)
  *
- * To be called with every acknowledgment, so that pauses are seen.
+ * To be called with every acknowledgment, so that pauses are seen, or
+ * queue_newest_unwatched() instead.
  *
  * Return: packets, 0 .. CONTROL_BACKLOG_MAX, and at most what is outstanding.
  */
-static inline struct queue_backlog
-queue_estimate_ack(struct queue_estimate *q, const struct control_path *path,
-		   u32 now_us)
+static inline u32 queue_newest_q8(struct queue_estimate *q,
+				  const struct control_path *path,
+				  s64 beyond_pipe_q8, u32 now_us)
 {
 	u32 newest_us = now_us - path->newest_age_us;
 	s64 outstanding_q8 = (s64)min_t(u32, path->outstanding, CONTROL_BACKLOG_MAX) *
 			     CONTROL_PACKET_Q8;
-	s64 beyond_q8 = outstanding_q8 - queue_pipe_q8(q, path);
-	s64 backlog_q8 = beyond_q8 - CONTROL_PACKET_Q8 / 2 +
+	s64 backlog_q8 = beyond_pipe_q8 - CONTROL_PACKET_Q8 / 2 +
 			 (s64)control_served_q8(path->newest_age_us,
-						path->service_q10) +
-			 queue_idle_q8(q, path, now_us, newest_us);
+						path->service_q10);
 	u64 left_us;
 
+	if (q->started)
+		backlog_q8 += queue_idle_q8(q, path, now_us, newest_us);
+	else
+		q->idle_q4 = 0;
 	backlog_q8 = clamp_t(s64, backlog_q8, 0, outstanding_q8);
 	left_us = div_u64(mul_u64_u32_shr(path->service_q10,
 					  (u32)backlog_q8 + CONTROL_PACKET_Q8,
@@ -171,9 +191,35 @@ queue_estimate_ack(struct queue_estimate *q, const struct control_path *path,
 			  NSEC_PER_USEC);
 	q->empty_us = newest_us + (u32)min_t(u64, left_us, S32_MAX);
 	q->started = true;
+	return (u32)backlog_q8;
+}
+
+/**
+ * queue_newest_unwatched - nobody asks for n_b after this acknowledgment
+ * @q: the estimate, whose idle times begin anew
+ */
+static inline void queue_newest_unwatched(struct queue_estimate *q)
+{
+	q->started = false;
+}
+
+/**
+ * queue_estimate_ack - the queue, both ways
+ * @q: the estimate
+ * @path: the path; its backlog is not read
+ * @now_us: time (low 32 bits)
+ *
+ * Return: packets, each 0 .. CONTROL_BACKLOG_MAX.
+ */
+static inline struct queue_backlog
+queue_estimate_ack(struct queue_estimate *q, const struct control_path *path,
+		   u32 now_us)
+{
+	s64 beyond_pipe_q8 = queue_beyond_pipe_q8(q, path);
+
 	return (struct queue_backlog) {
-		.newest_q8 = (u32)backlog_q8,
-		.beyond_pipe_q8 = (u32)max_t(s64, beyond_q8, 0),
+		.newest_q8 = queue_newest_q8(q, path, beyond_pipe_q8, now_us),
+		.beyond_pipe_q8 = (u32)max_t(s64, beyond_pipe_q8, 0),
 	};
 }
 

@@ -70,7 +70,8 @@
  * @mean_rate_bytes_ps: 1994, which believes every pair: smoothed rate
  * @service: service time at the bottleneck, ns in PAIR_SERVICE_SHIFT places
  * @prop: round-trip propagation delay
- * @setpoint: queue aimed for
+ * @setpoint: queue aimed for, before its bounds
+ * @aim_q8: queue aimed for, packets, chosen when @anew
  * @queue: what the queue at the bottleneck is estimated from
  * @round_delivered: tp->delivered that ends the current round trip
  * @ce_seen: tp->delivered_ce of the last acknowledgment (low 16 bits)
@@ -80,8 +81,9 @@
  * @started: @service holds a whole train, not the running first one
  * @sampled: a train gave a sample in this round trip
  * @fresh: this acknowledgment gave a service time
+ * @anew: what @aim_q8 is chosen from has changed
  * @lost: something was lost in this round trip
- * @queued: the last estimate of the queue was not zero
+ * @queued: the last acknowledgment left a queue
  * @dipped: the queue was drained on purpose a round trip ago
  */
 struct pktpair {
@@ -93,6 +95,7 @@ struct pktpair {
 	};
 	struct fuzzy_average service;
 	struct control_setpoint setpoint;
+	s32 aim_q8;
 	struct queue_estimate queue;
 	u32 round_delivered;
 	u16 ce_seen;
@@ -102,6 +105,7 @@ struct pktpair {
 	u8 started:1,
 	   sampled:1,
 	   fresh:1,
+	   anew:1,
 	   lost:1,
 	   queued:1,
 	   dipped:1;
@@ -363,6 +367,7 @@ static void pktpair_service_sample(struct pktpair *ca,
 		fuzzy_start(&ca->service, pair_service_time(sample));
 	ca->started = 1;
 	ca->fresh = 1;
+	ca->anew = 1;
 }
 
 /* ---- the four steps, inlined: saving registers is a tenth of an ACK ---- */
@@ -425,6 +430,7 @@ static void pktpair_end_round(struct sock *sk, const struct rate_sample *rs)
 	control_setpoint_round(&ca->setpoint,
 			       READ_ONCE(setpoint_step) * CONTROL_PACKET_Q8,
 			       pktpair_setpoint_highest_q8(sk));
+	ca->anew = 1;
 	/* what is delivered now was sent a round trip ago */
 	if (!ca->sampled)
 		pktpair_estimate_without_gap(sk, rs, dips || ca->dipped);
@@ -446,6 +452,7 @@ static void pktpair_choose_train(struct sock *sk)
 	fits = max_t(u32, min_t(u32, fits, ca->gso_max_segs), 1);
 	ca->train = min_t(u32, fits, pair_train(&ca->probe, ca->service.value,
 						pktpair_limits(sk)));
+	ca->anew = 1;
 }
 
 /* A train's service time: of the 1994 preset each counts, else the mean of some,
@@ -457,21 +464,24 @@ static void pktpair_believe(struct sock *sk, const struct pair_sample *closed)
 	struct pktpair *ca = inet_csk_ca(sk);
 	struct pair_sample mean = *closed;
 
-	if (!ca->started || pktpair_preset(sk)->of_1994)
+	if (!ca->started || pktpair_preset(sk)->of_1994) {
 		pktpair_service_sample(ca, closed);
-	else if (fuzzy_run(&ca->service, pair_service_time(closed)))
+	} else if (fuzzy_run(&ca->service, pair_service_time(closed))) {
 		memset(&ca->mean, 0, sizeof(ca->mean));
-	else if (pair_mean_add(&ca->mean, &mean, (u32)tp->tcp_mstamp,
-			       (tp->srtt_us >> 3) / PKTPAIR_MEANS_PER_RTT))
+		ca->fresh = 1;
+		ca->anew = 1;
+	} else if (pair_mean_add(&ca->mean, &mean, (u32)tp->tcp_mstamp,
+				 (tp->srtt_us >> 3) / PKTPAIR_MEANS_PER_RTT)) {
 		pktpair_service_sample(ca, &mean);
+	}
 }
 
 /* The service time that the law may count on */
-static u64 pktpair_service_q10(struct sock *sk, const struct rate_sample *rs)
+static __always_inline u64
+pktpair_service_q10(const struct pktpair *ca, const struct rate_sample *rs,
+		    bool of_1994)
 {
-	const struct pktpair *ca = inet_csk_ca(sk);
-
-	if (pktpair_preset(sk)->of_1994 || rs->interval_us <= 0)
+	if (of_1994 || rs->interval_us <= 0)
 		return ca->service.value;
 	return control_service_q10(ca->service.value,
 				   rs->delivered - min_t(u32, rs->delivered,
@@ -479,15 +489,32 @@ static u64 pktpair_service_q10(struct sock *sk, const struct rate_sample *rs)
 				   rs->interval_us);
 }
 
+/* What the newest packet will meet is for whoever watches: the law aims with the
+ * queue beyond the pipe. By value, so that the path needs no memory otherwise.
+ */
+static noinline struct control_path
+pktpair_watch_queue(struct sock *sk, s64 beyond_pipe_q8, struct control_path path)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct pktpair *ca = inet_csk_ca(sk);
+
+	path.newest_age_us = pktpair_newest_age_us(tp);
+	path.newest_backlog_q8 = queue_newest_q8(&ca->queue, &path, beyond_pipe_q8,
+						 (u32)tp->tcp_mstamp);
+	if (pktpair_preset(sk)->of_1994)
+		path.newest_backlog_q8 = path.backlog_q8;
+	return path;
+}
+
 /* What is known of the path after this acknowledgment; false: not yet enough */
 static __always_inline bool
-pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
+pktpair_estimate(struct sock *sk, const struct rate_sample *rs, bool of_1994,
 		 const struct pair_sample *closed, struct control_path *path)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 	u32 rtt_us = pktpair_rtt_us(tp, rs);
-	struct queue_backlog queue;
+	s64 beyond_pipe_q8;
 
 	if (closed->verdict == PAIR_SAMPLE) {
 		pktpair_believe(sk, closed);
@@ -498,6 +525,7 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
 
 		if (open.verdict == PAIR_SAMPLE)
 			fuzzy_start(&ca->service, pair_service_time(&open));
+		ca->anew = 1;
 	}
 
 	if (rtt_us && ca->probe.flaw != PAIR_DELAYED_ACK)
@@ -516,45 +544,41 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs,
 		return false;
 
 	*path = (struct control_path) {
-		.service_q10 = pktpair_service_q10(sk, rs),
+		.service_q10 = pktpair_service_q10(ca, rs, of_1994),
 		.rtt_us = max_t(u32, rtt_us ?: tp->srtt_us >> 3,
 				ca->prop.delay_us),
 		.prop_us = ca->prop.delay_us,
 		.outstanding = tcp_packets_in_flight(tp),
 		.delivered = rs->delivered,
-		.newest_age_us = pktpair_newest_age_us(tp),
 	};
-	queue = queue_estimate_ack(&ca->queue, path, (u32)tp->tcp_mstamp);
-	path->newest_backlog_q8 = queue.newest_q8;
-	path->backlog_q8 = queue.beyond_pipe_q8;
-	if (pktpair_preset(sk)->of_1994) {
-		path->newest_backlog_q8 = control_backlog_paper_q8(path);
-		path->backlog_q8 = path->newest_backlog_q8;
-	}
-	ca->queued = path->newest_backlog_q8 > 0;
+	beyond_pipe_q8 = queue_beyond_pipe_q8(&ca->queue, path);
+	path->backlog_q8 = of_1994 ? control_backlog_paper_q8(path) :
+				     max_t(s64, beyond_pipe_q8, 0);
+	ca->queued = path->backlog_q8 > 0;
+	if (trace_pktpair_sample_enabled())
+		*path = pktpair_watch_queue(sk, beyond_pipe_q8, *path);
+	else
+		queue_newest_unwatched(&ca->queue);
 	return true;
 }
 
-/* The setpoint to aim for now: cut by losses and marks, bounded in time, and
- * mirrored below zero while the propagation delay is looked for
+/* The setpoint to aim for: bounded in time, and mirrored below zero while the
+ * propagation delay is looked for
  */
-static s32 pktpair_setpoint_q8(struct sock *sk, const struct rate_sample *rs)
+static void pktpair_aim(struct sock *sk)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
-	s32 setpoint_q8;
 
-	if (rs->losses > 0 || (u16)tp->delivered_ce != ca->ce_seen)
-		control_setpoint_congestion(&ca->setpoint);
-	ca->ce_seen = (u16)tp->delivered_ce;
-
+	ca->anew = 0;
+	ca->aim_q8 = ca->setpoint.target_q8;
 	if (pktpair_preset(sk)->of_1994)
-		return ca->setpoint.target_q8;
-	setpoint_q8 = control_setpoint_q8(&ca->setpoint,
-					  pktpair_setpoint_first_q8(),
-					  pktpair_setpoint_bound_q8(ca),
-					  ca->train);
-	return prop_dipping(&ca->prop) ? -setpoint_q8 : setpoint_q8;
+		return;
+	ca->aim_q8 = control_setpoint_q8(&ca->setpoint,
+					 pktpair_setpoint_first_q8(),
+					 pktpair_setpoint_bound_q8(ca),
+					 ca->train);
+	if (prop_dipping(&ca->prop))
+		ca->aim_q8 = -ca->aim_q8;
 }
 
 /* The memorandum's rate, whose mean follows each pair */
@@ -575,21 +599,28 @@ static void pktpair_steer_1994(struct sock *sk, const struct control_path *path,
 }
 
 /* The rate that brings the queue to the setpoint, and the cap on the window */
-static void pktpair_steer(struct sock *sk, const struct rate_sample *rs,
-			  const struct control_path *path,
-			  struct control_orders *orders)
+static __always_inline void
+pktpair_steer(struct sock *sk, const struct rate_sample *rs, bool of_1994,
+	      const struct control_path *path, struct control_orders *orders)
 {
-	const struct pktpair *ca = inet_csk_ca(sk);
-	s32 setpoint_q8 = pktpair_setpoint_q8(sk, rs);
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct pktpair *ca = inet_csk_ca(sk);
 
-	orders->setpoint_q8 = setpoint_q8;
-	if (pktpair_preset(sk)->of_1994) {
+	if (rs->losses > 0 || (u16)tp->delivered_ce != ca->ce_seen) {
+		control_setpoint_congestion(&ca->setpoint);
+		ca->ce_seen = (u16)tp->delivered_ce;
+		ca->anew = 1;
+	}
+	if (ca->anew)
+		pktpair_aim(sk);
+	orders->setpoint_q8 = ca->aim_q8;
+	if (of_1994) {
 		pktpair_steer_1994(sk, path, orders);
 		return;
 	}
-	orders->rate_bytes_ps = control_rate_bytes_ps(path, setpoint_q8,
-						      tcp_sk(sk)->mss_cache);
-	orders->window = control_window(path, setpoint_q8, ca->train);
+	orders->rate_bytes_ps = control_rate_bytes_ps(path, orders->setpoint_q8,
+						      tp->mss_cache);
+	orders->window = control_window(path, orders->setpoint_q8, ca->train);
 }
 
 /* Before the first gap: what the path is known to have, or the window, several
@@ -658,15 +689,26 @@ static void pktpair_apply(struct sock *sk, const struct control_orders *orders)
 
 /* ---- what the stack calls ---- */
 
+/* Out of line and by value: with their addresses known outside, all of these would
+ * be kept in memory for every acknowledgment
+ */
+static noinline void pktpair_trace(const struct sock *sk, struct pair_sample train,
+				   struct control_path path,
+				   struct control_orders orders)
+{
+	trace_pktpair_sample(sk, &train, &path, &orders);
+}
+
 static void pktpair_cong_control(COMPAT_CONG_CONTROL_ARGS(sk, rs))
 {
+	const bool of_1994 = pktpair_preset(sk)->of_1994;
 	struct pktpair *ca = inet_csk_ca(sk);
 	struct pair_sample train = pktpair_sense(sk, rs);
 	struct control_orders orders = {};
 	struct control_path path = {};
 
-	if (pktpair_estimate(sk, rs, &train, &path)) {
-		pktpair_steer(sk, rs, &path, &orders);
+	if (pktpair_estimate(sk, rs, of_1994, &train, &path)) {
+		pktpair_steer(sk, rs, of_1994, &path, &orders);
 		pktpair_apply(sk, &orders);
 	} else if (!ca->service.value) {
 		pktpair_grow(sk, rs);
@@ -674,7 +716,8 @@ static void pktpair_cong_control(COMPAT_CONG_CONTROL_ARGS(sk, rs))
 	ca->fresh = 0;
 	if (train.verdict != PAIR_OPEN) {
 		this_cpu_inc(pktpair_trains.closed[train.verdict]);
-		trace_pktpair_sample(sk, &train, &path, &orders);
+		if (trace_pktpair_sample_enabled())
+			pktpair_trace(sk, train, path, orders);
 	}
 }
 
@@ -702,6 +745,7 @@ static void pktpair_set_state(struct sock *sk, u8 new_state)
 		ca->lost = 1;
 		control_setpoint_reset(&ca->setpoint,
 				       pktpair_setpoint_first_q8());
+		ca->anew = 1;
 	}
 }
 
