@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A sender with the stack's pacing, window and rate samples, a bottleneck that takes
+ * a service time a packet, and a receiver that acknowledges some segments at once:
+ * what tcp_pktpair.c lives in, in a unit test. Nothing is ever lost; a test that
+ * wants losses or marks says so in the rate sample.
+ */
+#ifndef _STACK_SENDER_H
+#define _STACK_SENDER_H
+
+#include <net/tcp.h>
+
+#define SENDER_RING 65536
+#define SENDER_UNPACED 10	/* segments that the stack does not pace */
+#define SENDER_DELACK_NS (40 * NSEC_PER_MSEC)
+
+struct sender_skb {
+	u64 sent_ns;
+	u64 first_tx_us, delivered_us;
+	u32 delivered, segments, end;
+	bool app_limited;
+};
+
+struct sender_ack {
+	u64 at_ns;
+	u32 end;	/* segments in all */
+	bool delayed;
+};
+
+struct sender {
+	struct sock sk;
+	struct sk_buff newest;
+	/* the path */
+	u64 service_ns, prop_ns;
+	u32 ack_every;
+	/* what the application has for us yet, segments */
+	u64 waiting;
+	/* said of the next ACK, once */
+	int losses;
+	u32 marks;
+	bool owned, retransmitted;
+	/* state */
+	u64 now_ns, free_ns, last_done_ns;
+	u32 sent, acked, held, app_limited_until;
+	struct sender_skb skbs[SENDER_RING];
+	struct sender_ack acks[SENDER_RING];
+	u32 skb_head, skb_tail, ack_head, ack_tail;
+	/* called after each ACK */
+	void (*after_ack)(struct sender *s, const struct rate_sample *rs);
+};
+
+static inline void sender_init(struct sender *s, const struct tcp_congestion_ops *ops,
+			       u64 service_ns, u64 prop_ns)
+{
+	memset(s, 0, sizeof(*s));
+	s->service_ns = service_ns;
+	s->prop_ns = prop_ns;
+	s->ack_every = 2;
+	s->waiting = U32_MAX;
+	s->now_ns = NSEC_PER_SEC;
+	s->sk.icsk_ca_ops = ops;
+	s->sk.sk_max_pacing_rate = ~0UL;
+	s->sk.sk_gso_max_size = 65536;
+	s->sk.sk_gso_max_segs = U16_MAX;
+	s->sk.mss_cache = 1448;
+	s->sk.snd_cwnd = 10;
+	s->sk.snd_cwnd_clamp = U32_MAX;
+	s->sk.srtt_us = (u32)(prop_ns / NSEC_PER_USEC) << 3;
+	s->sk.tcp_clock_cache = s->now_ns;
+	s->sk.tcp_mstamp = s->now_ns / NSEC_PER_USEC;
+	s->sk.tsorted_sent_queue.next = &s->sk.tsorted_sent_queue;
+	s->sk.tsorted_sent_queue.prev = &s->sk.tsorted_sent_queue;
+	ops->init(&s->sk);
+}
+
+static inline void sender_queue_ack(struct sender *s, u64 at_ns, bool delayed)
+{
+	s->acks[s->ack_tail++ % SENDER_RING] = (struct sender_ack) {
+		.at_ns = at_ns + s->prop_ns, .end = s->sent, .delayed = delayed,
+	};
+	s->held = 0;
+}
+
+/* One segment through bottleneck and receiver */
+static inline void sender_segment(struct sender *s, u64 at_ns)
+{
+	u64 start_ns = max_t(u64, s->free_ns, at_ns);
+
+	s->free_ns = start_ns + s->service_ns;
+	if (s->held && s->free_ns > s->last_done_ns + SENDER_DELACK_NS)
+		sender_queue_ack(s, s->last_done_ns + SENDER_DELACK_NS, true);
+	s->last_done_ns = s->free_ns;
+	s->sent++;
+	if (++s->held >= s->ack_every)
+		sender_queue_ack(s, s->free_ns, false);
+}
+
+static inline bool sender_may_send(struct sender *s)
+{
+	return s->waiting && s->sk.packets_out < s->sk.snd_cwnd;
+}
+
+/* One skb, as tcp_write_xmit() and tcp_rate_skb_sent() do it */
+static inline void sender_send(struct sender *s)
+{
+	struct sock *sk = &s->sk;
+	u32 segments = sk->icsk_ca_ops->min_tso_segs(sk), i;
+	struct sender_skb *skb = &s->skbs[s->skb_tail++ % SENDER_RING];
+
+	segments = min_t(u32, max_t(u32, segments, 1), sk->sk_gso_max_segs);
+	segments = (u32)min_t(u64, s->waiting,
+			      min_t(u32, segments, sk->snd_cwnd - sk->packets_out));
+	sk->tcp_wstamp_ns = max_t(u64, sk->tcp_wstamp_ns, s->now_ns);
+	if (!sk->packets_out) {
+		sk->first_tx_mstamp = sk->tcp_wstamp_ns / NSEC_PER_USEC;
+		sk->delivered_mstamp = sk->first_tx_mstamp;
+	}
+	*skb = (struct sender_skb) {
+		.sent_ns = sk->tcp_wstamp_ns,
+		.first_tx_us = sk->first_tx_mstamp,
+		.delivered_us = sk->delivered_mstamp,
+		.delivered = sk->delivered,
+		.segments = segments,
+		.end = s->sent + segments,
+		.app_limited = s->app_limited_until != 0,
+	};
+	s->newest.skb_mstamp_ns = sk->tcp_wstamp_ns;
+	sk->tsorted_sent_queue.next = &s->newest.tcp_tsorted_anchor;
+	sk->tsorted_sent_queue.prev = &s->newest.tcp_tsorted_anchor;
+	for (i = 0; i < segments; i++)
+		sender_segment(s, sk->tcp_wstamp_ns);
+	s->waiting -= segments;
+	sk->packets_out += segments;
+	sk->data_segs_out += segments;
+	sk->snd_nxt += segments * sk->mss_cache;
+	if (sk->data_segs_out > SENDER_UNPACED && sk->sk_pacing_rate)
+		sk->tcp_wstamp_ns += (u64)segments * sk->mss_cache * NSEC_PER_SEC /
+				     sk->sk_pacing_rate;
+	if (!s->waiting)
+		s->app_limited_until = sk->delivered + sk->packets_out ?: 1;
+}
+
+/* One ACK, as tcp_clean_rtx_queue() and tcp_rate_gen() do it */
+static inline void sender_take_ack(struct sender *s, const struct sender_ack *ack)
+{
+	struct sock *sk = &s->sk;
+	struct rate_sample rs = {
+		.acked_sacked = ack->end - s->acked,
+		.is_ack_delayed = ack->delayed && ack->end - s->acked == 1 &&
+				  !s->waiting,
+		.is_retrans = s->retransmitted,
+		.losses = s->losses,
+	};
+	u32 rtt_us = 0, interval_us;
+
+	sk->tcp_clock_cache = s->now_ns;
+	sk->tcp_mstamp = s->now_ns / NSEC_PER_USEC;
+	while (s->acked != ack->end) {
+		struct sender_skb *skb = &s->skbs[s->skb_head % SENDER_RING];
+		u32 upto = before(ack->end, skb->end) ? ack->end : skb->end;
+
+		sk->first_tx_mstamp = skb->sent_ns / NSEC_PER_USEC;
+		rs.prior_mstamp = skb->delivered_us;
+		rs.prior_delivered = skb->delivered;
+		rs.is_app_limited = skb->app_limited;
+		rs.interval_us = (long)(sk->first_tx_mstamp - skb->first_tx_us);
+		rtt_us = (u32)(sk->tcp_mstamp - sk->first_tx_mstamp);
+		s->acked = upto;
+		s->skb_head += upto == skb->end;
+	}
+	sk->packets_out -= rs.acked_sacked;
+	sk->delivered += rs.acked_sacked;
+	sk->delivered_ce += s->marks;
+	sk->delivered_mstamp = sk->tcp_mstamp;
+	if (s->app_limited_until && !before(sk->delivered, s->app_limited_until + 1))
+		s->app_limited_until = 0;
+	if (!sk->packets_out) {
+		sk->tsorted_sent_queue.next = &sk->tsorted_sent_queue;
+		sk->tsorted_sent_queue.prev = &sk->tsorted_sent_queue;
+	}
+	rs.delivered = (s32)(sk->delivered - rs.prior_delivered);
+	interval_us = (u32)(sk->tcp_mstamp - rs.prior_mstamp);
+	rs.interval_us = max_t(long, rs.interval_us, interval_us);
+	rs.rtt_us = rtt_us;
+	sk->srtt_us += (s32)((rtt_us << 3) - sk->srtt_us) >> 3;
+	sk->owned = s->owned;
+	sk->icsk_ca_ops->cong_control(sk, &rs);
+	if (s->after_ack)
+		s->after_ack(s, &rs);
+	s->losses = 0;
+	s->marks = 0;
+	s->owned = false;
+	s->retransmitted = false;
+}
+
+/* Runs for a time; returns the segments acknowledged in it */
+static inline u32 sender_run(struct sender *s, u64 time_ns)
+{
+	u64 end_ns = s->now_ns + time_ns;
+	u32 before_it = s->acked;
+
+	for (;;) {
+		u64 next_ns = end_ns;
+		bool send = false;
+
+		/* no segment comes to make the receiver send the last ACK */
+		if (s->held && s->ack_head == s->ack_tail && !sender_may_send(s))
+			sender_queue_ack(s, s->last_done_ns + SENDER_DELACK_NS, true);
+		if (s->ack_head != s->ack_tail)
+			next_ns = min_t(u64, next_ns,
+					max_t(u64, s->now_ns,
+					      s->acks[s->ack_head % SENDER_RING].at_ns));
+		if (sender_may_send(s)) {
+			u64 at_ns = max_t(u64, s->now_ns, s->sk.tcp_wstamp_ns);
+
+			send = at_ns <= next_ns && at_ns < end_ns;
+			next_ns = send ? at_ns : next_ns;
+		}
+		if (next_ns >= end_ns)
+			break;
+		s->now_ns = next_ns;
+		if (send)
+			sender_send(s);
+		else
+			sender_take_ack(s, &s->acks[s->ack_head++ % SENDER_RING]);
+	}
+	s->now_ns = end_ns;
+	return s->acked - before_it;
+}
+
+#endif /* _STACK_SENDER_H */
