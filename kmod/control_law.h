@@ -416,7 +416,9 @@ static inline u64 control_rate_bytes_ps(const struct control_path *path,
  * room is found only when an ACK comes: 5/8 of a train on top make the mean of
  * the swing the setpoint (found with the closed loop in the test).
  *
- * While the queue is drained, seven eighths of the pipe less what is asked for:
+ * While the queue is drained, seven eighths of the pipe less what is asked for, or a
+ * quarter of the pipe where that is less, since a pipe of five packets has no room for
+ * a queue of five below zero:
  * where the pipe is overestimated, because R is, the error shrinks by an eighth
  * with each draining, however large it is.
  *
@@ -437,7 +439,8 @@ static inline u32 control_window(const struct control_path *path,
 	u64 cap, window;
 
 	if (setpoint_q8 <= 0) {
-		pipe_q8 += setpoint_q8 - (pipe_q8 >> CONTROL_DRAIN_SHIFT);
+		pipe_q8 -= min_t(s64, -(s64)setpoint_q8, pipe_q8 / 4) +
+			   (pipe_q8 >> CONTROL_DRAIN_SHIFT);
 		return (u32)clamp_t(s64, pipe_q8 >> 8, CONTROL_DRAIN_LEAST, S32_MAX);
 	}
 	room_q8 = setpoint_q8 - (s64)path->backlog_q8 +
