@@ -416,11 +416,10 @@ static inline u64 control_rate_bytes_ps(const struct control_path *path,
  * room is found only when an ACK comes: 5/8 of a train on top make the mean of
  * the swing the setpoint (found with the closed loop in the test).
  *
- * While the queue is drained, seven eighths of the pipe less what is asked for, or a
- * quarter of the pipe where that is less, since a pipe of five packets has no room for
- * a queue of five below zero:
+ * While the queue is drained, seven eighths of the pipe less what is asked for:
  * where the pipe is overestimated, because R is, the error shrinks by an eighth
- * with each draining, however large it is.
+ * with each draining, however large it is. A quarter of the pipe is the most that
+ * can be asked for: a pipe of five packets has no room for five below zero.
  *
  * A cap above the pipe (memorandum, section 10.3) bites only when an estimate is
  * wrong; it has an eighth of the pipe, a setpoint and two trains to spare.
