@@ -23,10 +23,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from lab import protocol
 
 PORT_NAME = "pktpair.agent"
-# Two lines that every out-of-tree module causes, at warning level.
+# Lines at warning level that a sound run may have.
 EXPECTED_WARNINGS = (
+    # two that every out-of-tree module causes
     "loading out-of-tree module taints kernel",
     "module verification failed: signature and/or required key missing",
+    # once in a boot, where timers that are due one after the other keep an interrupt for
+    # three rounds: with the pacing timers of many sockets, 1376 ns
+    "hrtimer: interrupt took",
 )
 PORT_TRIES = 500
 WARNING_LEVEL = 4  # KERN_WARNING and anything worse
