@@ -10,26 +10,11 @@
 #include <cmocka.h>
 
 #include "control_law.h"
+#include "draw.h"
 #include "queue_estimate.h"
 
 #define STEP (CONTROL_PROBE_STEP * CONTROL_PACKET_Q8)
 #define NS(x) ((u64)(x) << CONTROL_SERVICE_SHIFT)
-
-static u64 seed = 1;
-
-static u64 draw(u64 below)
-{
-	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (seed >> 16) % below;
-}
-
-/* Somewhere between 2^0 and 2^bits, each octave as likely as the next */
-static u64 draw_scale(unsigned int bits)
-{
-	u64 octave = draw(bits);
-
-	return (1ULL << octave) + draw(1ULL << octave);
-}
 
 static double oracle_rate(const struct control_path *p, double setpoint,
 			  double mss)

@@ -10,25 +10,10 @@
 #include <cmocka.h>
 
 #include "fuzzy_average.h"
+#include "draw.h"
 #include "law_1994.h"
 
 #define NS(x) ((u64)(x) << CONTROL_SERVICE_SHIFT)
-
-static u64 seed = 1;
-
-static u64 draw(u64 below)
-{
-	seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-	return (seed >> 16) % below;
-}
-
-/* Somewhere between 2^0 and 2^bits, each octave as likely as the next */
-static u64 draw_scale(unsigned int bits)
-{
-	u64 octave = draw(bits);
-
-	return (1ULL << octave) + draw(1ULL << octave);
-}
 
 /* nbhat = num_outstanding - reclean / se, 0 .. ftp_window */
 static double oracle_backlog(double outstanding, double reclean_s, double se_s)
