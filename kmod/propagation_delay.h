@@ -56,12 +56,18 @@ struct propagation_delay {
 	u8 dip_rounds;
 };
 
+/* What the age is kept in */
+static inline u16 prop_clock(u32 now_ms)
+{
+	return (u16)(now_ms >> PROP_CLOCK_SHIFT);
+}
+
 /** prop_init - nothing known yet */
 static inline void prop_init(struct propagation_delay *p, u32 now_ms)
 {
 	p->delay_us = PROP_UNKNOWN_US;
 	p->dip_min_us = PROP_UNKNOWN_US;
-	p->confirmed = (u16)(now_ms >> PROP_CLOCK_SHIFT);
+	p->confirmed = prop_clock(now_ms);
 	p->dip_rounds = 0;
 }
 
@@ -82,7 +88,7 @@ static inline void prop_sample(struct propagation_delay *p, u32 rtt_us,
 {
 	if (rtt_us <= p->delay_us) {
 		p->delay_us = rtt_us;
-		p->confirmed = (u16)(now_ms >> PROP_CLOCK_SHIFT);
+		p->confirmed = prop_clock(now_ms);
 	}
 	if (rtt_us < p->dip_min_us)
 		p->dip_min_us = rtt_us;
@@ -111,9 +117,9 @@ static inline void prop_round(struct propagation_delay *p, u32 now_ms)
 			return;
 		if (p->dip_min_us != PROP_UNKNOWN_US)
 			p->delay_us = p->dip_min_us;
-		p->confirmed = (u16)(now_ms >> PROP_CLOCK_SHIFT);
+		p->confirmed = prop_clock(now_ms);
 	} else if (p->delay_us != PROP_UNKNOWN_US &&
-		   (u16)((now_ms >> PROP_CLOCK_SHIFT) - p->confirmed) >
+		   (u16)(prop_clock(now_ms) - p->confirmed) >
 		   prop_refresh_ms(p) >> PROP_CLOCK_SHIFT) {
 		p->dip_rounds = PROP_DIP_ROUNDS;
 		p->dip_min_us = PROP_UNKNOWN_US;
