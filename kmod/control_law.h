@@ -67,6 +67,10 @@
  * lone flow's throughput at 100 ms, once in ten seconds for three round trips
  */
 #define CONTROL_DRAIN_SHIFT	3
+/* part of the pipe that may be left empty beside it, for a setpoint below zero: a
+ * quarter, so that a pipe of five packets keeps more than the least
+ */
+#define CONTROL_DRAIN_BELOW_SHIFT 2
 /* and what is left in flight at least: what makes a stock receiver send an ACK */
 #define CONTROL_DRAIN_LEAST	2
 /**
@@ -438,7 +442,8 @@ static inline u32 control_window(const struct control_path *path,
 	u64 cap, window;
 
 	if (setpoint_q8 <= 0) {
-		pipe_q8 -= min_t(s64, -(s64)setpoint_q8, pipe_q8 / 4) +
+		pipe_q8 -= min_t(s64, -(s64)setpoint_q8,
+				 pipe_q8 >> CONTROL_DRAIN_BELOW_SHIFT) +
 			   (pipe_q8 >> CONTROL_DRAIN_SHIFT);
 		return (u32)clamp_t(s64, pipe_q8 >> 8, CONTROL_DRAIN_LEAST, S32_MAX);
 	}
