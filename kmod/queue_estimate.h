@@ -69,19 +69,6 @@ struct queue_estimate {
 };
 
 /**
- * struct queue_backlog - the queue, as the newest packet sees it and as the law does
- * @newest_q8: packets that the newest packet will meet: n_b
- * @beyond_pipe_q8: packets outstanding beyond the pipe, S - pipe: the queue once the
- *	idle time that is still in the pipe has passed. The law aims with this one:
- *	by n_b a flow that has been idle for nearly all of a round trip would be at
- *	its setpoint with one train a round trip, and stay there.
- */
-struct queue_backlog {
-	u32 newest_q8;
-	u32 beyond_pipe_q8;
-};
-
-/**
  * queue_estimate_round - a round trip has passed
  * @q: the estimate; zeroed at the start
  */
@@ -145,6 +132,10 @@ static inline s64 queue_idle_q8(struct queue_estimate *q,
  * @q: the estimate
  * @path: the path; its backlog and the newest packet's age are not read
  *
+ * S - pipe: the queue once the idle time that is still in the pipe has passed. The
+ * law aims with this one: by n_b a flow that has been idle for nearly all of a round
+ * trip would be at its setpoint with one train a round trip, and stay there.
+ *
  * To be called with every acknowledgment, so that the pipe is counted.
  *
  * Return: packets, at most CONTROL_BACKLOG_MAX; negative: the pipe is not full.
@@ -201,26 +192,6 @@ static inline u32 queue_newest_q8(struct queue_estimate *q,
 static inline void queue_newest_unwatched(struct queue_estimate *q)
 {
 	q->started = false;
-}
-
-/**
- * queue_estimate_ack - the queue, both ways
- * @q: the estimate
- * @path: the path; its backlog is not read
- * @now_us: time (low 32 bits)
- *
- * Return: packets, each 0 .. CONTROL_BACKLOG_MAX.
- */
-static inline struct queue_backlog
-queue_estimate_ack(struct queue_estimate *q, const struct control_path *path,
-		   u32 now_us)
-{
-	s64 beyond_pipe_q8 = queue_beyond_pipe_q8(q, path);
-
-	return (struct queue_backlog) {
-		.newest_q8 = queue_newest_q8(q, path, beyond_pipe_q8, now_us),
-		.beyond_pipe_q8 = (u32)max_t(s64, beyond_pipe_q8, 0),
-	};
 }
 
 #endif /* _QUEUE_ESTIMATE_H */

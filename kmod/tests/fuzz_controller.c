@@ -11,7 +11,7 @@
 #include "law_1994.h"
 #include "pair_probe.h"
 #include "propagation_delay.h"
-#include "queue_estimate.h"
+#include "queue_ack.h"
 
 #define CHECK(cond)		\
 	do {			\

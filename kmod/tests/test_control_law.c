@@ -11,7 +11,7 @@
 
 #include "control_law.h"
 #include "draw.h"
-#include "queue_estimate.h"
+#include "queue_ack.h"
 
 #define STEP (CONTROL_PROBE_STEP * CONTROL_PACKET_Q8)
 #define NS(x) ((u64)(x) << CONTROL_SERVICE_SHIFT)

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "draw.h"
-#include "queue_estimate.h"
+#include "queue_ack.h"
 
 #define NS(x) ((u64)(x) << CONTROL_SERVICE_SHIFT)
 
