@@ -49,6 +49,7 @@
 #include "flow_index.h"
 #include "framing.h"
 #include "longest_queue.h"
+#include "options.h"
 #include "qlbp.h"
 #include "round_robin.h"
 #include "shaper.h"
@@ -80,35 +81,6 @@ static_assert(!IS_ENABLED(CONFIG_64BIT) ||
 static_assert(offsetof(struct fq_rr_flow, rr) == 0);
 static_assert(offsetof(struct rr_flow, link) == 0);
 static_assert(FQ_RR_WEIGHT_MAX == RR_WEIGHT_MAX);
-
-/* options as the user gave them; units as in pkt_sched_fq_rr.h */
-struct fq_rr_config {
-	u64 rate_Bps;
-	u32 limit;
-	u32 memory_limit;
-	u32 flows;
-	u32 quantum;
-	s32 overhead;
-	u32 mpu;
-	u32 scheduler;
-	u32 drop;
-	u32 split_gso;
-	u32 seed;
-	u32 qlbp;
-	u64 mu_min_Bps;
-	u64 mu_max_Bps;
-	u32 q_max;
-	u32 load;
-	u32 max_delay;
-	struct qlbp rule;	/* what follows from them; q_max_bytes 0: none */
-	u32 mode;
-	u32 charge_drops;
-	u32 ecn;
-	u32 perturb;
-	bool rehash;	/* perturb was named in this request */
-	u32 layer;
-	u32 framing;
-};
 
 /* counters, as described at enum TCA_FQ_RR_STATS_* */
 struct fq_rr_stats {
@@ -963,81 +935,6 @@ static const struct nla_policy fq_rr_policy[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_FRAMING]	 = { .type = NLA_U32 },
 };
 
-/*
- * Ranges are checked here and not by the policy, whose message can name
- * neither the value nor the limit. Values outside that mean something of their
- * own (auto, none) are let through by @also.
- */
-struct fq_rr_range {
-	const char *name;
-	const char *unit;
-	s64 min;
-	s64 max;
-	s64 also;
-};
-
-static const struct fq_rr_range fq_rr_ranges[TCA_FQ_RR_MAX + 1] = {
-	[TCA_FQ_RR_LIMIT] = {
-		"limit", " packets", FQ_RR_LIMIT_MIN, FQ_RR_LIMIT_MAX,
-		FQ_RR_LIMIT_MIN },
-	[TCA_FQ_RR_MEMORY_LIMIT] = {
-		"memory-limit", " bytes", FQ_RR_MEMORY_LIMIT_MIN,
-		FQ_RR_MEMORY_LIMIT_MAX, FQ_RR_MEMORY_LIMIT_MIN },
-	[TCA_FQ_RR_FLOWS] = {
-		"flows", "", FQ_RR_FLOWS_MIN, FQ_RR_FLOWS_MAX,
-		FQ_RR_FLOWS_MIN },
-	[TCA_FQ_RR_QUANTUM] = {
-		"quantum", " bytes", FQ_RR_QUANTUM_MIN, FQ_RR_QUANTUM_MAX,
-		FQ_RR_QUANTUM_AUTO },
-	[TCA_FQ_RR_RATE64] = {
-		"rate", " bytes/s", FQ_RR_RATE_MIN, FQ_RR_RATE_MAX,
-		FQ_RR_RATE_NONE },
-	[TCA_FQ_RR_OVERHEAD] = {
-		"overhead", " bytes", FQ_RR_OVERHEAD_MIN, FQ_RR_OVERHEAD_MAX,
-		FQ_RR_OVERHEAD_MIN },
-	[TCA_FQ_RR_MPU] = {
-		"mpu", " bytes", 0, FQ_RR_MPU_MAX, 0 },
-	[TCA_FQ_RR_SCHEDULER] = {
-		"scheduler", "", 0, FQ_RR_SCHEDULER_MAX, 0 },
-	[TCA_FQ_RR_DROP] = {
-		"drop", "", 0, FQ_RR_DROP_MAX, 0 },
-	[TCA_FQ_RR_SPLIT_GSO] = {
-		"split-gso", "", 0, 1, 0 },
-	[TCA_FQ_RR_SEED] = {
-		"seed", "", 0, U32_MAX, 0 },
-	[TCA_FQ_RR_QLBP] = {
-		"qlbp", "", 0, 1, 0 },
-	[TCA_FQ_RR_MU_MIN] = {
-		"mu-min", " bytes/s", FQ_RR_RATE_MIN, FQ_RR_RATE_MAX,
-		FQ_RR_MU_AUTO },
-	[TCA_FQ_RR_MU_MAX] = {
-		"mu-max", " bytes/s", FQ_RR_RATE_MIN, FQ_RR_RATE_MAX,
-		FQ_RR_MU_AUTO },
-	[TCA_FQ_RR_Q_MAX] = {
-		"q-max", " bytes", FQ_RR_Q_MAX_MIN, FQ_RR_Q_MAX_MAX,
-		FQ_RR_Q_MAX_AUTO },
-	[TCA_FQ_RR_LOAD] = {
-		"load", " per cent", FQ_RR_LOAD_MIN, FQ_RR_LOAD_MAX,
-		FQ_RR_LOAD_MIN },
-	[TCA_FQ_RR_MAX_DELAY] = {
-		"max-delay", " us", FQ_RR_MAX_DELAY_MIN, FQ_RR_MAX_DELAY_MAX,
-		FQ_RR_MAX_DELAY_MIN },
-	[TCA_FQ_RR_MODE] = {
-		"mode", "", 0, FQ_RR_MODE_MAX, 0 },
-	[TCA_FQ_RR_CHARGE_DROPS] = {
-		"charge-drops", "", 0, 1, 0 },
-	[TCA_FQ_RR_ECN] = {
-		"ecn", " per cent", FQ_RR_ECN_MIN, FQ_RR_ECN_MAX,
-		FQ_RR_ECN_OFF },
-	[TCA_FQ_RR_PERTURB] = {
-		"perturb", " seconds", FQ_RR_PERTURB_MIN, FQ_RR_PERTURB_MAX,
-		FQ_RR_PERTURB_NEVER },
-	[TCA_FQ_RR_LAYER] = {
-		"layer", "", 0, FQ_RR_LAYER_MAX, 0 },
-	[TCA_FQ_RR_FRAMING] = {
-		"framing", "", 0, FQ_RR_FRAMING_MAX, 0 },
-};
-
 static s64 fq_rr_value(const struct nla_policy *policy,
 		       const struct nlattr *attr)
 {
@@ -1051,135 +948,59 @@ static s64 fq_rr_value(const struct nla_policy *policy,
 	}
 }
 
-static int fq_rr_check_ranges(struct nlattr **tb, struct netlink_ext_ack *extack)
+static void fq_rr_explain_range(const struct fq_rr_fault *fault,
+				struct netlink_ext_ack *extack)
 {
-	unsigned int type;
+	const struct fq_rr_option *option = &fq_rr_options[fault->type];
+	/* a rate beyond all limits may have the topmost bit */
+	bool negative = (s64)fault->value < 0 &&
+			fq_rr_policy[fault->type].type == NLA_S32;
 
-	for (type = 0; type <= TCA_FQ_RR_MAX; type++) {
-		const struct fq_rr_range *range = &fq_rr_ranges[type];
-		bool negative;
-		s64 value;
-
-		if (!tb[type] || !range->name)
-			continue;
-		value = fq_rr_value(&fq_rr_policy[type], tb[type]);
-		if ((value >= range->min && value <= range->max) ||
-		    value == range->also)
-			continue;
-		/* a rate beyond all limits may have the topmost bit */
-		negative = value < 0 && fq_rr_policy[type].type == NLA_S32;
-		NL_SET_BAD_ATTR(extack, tb[type]);
-		NL_SET_ERR_MSG_FMT_MOD(extack, "%s %s%llu is not in %lld..%lld%s",
-				       range->name, negative ? "-" : "",
-				       (u64)(negative ? -value : value),
-				       range->min, range->max, range->unit);
-		return -EINVAL;
-	}
-	return 0;
+	NL_SET_ERR_MSG_FMT_MOD(extack, "%s %s%llu is not in %lld..%lld%s",
+			       option->name, negative ? "-" : "",
+			       negative ? -fault->value : fault->value,
+			       option->min, option->max, option->unit);
 }
 
-/* a value that was given when the qdisc was created, and is another now */
-static int fq_rr_check_fixed(const struct nlattr *attr, const char *name,
-			     u32 value, struct netlink_ext_ack *extack)
-{
-	if (!attr || nla_get_u32(attr) == value)
-		return 0;
-	NL_SET_BAD_ATTR(extack, attr);
-	/* with two numbers of ten digits 78 characters, of 79 that there may be */
-	NL_SET_ERR_MSG_FMT_MOD(extack, "%s %u is fixed, cannot become %u: delete it first",
-			       name, value, nla_get_u32(attr));
-	return -EOPNOTSUPP;
-}
-
-/* the rate in bytes per second; 0: none */
-static u64 fq_rr_link_Bps(const struct fq_rr_config *config)
-{
-	return config->rate_Bps == FQ_RR_RATE_NONE ? 0 : config->rate_Bps;
-}
-
-/**
- * fq_rr_set_rule - find and check the pacing rule of a configuration
- * @config: with qlbp
- * @extack: names what contradicts what on error
- *
- * Return: 0 or a negative error.
- */
-static int fq_rr_set_rule(struct fq_rr_config *config,
+/* in words; here and not by the policy, which can name neither value nor limit */
+static void fq_rr_explain(const struct fq_rr_fault *fault,
 			  struct netlink_ext_ack *extack)
 {
-	struct qlbp *rule = &config->rule;
-	u64 q_max = config->q_max;
+	const char *name = fq_rr_options[fault->type].name;
 
-	rule->link_Bps = fq_rr_link_Bps(config);
-	rule->mu_min_Bps = config->mu_min_Bps;
-	rule->mu_max_Bps = config->mu_max_Bps;
-	if (!rule->link_Bps && (rule->mu_min_Bps == FQ_RR_MU_AUTO ||
-				rule->mu_max_Bps == FQ_RR_MU_AUTO)) {
-		NL_SET_ERR_MSG_MOD(extack, "qlbp without a rate needs mu-min and mu-max");
-		return -EINVAL;
-	}
-	if (rule->mu_min_Bps == FQ_RR_MU_AUTO)
-		rule->mu_min_Bps = qlbp_mu_min(rule->link_Bps, config->load);
-	if (rule->mu_max_Bps == FQ_RR_MU_AUTO)
-		rule->mu_max_Bps = qlbp_mu_max(rule->link_Bps, config->load);
-	if (rule->mu_min_Bps > rule->mu_max_Bps) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "mu-min %llu is above mu-max %llu bytes/s",
-				       rule->mu_min_Bps, rule->mu_max_Bps);
-		return -EINVAL;
-	}
-	if (rule->link_Bps && rule->mu_max_Bps > rule->link_Bps) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "mu-max %llu is above the rate %llu bytes/s",
-				       rule->mu_max_Bps, rule->link_Bps);
-		return -EINVAL;
-	}
-	if (q_max == FQ_RR_Q_MAX_AUTO)
-		q_max = qlbp_q_max(rule->mu_max_Bps, config->max_delay);
-	if (q_max < FQ_RR_Q_MAX_MIN || q_max > FQ_RR_Q_MAX_MAX) {
-		NL_SET_ERR_MSG_FMT_MOD(extack, "q-max %llu by max-delay is not in %u..%u bytes",
-				       q_max, FQ_RR_Q_MAX_MIN, FQ_RR_Q_MAX_MAX);
-		return -EINVAL;
-	}
-	rule->q_max_bytes = q_max;
-	return 0;
-}
-
-/* without qlbp, what belongs to it may not be given */
-static int fq_rr_check_no_qlbp(struct nlattr **tb,
-			       struct netlink_ext_ack *extack)
-{
-	unsigned int type;
-
-	for (type = TCA_FQ_RR_MU_MIN; type <= TCA_FQ_RR_MAX_DELAY; type++) {
-		if (!tb[type])
-			continue;
-		NL_SET_BAD_ATTR(extack, tb[type]);
+	switch (fault->kind) {
+	case FQ_RR_FAULT_NONE:
+		break;
+	case FQ_RR_FAULT_RANGE:
+		fq_rr_explain_range(fault, extack);
+		break;
+	case FQ_RR_FAULT_FIXED:
+		/* with two numbers of ten digits 78 characters, of 79 at most */
+		NL_SET_ERR_MSG_FMT_MOD(extack,
+				       "%s %llu is fixed, cannot become %llu: delete it first",
+				       name, fault->than, fault->value);
+		break;
+	case FQ_RR_FAULT_NO_QLBP:
 		NL_SET_ERR_MSG_FMT_MOD(extack, "%s means nothing without qlbp",
-				       fq_rr_ranges[type].name);
-		return -EINVAL;
+				       name);
+		break;
+	case FQ_RR_FAULT_NO_RATE:
+		NL_SET_ERR_MSG_MOD(extack, "qlbp without a rate needs mu-min and mu-max");
+		break;
+	case FQ_RR_FAULT_MU_MIN:
+		NL_SET_ERR_MSG_FMT_MOD(extack, "mu-min %llu is above mu-max %llu bytes/s",
+				       fault->value, fault->than);
+		break;
+	case FQ_RR_FAULT_MU_MAX:
+		NL_SET_ERR_MSG_FMT_MOD(extack, "mu-max %llu is above the rate %llu bytes/s",
+				       fault->value, fault->than);
+		break;
+	case FQ_RR_FAULT_Q_MAX:
+		NL_SET_ERR_MSG_FMT_MOD(extack, "q-max %llu by max-delay is not in %u..%u bytes",
+				       fault->value, FQ_RR_Q_MAX_MIN,
+				       FQ_RR_Q_MAX_MAX);
+		break;
 	}
-	return 0;
-}
-
-static void fq_rr_default_qlbp(struct fq_rr_config *config)
-{
-	config->mu_min_Bps = FQ_RR_MU_AUTO;
-	config->mu_max_Bps = FQ_RR_MU_AUTO;
-	config->q_max = FQ_RR_Q_MAX_AUTO;
-	config->load = FQ_RR_LOAD_DEFAULT;
-	config->max_delay = FQ_RR_MAX_DELAY_DEFAULT;
-	config->rule.q_max_bytes = 0;
-}
-
-static void fq_rr_set_u64(u64 *value, const struct nlattr *attr)
-{
-	if (attr)
-		*value = nla_get_u64(attr);
-}
-
-static void fq_rr_set_u32(u32 *value, const struct nlattr *attr)
-{
-	if (attr)
-		*value = nla_get_u32(attr);
 }
 
 /**
@@ -1195,50 +1016,27 @@ static int fq_rr_parse(struct fq_rr_config *config, bool fixed,
 		       struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct nlattr *tb[TCA_FQ_RR_MAX + 1];
+	struct fq_rr_request request = {};
+	struct fq_rr_fault fault;
+	unsigned int type;
 	int err;
 
 	err = nla_parse_nested(tb, TCA_FQ_RR_MAX, opt, fq_rr_policy, extack);
-	if (!err)
-		err = fq_rr_check_ranges(tb, extack);
-	if (!err && fixed)
-		err = fq_rr_check_fixed(tb[TCA_FQ_RR_FLOWS], "flows",
-					config->flows, extack);
-	if (!err && fixed)
-		err = fq_rr_check_fixed(tb[TCA_FQ_RR_SEED], "seed",
-					config->seed, extack);
 	if (err)
 		return err;
-
-	fq_rr_set_u32(&config->limit, tb[TCA_FQ_RR_LIMIT]);
-	fq_rr_set_u32(&config->memory_limit, tb[TCA_FQ_RR_MEMORY_LIMIT]);
-	fq_rr_set_u32(&config->flows, tb[TCA_FQ_RR_FLOWS]);
-	fq_rr_set_u32(&config->quantum, tb[TCA_FQ_RR_QUANTUM]);
-	fq_rr_set_u64(&config->rate_Bps, tb[TCA_FQ_RR_RATE64]);
-	if (tb[TCA_FQ_RR_OVERHEAD])
-		config->overhead = nla_get_s32(tb[TCA_FQ_RR_OVERHEAD]);
-	fq_rr_set_u32(&config->mpu, tb[TCA_FQ_RR_MPU]);
-	fq_rr_set_u32(&config->scheduler, tb[TCA_FQ_RR_SCHEDULER]);
-	fq_rr_set_u32(&config->drop, tb[TCA_FQ_RR_DROP]);
-	fq_rr_set_u32(&config->split_gso, tb[TCA_FQ_RR_SPLIT_GSO]);
-	fq_rr_set_u32(&config->seed, tb[TCA_FQ_RR_SEED]);
-	fq_rr_set_u32(&config->mode, tb[TCA_FQ_RR_MODE]);
-	fq_rr_set_u32(&config->charge_drops, tb[TCA_FQ_RR_CHARGE_DROPS]);
-	fq_rr_set_u32(&config->ecn, tb[TCA_FQ_RR_ECN]);
-	fq_rr_set_u32(&config->perturb, tb[TCA_FQ_RR_PERTURB]);
-	config->rehash = tb[TCA_FQ_RR_PERTURB];
-	fq_rr_set_u32(&config->layer, tb[TCA_FQ_RR_LAYER]);
-	fq_rr_set_u32(&config->framing, tb[TCA_FQ_RR_FRAMING]);
-	fq_rr_set_u32(&config->qlbp, tb[TCA_FQ_RR_QLBP]);
-	if (!config->qlbp) {
-		fq_rr_default_qlbp(config);
-		return fq_rr_check_no_qlbp(tb, extack);
+	for (type = 0; type <= TCA_FQ_RR_MAX; type++) {
+		if (!tb[type] || !fq_rr_options[type].name)
+			continue;
+		request.given |= BIT(type);
+		request.value[type] = fq_rr_value(&fq_rr_policy[type], tb[type]);
 	}
-	fq_rr_set_u64(&config->mu_min_Bps, tb[TCA_FQ_RR_MU_MIN]);
-	fq_rr_set_u64(&config->mu_max_Bps, tb[TCA_FQ_RR_MU_MAX]);
-	fq_rr_set_u32(&config->q_max, tb[TCA_FQ_RR_Q_MAX]);
-	fq_rr_set_u32(&config->load, tb[TCA_FQ_RR_LOAD]);
-	fq_rr_set_u32(&config->max_delay, tb[TCA_FQ_RR_MAX_DELAY]);
-	return fq_rr_set_rule(config, extack);
+	fault = fq_rr_options_set(config, fixed, &request);
+	if (fault.kind == FQ_RR_FAULT_NONE)
+		return 0;
+	fq_rr_explain(&fault, extack);
+	if (fault.type != TCA_FQ_RR_UNSPEC)
+		NL_SET_BAD_ATTR(extack, tb[fault.type]);
+	return fault.kind == FQ_RR_FAULT_FIXED ? -EOPNOTSUPP : -EINVAL;
 }
 
 static u32 fq_rr_quantum_bytes(struct Qdisc *sch)
@@ -1342,23 +1140,10 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 		      struct netlink_ext_ack *extack)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
-	struct fq_rr_config config = {
-		.rate_Bps = FQ_RR_RATE_NONE,
-		.limit = FQ_RR_LIMIT_DEFAULT,
-		.memory_limit = FQ_RR_MEMORY_LIMIT_DEFAULT,
-		.flows = FQ_RR_FLOWS_DEFAULT,
-		.quantum = FQ_RR_QUANTUM_AUTO,
-		.scheduler = FQ_RR_SCHEDULER_DRR,
-		.drop = FQ_RR_DROP_LONGEST_QUEUE,
-		.split_gso = 1,
-		.seed = FQ_RR_SEED_RANDOM,
-		.mode = FQ_RR_MODE_FLOW,
-		.ecn = FQ_RR_ECN_OFF,
-		.perturb = FQ_RR_PERTURB_NEVER,
-	};
+	struct fq_rr_config config;
 	int err;
 
-	fq_rr_default_qlbp(&config);
+	fq_rr_options_default(&config);
 
 	/* first: when this fails, destroy is called, and reset before it */
 	qdisc_watchdog_init(&q->watchdog, sch);
@@ -1386,23 +1171,16 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 
 /* ---- dump ---- */
 
-/* of qlbp; the others only with it */
-static int fq_rr_dump_qlbp(struct sk_buff *skb,
-			   const struct fq_rr_config *config)
+static int fq_rr_put_option(struct sk_buff *skb, unsigned int type, u64 value)
 {
-	if (nla_put_u32(skb, TCA_FQ_RR_QLBP, config->qlbp))
-		return -EMSGSIZE;
-	if (!config->qlbp)
-		return 0;
-	if (nla_put_u64_64bit(skb, TCA_FQ_RR_MU_MIN, config->mu_min_Bps,
-			      TCA_FQ_RR_PAD) ||
-	    nla_put_u64_64bit(skb, TCA_FQ_RR_MU_MAX, config->mu_max_Bps,
-			      TCA_FQ_RR_PAD) ||
-	    nla_put_u32(skb, TCA_FQ_RR_Q_MAX, config->q_max) ||
-	    nla_put_u32(skb, TCA_FQ_RR_LOAD, config->load) ||
-	    nla_put_u32(skb, TCA_FQ_RR_MAX_DELAY, config->max_delay))
-		return -EMSGSIZE;
-	return 0;
+	switch (fq_rr_policy[type].type) {
+	case NLA_U64:
+		return nla_put_u64_64bit(skb, type, value, TCA_FQ_RR_PAD);
+	case NLA_S32:
+		return nla_put_s32(skb, type, value);
+	default:
+		return nla_put_u32(skb, type, value);
+	}
 }
 
 static int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb)
@@ -1410,31 +1188,19 @@ static int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb)
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	const struct fq_rr_config *config = &q->config;
 	struct nlattr *opts;
+	unsigned int type;
 
 	opts = nla_nest_start(skb, TCA_OPTIONS);
 	if (!opts)
 		return -EMSGSIZE;
-	if (nla_put_u32(skb, TCA_FQ_RR_LIMIT, config->limit) ||
-	    nla_put_u32(skb, TCA_FQ_RR_MEMORY_LIMIT, config->memory_limit) ||
-	    nla_put_u32(skb, TCA_FQ_RR_FLOWS, config->flows) ||
-	    nla_put_u32(skb, TCA_FQ_RR_QUANTUM, config->quantum) ||
-	    nla_put_u64_64bit(skb, TCA_FQ_RR_RATE64, config->rate_Bps,
-			      TCA_FQ_RR_PAD) ||
-	    nla_put_s32(skb, TCA_FQ_RR_OVERHEAD, config->overhead) ||
-	    nla_put_u32(skb, TCA_FQ_RR_MPU, config->mpu) ||
-	    nla_put_u32(skb, TCA_FQ_RR_SCHEDULER, config->scheduler) ||
-	    nla_put_u32(skb, TCA_FQ_RR_DROP, config->drop) ||
-	    nla_put_u32(skb, TCA_FQ_RR_SPLIT_GSO, config->split_gso) ||
-	    nla_put_u32(skb, TCA_FQ_RR_SEED, config->seed) ||
-	    fq_rr_dump_qlbp(skb, config) ||
-	    nla_put_u32(skb, TCA_FQ_RR_MODE, config->mode) ||
-	    nla_put_u32(skb, TCA_FQ_RR_CHARGE_DROPS, config->charge_drops) ||
-	    nla_put_u32(skb, TCA_FQ_RR_ECN, config->ecn) ||
-	    nla_put_u32(skb, TCA_FQ_RR_PERTURB, config->perturb) ||
-	    nla_put_u32(skb, TCA_FQ_RR_LAYER, config->layer) ||
-	    nla_put_u32(skb, TCA_FQ_RR_FRAMING, config->framing)) {
-		nla_nest_cancel(skb, opts);
-		return -EMSGSIZE;
+	for (type = 0; type <= TCA_FQ_RR_MAX; type++) {
+		if (!fq_rr_options[type].name ||
+		    (fq_rr_is_of_qlbp(type) && !config->qlbp))
+			continue;
+		if (fq_rr_put_option(skb, type, fq_rr_option_get(config, type))) {
+			nla_nest_cancel(skb, opts);
+			return -EMSGSIZE;
+		}
 	}
 	return nla_nest_end(skb, opts);
 }

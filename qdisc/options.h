@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What fq_rr may be asked for, and what follows from it.
+ *
+ * A request is a set of numbers, one for each attribute of the netlink message
+ * that was there. fq_rr_options_set() checks all of them, alone and against each
+ * other, and derives the pacing rule; it says what is wrong as numbers, so that
+ * whoever reads the message can put it into words. Limits, units and their
+ * reasons are in pkt_sched_fq_rr.h.
+ */
+#ifndef _FQ_RR_OPTIONS_H
+#define _FQ_RR_OPTIONS_H
+
+#include <linux/pkt_sched_fq_rr.h>
+
+#include "portable.h"
+#include "qlbp.h"
+
+/**
+ * struct fq_rr_config - options as the user gave them
+ * @rate_Bps: bytes per second, FQ_RR_RATE_NONE: no limit
+ * @limit: packets
+ * @memory_limit: bytes
+ * @flows: queues
+ * @quantum: bytes, or FQ_RR_QUANTUM_AUTO
+ * @overhead: bytes per packet
+ * @mpu: bytes
+ * @scheduler: enum fq_rr_scheduler
+ * @drop: enum fq_rr_drop
+ * @split_gso: 0 or 1
+ * @seed: of the flow hash, or FQ_RR_SEED_RANDOM
+ * @qlbp: 0 or 1
+ * @mu_min_Bps: bytes per second, or FQ_RR_MU_AUTO
+ * @mu_max_Bps: bytes per second, or FQ_RR_MU_AUTO
+ * @q_max: bytes, or FQ_RR_Q_MAX_AUTO
+ * @load: per cent
+ * @max_delay: us
+ * @rule: what follows from the six before and the rate; q_max_bytes 0: no pacing
+ * @mode: enum fq_rr_mode
+ * @charge_drops: 0 or 1
+ * @ecn: per cent, or FQ_RR_ECN_OFF
+ * @perturb: seconds, or FQ_RR_PERTURB_NEVER
+ * @rehash: perturb was named in this request
+ * @layer: enum fq_rr_layer
+ * @framing: enum fq_rr_framing
+ */
+struct fq_rr_config {
+	u64 rate_Bps;
+	u32 limit;
+	u32 memory_limit;
+	u32 flows;
+	u32 quantum;
+	s32 overhead;
+	u32 mpu;
+	u32 scheduler;
+	u32 drop;
+	u32 split_gso;
+	u32 seed;
+	u32 qlbp;
+	u64 mu_min_Bps;
+	u64 mu_max_Bps;
+	u32 q_max;
+	u32 load;
+	u32 max_delay;
+	struct qlbp rule;
+	u32 mode;
+	u32 charge_drops;
+	u32 ecn;
+	u32 perturb;
+	bool rehash;
+	u32 layer;
+	u32 framing;
+};
+
+/**
+ * struct fq_rr_option - one option
+ * @name: as tc calls it; NULL: no option
+ * @unit: for a message, with a space before it
+ * @min: least value
+ * @max: greatest value
+ * @also: a value outside that means something of its own (auto, none), or @min;
+ *	an unsigned 64-bit one as its bits
+ * @offset: of its place in &struct fq_rr_config
+ * @size: of that place, 4 or 8 bytes
+ */
+struct fq_rr_option {
+	const char *name;
+	const char *unit;
+	s64 min;
+	s64 max;
+	s64 also;
+	u16 offset;
+	u16 size;
+};
+
+#define FQ_RR_OPTION_AT(member)						\
+	.offset = offsetof(struct fq_rr_config, member),		\
+	.size = sizeof_field(struct fq_rr_config, member)
+
+static const struct fq_rr_option fq_rr_options[TCA_FQ_RR_MAX + 1] = {
+	[TCA_FQ_RR_LIMIT] = {
+		"limit", " packets", FQ_RR_LIMIT_MIN, FQ_RR_LIMIT_MAX,
+		FQ_RR_LIMIT_MIN, FQ_RR_OPTION_AT(limit) },
+	[TCA_FQ_RR_MEMORY_LIMIT] = {
+		"memory-limit", " bytes", FQ_RR_MEMORY_LIMIT_MIN,
+		FQ_RR_MEMORY_LIMIT_MAX, FQ_RR_MEMORY_LIMIT_MIN,
+		FQ_RR_OPTION_AT(memory_limit) },
+	[TCA_FQ_RR_FLOWS] = {
+		"flows", "", FQ_RR_FLOWS_MIN, FQ_RR_FLOWS_MAX,
+		FQ_RR_FLOWS_MIN, FQ_RR_OPTION_AT(flows) },
+	[TCA_FQ_RR_QUANTUM] = {
+		"quantum", " bytes", FQ_RR_QUANTUM_MIN, FQ_RR_QUANTUM_MAX,
+		FQ_RR_QUANTUM_AUTO, FQ_RR_OPTION_AT(quantum) },
+	[TCA_FQ_RR_RATE64] = {
+		"rate", " bytes/s", FQ_RR_RATE_MIN, FQ_RR_RATE_MAX,
+		FQ_RR_RATE_NONE, FQ_RR_OPTION_AT(rate_Bps) },
+	[TCA_FQ_RR_OVERHEAD] = {
+		"overhead", " bytes", FQ_RR_OVERHEAD_MIN, FQ_RR_OVERHEAD_MAX,
+		FQ_RR_OVERHEAD_MIN, FQ_RR_OPTION_AT(overhead) },
+	[TCA_FQ_RR_MPU] = {
+		"mpu", " bytes", 0, FQ_RR_MPU_MAX, 0, FQ_RR_OPTION_AT(mpu) },
+	[TCA_FQ_RR_SCHEDULER] = {
+		"scheduler", "", 0, FQ_RR_SCHEDULER_MAX, 0,
+		FQ_RR_OPTION_AT(scheduler) },
+	[TCA_FQ_RR_DROP] = {
+		"drop", "", 0, FQ_RR_DROP_MAX, 0, FQ_RR_OPTION_AT(drop) },
+	[TCA_FQ_RR_SPLIT_GSO] = {
+		"split-gso", "", 0, 1, 0, FQ_RR_OPTION_AT(split_gso) },
+	[TCA_FQ_RR_SEED] = {
+		"seed", "", 0, U32_MAX, 0, FQ_RR_OPTION_AT(seed) },
+	[TCA_FQ_RR_QLBP] = {
+		"qlbp", "", 0, 1, 0, FQ_RR_OPTION_AT(qlbp) },
+	[TCA_FQ_RR_MU_MIN] = {
+		"mu-min", " bytes/s", FQ_RR_RATE_MIN, FQ_RR_RATE_MAX,
+		FQ_RR_MU_AUTO, FQ_RR_OPTION_AT(mu_min_Bps) },
+	[TCA_FQ_RR_MU_MAX] = {
+		"mu-max", " bytes/s", FQ_RR_RATE_MIN, FQ_RR_RATE_MAX,
+		FQ_RR_MU_AUTO, FQ_RR_OPTION_AT(mu_max_Bps) },
+	[TCA_FQ_RR_Q_MAX] = {
+		"q-max", " bytes", FQ_RR_Q_MAX_MIN, FQ_RR_Q_MAX_MAX,
+		FQ_RR_Q_MAX_AUTO, FQ_RR_OPTION_AT(q_max) },
+	[TCA_FQ_RR_LOAD] = {
+		"load", " per cent", FQ_RR_LOAD_MIN, FQ_RR_LOAD_MAX,
+		FQ_RR_LOAD_MIN, FQ_RR_OPTION_AT(load) },
+	[TCA_FQ_RR_MAX_DELAY] = {
+		"max-delay", " us", FQ_RR_MAX_DELAY_MIN, FQ_RR_MAX_DELAY_MAX,
+		FQ_RR_MAX_DELAY_MIN, FQ_RR_OPTION_AT(max_delay) },
+	[TCA_FQ_RR_MODE] = {
+		"mode", "", 0, FQ_RR_MODE_MAX, 0, FQ_RR_OPTION_AT(mode) },
+	[TCA_FQ_RR_CHARGE_DROPS] = {
+		"charge-drops", "", 0, 1, 0, FQ_RR_OPTION_AT(charge_drops) },
+	[TCA_FQ_RR_ECN] = {
+		"ecn", " per cent", FQ_RR_ECN_MIN, FQ_RR_ECN_MAX,
+		FQ_RR_ECN_OFF, FQ_RR_OPTION_AT(ecn) },
+	[TCA_FQ_RR_PERTURB] = {
+		"perturb", " seconds", FQ_RR_PERTURB_MIN, FQ_RR_PERTURB_MAX,
+		FQ_RR_PERTURB_NEVER, FQ_RR_OPTION_AT(perturb) },
+	[TCA_FQ_RR_LAYER] = {
+		"layer", "", 0, FQ_RR_LAYER_MAX, 0, FQ_RR_OPTION_AT(layer) },
+	[TCA_FQ_RR_FRAMING] = {
+		"framing", "", 0, FQ_RR_FRAMING_MAX, 0,
+		FQ_RR_OPTION_AT(framing) },
+};
+
+/**
+ * struct fq_rr_request - the numbers of one netlink message
+ * @given: bit n: attribute n was there
+ * @value: of attribute n, signed ones with their sign, others as their bits
+ */
+struct fq_rr_request {
+	u32 given;
+	s64 value[TCA_FQ_RR_MAX + 1];
+};
+
+static_assert(TCA_FQ_RR_MAX < 32, "a bit for each attribute");
+
+/**
+ * enum fq_rr_fault_kind - what is wrong with a request
+ * @FQ_RR_FAULT_NONE: nothing
+ * @FQ_RR_FAULT_RANGE: a value is outside its range
+ * @FQ_RR_FAULT_FIXED: what is fixed at creation would become another
+ * @FQ_RR_FAULT_NO_QLBP: an option of qlbp's without qlbp
+ * @FQ_RR_FAULT_NO_RATE: qlbp has no rate to derive mu-min or mu-max from
+ * @FQ_RR_FAULT_MU_MIN: mu-min is above mu-max
+ * @FQ_RR_FAULT_MU_MAX: mu-max is above the rate
+ * @FQ_RR_FAULT_Q_MAX: q-max, as it follows from max-delay, is outside its range
+ */
+enum fq_rr_fault_kind {
+	FQ_RR_FAULT_NONE,
+	FQ_RR_FAULT_RANGE,
+	FQ_RR_FAULT_FIXED,
+	FQ_RR_FAULT_NO_QLBP,
+	FQ_RR_FAULT_NO_RATE,
+	FQ_RR_FAULT_MU_MIN,
+	FQ_RR_FAULT_MU_MAX,
+	FQ_RR_FAULT_Q_MAX,
+};
+
+/**
+ * struct fq_rr_fault - what is wrong with a request, and with which numbers
+ * @kind: what
+ * @type: attribute at fault; TCA_FQ_RR_UNSPEC where two contradict each other
+ * @value: the value that cannot be
+ * @than: what it contradicts: the present value, mu-max, or the rate
+ */
+struct fq_rr_fault {
+	enum fq_rr_fault_kind kind;
+	unsigned int type;
+	u64 value;
+	u64 than;
+};
+
+static inline bool fq_rr_given(const struct fq_rr_request *request,
+			       unsigned int type)
+{
+	return request->given & (1U << type);
+}
+
+/* those that mean nothing without qlbp */
+static inline bool fq_rr_is_of_qlbp(unsigned int type)
+{
+	return type >= TCA_FQ_RR_MU_MIN && type <= TCA_FQ_RR_MAX_DELAY;
+}
+
+static inline void fq_rr_option_put(struct fq_rr_config *config,
+				    const struct fq_rr_option *option,
+				    s64 value)
+{
+	void *place = (u8 *)config + option->offset;
+
+	if (option->size == sizeof(u64))
+		*(u64 *)place = value;
+	else
+		*(u32 *)place = value;
+}
+
+/**
+ * fq_rr_option_get - an option's value
+ * @config: options
+ * @type: attribute that is an option
+ *
+ * Return: its value; of a signed one the bits of 32.
+ */
+static inline u64 fq_rr_option_get(const struct fq_rr_config *config,
+				   unsigned int type)
+{
+	const void *place = (const u8 *)config + fq_rr_options[type].offset;
+
+	return fq_rr_options[type].size == sizeof(u64) ? *(const u64 *)place :
+	       *(const u32 *)place;
+}
+
+/* not all at once in fq_rr_options_default(): also where qlbp is switched off */
+static inline void fq_rr_options_default_qlbp(struct fq_rr_config *config)
+{
+	config->mu_min_Bps = FQ_RR_MU_AUTO;
+	config->mu_max_Bps = FQ_RR_MU_AUTO;
+	config->q_max = FQ_RR_Q_MAX_AUTO;
+	config->load = FQ_RR_LOAD_DEFAULT;
+	config->max_delay = FQ_RR_MAX_DELAY_DEFAULT;
+	config->rule.q_max_bytes = 0;
+}
+
+/**
+ * fq_rr_options_default - what a new qdisc has where nothing is asked for
+ * @config: out
+ */
+static inline void fq_rr_options_default(struct fq_rr_config *config)
+{
+	*config = (struct fq_rr_config) {
+		.rate_Bps = FQ_RR_RATE_NONE,
+		.limit = FQ_RR_LIMIT_DEFAULT,
+		.memory_limit = FQ_RR_MEMORY_LIMIT_DEFAULT,
+		.flows = FQ_RR_FLOWS_DEFAULT,
+		.quantum = FQ_RR_QUANTUM_AUTO,
+		.scheduler = FQ_RR_SCHEDULER_DRR,
+		.drop = FQ_RR_DROP_LONGEST_QUEUE,
+		.split_gso = 1,
+		.seed = FQ_RR_SEED_RANDOM,
+		.mode = FQ_RR_MODE_FLOW,
+		.ecn = FQ_RR_ECN_OFF,
+		.perturb = FQ_RR_PERTURB_NEVER,
+	};
+	fq_rr_options_default_qlbp(config);
+}
+
+/**
+ * fq_rr_link_Bps - the rate of the link
+ * @config: options
+ *
+ * Return: bytes per second, 0: no limit.
+ */
+static inline u64 fq_rr_link_Bps(const struct fq_rr_config *config)
+{
+	return config->rate_Bps == FQ_RR_RATE_NONE ? 0 : config->rate_Bps;
+}
+
+/* the tables that the number of flows sizes, and the hash's key, stay */
+static inline bool fq_rr_is_fixed(unsigned int type)
+{
+	return type == TCA_FQ_RR_FLOWS || type == TCA_FQ_RR_SEED;
+}
+
+static inline struct fq_rr_fault
+fq_rr_options_check(const struct fq_rr_config *config, bool fixed,
+		    const struct fq_rr_request *request)
+{
+	unsigned int type;
+
+	for (type = 0; type <= TCA_FQ_RR_MAX; type++) {
+		const struct fq_rr_option *option = &fq_rr_options[type];
+		struct fq_rr_fault fault = { .type = type };
+		s64 value = request->value[type];
+
+		if (!option->name || !fq_rr_given(request, type))
+			continue;
+		fault.value = value;
+		fault.than = fq_rr_option_get(config, type);
+		if ((value < option->min || value > option->max) &&
+		    value != option->also)
+			fault.kind = FQ_RR_FAULT_RANGE;
+		else if (fixed && fq_rr_is_fixed(type) &&
+			 fault.value != fault.than)
+			fault.kind = FQ_RR_FAULT_FIXED;
+		if (fault.kind != FQ_RR_FAULT_NONE)
+			return fault;
+	}
+	return (struct fq_rr_fault) {};
+}
+
+/* find the pacing rule of options with qlbp, and what contradicts it */
+static inline struct fq_rr_fault
+fq_rr_options_set_rule(struct fq_rr_config *config)
+{
+	struct qlbp *rule = &config->rule;
+	u64 q_max = config->q_max;
+
+	rule->link_Bps = fq_rr_link_Bps(config);
+	rule->mu_min_Bps = config->mu_min_Bps;
+	rule->mu_max_Bps = config->mu_max_Bps;
+	if (!rule->link_Bps && (rule->mu_min_Bps == FQ_RR_MU_AUTO ||
+				rule->mu_max_Bps == FQ_RR_MU_AUTO))
+		return (struct fq_rr_fault) { .kind = FQ_RR_FAULT_NO_RATE };
+	if (rule->mu_min_Bps == FQ_RR_MU_AUTO)
+		rule->mu_min_Bps = qlbp_mu_min(rule->link_Bps, config->load);
+	if (rule->mu_max_Bps == FQ_RR_MU_AUTO)
+		rule->mu_max_Bps = qlbp_mu_max(rule->link_Bps, config->load);
+	if (rule->mu_min_Bps > rule->mu_max_Bps)
+		return (struct fq_rr_fault) {
+			.kind = FQ_RR_FAULT_MU_MIN,
+			.value = rule->mu_min_Bps,
+			.than = rule->mu_max_Bps,
+		};
+	if (rule->link_Bps && rule->mu_max_Bps > rule->link_Bps)
+		return (struct fq_rr_fault) {
+			.kind = FQ_RR_FAULT_MU_MAX,
+			.value = rule->mu_max_Bps,
+			.than = rule->link_Bps,
+		};
+	if (q_max == FQ_RR_Q_MAX_AUTO)
+		q_max = qlbp_q_max(rule->mu_max_Bps, config->max_delay);
+	if (q_max < FQ_RR_Q_MAX_MIN || q_max > FQ_RR_Q_MAX_MAX)
+		return (struct fq_rr_fault) {
+			.kind = FQ_RR_FAULT_Q_MAX,
+			.value = q_max,
+		};
+	rule->q_max_bytes = q_max;
+	return (struct fq_rr_fault) {};
+}
+
+/**
+ * fq_rr_options_set - check a request, and fill in what it asks for
+ * @config: in: present options; out: those asked for. Of no use on a fault.
+ * @fixed: whether the options fixed at creation are fixed
+ * @request: what is asked for
+ *
+ * Return: what is wrong, of kind FQ_RR_FAULT_NONE if nothing is. Then every
+ * option is in its range, and &fq_rr_config.rule one that qlbp.h can have.
+ */
+static inline struct fq_rr_fault
+fq_rr_options_set(struct fq_rr_config *config, bool fixed,
+		  const struct fq_rr_request *request)
+{
+	struct fq_rr_fault fault = fq_rr_options_check(config, fixed, request);
+	unsigned int type;
+
+	if (fault.kind != FQ_RR_FAULT_NONE)
+		return fault;
+	for (type = 0; type <= TCA_FQ_RR_MAX; type++)
+		if (fq_rr_options[type].name && fq_rr_given(request, type))
+			fq_rr_option_put(config, &fq_rr_options[type],
+					 request->value[type]);
+	config->rehash = fq_rr_given(request, TCA_FQ_RR_PERTURB);
+	if (config->qlbp)
+		return fq_rr_options_set_rule(config);
+
+	fq_rr_options_default_qlbp(config);
+	for (type = 0; type <= TCA_FQ_RR_MAX; type++)
+		if (fq_rr_is_of_qlbp(type) && fq_rr_given(request, type))
+			return (struct fq_rr_fault) {
+				.kind = FQ_RR_FAULT_NO_QLBP,
+				.type = type,
+			};
+	return (struct fq_rr_fault) {};
+}
+
+#endif /* _FQ_RR_OPTIONS_H */

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0
+/* options.h: what is taken, what is refused and why, and what follows */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "naive_options.h"
+
+static struct fq_rr_config defaults(void)
+{
+	struct fq_rr_config config;
+
+	memset(&config, 0, sizeof(config));
+	fq_rr_options_default(&config);
+	return config;
+}
+
+static void give(struct fq_rr_request *request, unsigned int type, s64 value)
+{
+	request->given |= 1U << type;
+	request->value[type] = value;
+}
+
+static void every_option_ends_where_the_manual_page_says(void **state)
+{
+	unsigned int type, options = 0;
+	bool is_rate;
+	int i;
+
+	(void)state;
+	for (type = 0; type <= TCA_FQ_RR_MAX; type++) {
+		const struct fq_rr_option *option = &fq_rr_options[type];
+		const s64 values[] = {
+			option->min - 1, option->min, option->min + 1,
+			option->max - 1, option->max, option->max + 1,
+			option->also, 0, U32_MAX,
+		};
+
+		if (!option->name)
+			continue;
+		options++;
+		is_rate = option->size == sizeof(u64);
+		for (i = 0; i < (int)ARRAY_SIZE(values); i++) {
+			struct fq_rr_config config = defaults();
+			struct fq_rr_request request = { 0 };
+			bool good;
+
+			/* what no attribute of 32 bits can say */
+			if (!is_rate && type != TCA_FQ_RR_OVERHEAD &&
+			    values[i] != (s64)(u32)values[i])
+				continue;
+			if (fq_rr_is_of_qlbp(type)) {
+				give(&request, TCA_FQ_RR_QLBP, 1);
+				give(&request, TCA_FQ_RR_RATE64, 125000000000);
+				give(&request, TCA_FQ_RR_Q_MAX, 60);
+				if (type == TCA_FQ_RR_MU_MAX)
+					give(&request, TCA_FQ_RR_MU_MIN, 1000);
+				if (type == TCA_FQ_RR_MU_MIN)
+					give(&request, TCA_FQ_RR_MU_MAX, 125000000000);
+			}
+			give(&request, type, values[i]);
+			/* which ends the program if it should not be as it is */
+			good = naive_compare(&config, false, &request);
+			/* two that are in range, and no rate or too much delay */
+			if (good != ((values[i] >= option->min &&
+				      values[i] <= option->max) ||
+				     values[i] == option->also) &&
+			    !(type == TCA_FQ_RR_QLBP && values[i] == 1) &&
+			    !(type == TCA_FQ_RR_Q_MAX && !values[i]))
+				fail_msg("%s %lld", option->name,
+					 (long long)values[i]);
+		}
+	}
+	assert_int_equal(options, 23);
+}
+
+static void what_is_wrong_is_named(void **state)
+{
+	static const struct {
+		struct {
+			unsigned int type;
+			s64 value;
+		} given[4];
+		struct fq_rr_fault fault;
+		const char *reason;
+	} rows[] = {
+		{ { { TCA_FQ_RR_LIMIT, 0 } },
+		  { FQ_RR_FAULT_RANGE, TCA_FQ_RR_LIMIT, 0, 10240 }, "none" },
+		{ { { TCA_FQ_RR_OVERHEAD, -65 } },
+		  { FQ_RR_FAULT_RANGE, TCA_FQ_RR_OVERHEAD, (u64)-65, 0 },
+		  "below zero" },
+		{ { { TCA_FQ_RR_RATE64, S64_MAX } },
+		  { FQ_RR_FAULT_RANGE, TCA_FQ_RR_RATE64, S64_MAX, ~0ULL },
+		  "a rate of 63 bits" },
+		{ { { TCA_FQ_RR_RATE64, -2 } },
+		  { FQ_RR_FAULT_RANGE, TCA_FQ_RR_RATE64, ~1ULL, ~0ULL },
+		  "a rate of 64 bits" },
+		{ { { TCA_FQ_RR_MPU, 257 }, { TCA_FQ_RR_FLOWS, 8 } },
+		  { FQ_RR_FAULT_FIXED, TCA_FQ_RR_FLOWS, 8, 1024 },
+		  "the first of two in the order of their numbers" },
+		{ { { TCA_FQ_RR_SEED, 3 } },
+		  { FQ_RR_FAULT_FIXED, TCA_FQ_RR_SEED, 3, 0 }, "fixed" },
+		{ { { TCA_FQ_RR_LOAD, 70 } },
+		  { FQ_RR_FAULT_NO_QLBP, TCA_FQ_RR_LOAD, 0, 0 }, "no qlbp" },
+		{ { { TCA_FQ_RR_QLBP, 0 }, { TCA_FQ_RR_MU_MAX, 0 } },
+		  { FQ_RR_FAULT_NO_QLBP, TCA_FQ_RR_MU_MAX, 0, 0 },
+		  "qlbp switched off, and something of it" },
+		{ { { TCA_FQ_RR_QLBP, 1 }, { TCA_FQ_RR_MU_MAX, 5000 } },
+		  { FQ_RR_FAULT_NO_RATE, 0, 0, 0 }, "half a rule" },
+		{ { { TCA_FQ_RR_QLBP, 1 }, { TCA_FQ_RR_MU_MAX, 5000 },
+		    { TCA_FQ_RR_MU_MIN, 5001 } },
+		  { FQ_RR_FAULT_MU_MIN, 0, 5001, 5000 }, "upside down" },
+		{ { { TCA_FQ_RR_QLBP, 1 }, { TCA_FQ_RR_RATE64, 4999 },
+		    { TCA_FQ_RR_MU_MAX, 5000 }, { TCA_FQ_RR_MU_MIN, 5000 } },
+		  { FQ_RR_FAULT_MU_MAX, 0, 5000, 4999 }, "more than the link" },
+		{ { { TCA_FQ_RR_QLBP, 1 }, { TCA_FQ_RR_RATE64, 1000000 },
+		    { TCA_FQ_RR_MAX_DELAY, 66 } },
+		  { FQ_RR_FAULT_Q_MAX, 0, 59, 0 }, "shorter than a packet" },
+		{ { { TCA_FQ_RR_QLBP, 1 }, { TCA_FQ_RR_RATE64, 125000000000 },
+		    { TCA_FQ_RR_MAX_DELAY, 10000000 } },
+		  { FQ_RR_FAULT_Q_MAX, 0, 1125000000000, 0 },
+		  "more than any memory" },
+	};
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct fq_rr_config config = defaults();
+		struct fq_rr_request request = { 0 };
+		struct fq_rr_fault found;
+
+		for (k = 0; k < 4 && rows[i].given[k].type; k++)
+			give(&request, rows[i].given[k].type,
+			     rows[i].given[k].value);
+		naive_compare(&config, true, &request);
+		found = fq_rr_options_set(&config, true, &request);
+		if (found.kind != rows[i].fault.kind ||
+		    found.type != rows[i].fault.type ||
+		    (found.kind != FQ_RR_FAULT_NO_QLBP &&
+		     (found.value != rows[i].fault.value ||
+		      found.than != rows[i].fault.than)))
+			fail_msg("%s: %d of %u, %llu, %llu", rows[i].reason,
+				 found.kind, found.type,
+				 (unsigned long long)found.value,
+				 (unsigned long long)found.than);
+	}
+}
+
+static void what_is_not_named_stays(void **state)
+{
+	struct fq_rr_config config = defaults(), before;
+	struct fq_rr_request request = { 0 };
+
+	(void)state;
+	give(&request, TCA_FQ_RR_QLBP, 1);
+	give(&request, TCA_FQ_RR_RATE64, 12500000);
+	give(&request, TCA_FQ_RR_LOAD, 50);
+	give(&request, TCA_FQ_RR_FLOWS, 16);
+	assert_true(naive_compare(&config, false, &request));
+	/* (1 + 50 %) / 2, 50 % / 2, and 10 ms of the former */
+	assert_int_equal(config.rule.mu_max_Bps, 9375000);
+	assert_int_equal(config.rule.mu_min_Bps, 3125000);
+	assert_int_equal(config.rule.q_max_bytes, 93750);
+	before = config;
+
+	/* what is fixed may be named as it is; the rule follows the rate */
+	memset(&request, 0, sizeof(request));
+	give(&request, TCA_FQ_RR_FLOWS, 16);
+	give(&request, TCA_FQ_RR_RATE64, 25000000);
+	assert_true(naive_compare(&config, true, &request));
+	assert_int_equal(config.rule.mu_max_Bps, 18750000);
+	assert_int_equal(config.load, before.load);
+	assert_int_equal(config.limit, before.limit);
+
+	/* switched off, it leaves nothing behind for when it is switched on */
+	memset(&request, 0, sizeof(request));
+	give(&request, TCA_FQ_RR_QLBP, 0);
+	assert_true(naive_compare(&config, true, &request));
+	assert_int_equal(config.rule.q_max_bytes, 0);
+	assert_int_equal(config.load, FQ_RR_LOAD_DEFAULT);
+	assert_int_equal(fq_rr_link_Bps(&config), 25000000);
+}
+
+static void a_rehash_is_asked_for_by_name(void **state)
+{
+	struct fq_rr_config config = defaults();
+	struct fq_rr_request request = { 0 };
+
+	(void)state;
+	give(&request, TCA_FQ_RR_PERTURB, 0);
+	assert_true(naive_compare(&config, false, &request));
+	assert_true(config.rehash);
+	request.given = 0;
+	assert_true(naive_compare(&config, true, &request));
+	assert_false(config.rehash);
+}
+
+static void what_is_read_is_what_was_set(void **state)
+{
+	unsigned int type;
+
+	(void)state;
+	for (type = 0; type <= TCA_FQ_RR_MAX; type++) {
+		struct fq_rr_config config = defaults();
+
+		if (!fq_rr_options[type].name)
+			continue;
+		fq_rr_option_put(&config, &fq_rr_options[type],
+				 fq_rr_options[type].max);
+		assert_int_equal(fq_rr_option_get(&config, type),
+				 fq_rr_options[type].max);
+		fq_rr_option_put(&config, &fq_rr_options[type],
+				 fq_rr_options[type].min);
+		assert_int_equal(fq_rr_options[type].size == sizeof(u64) ?
+				 (s64)fq_rr_option_get(&config, type) :
+				 (s64)(s32)fq_rr_option_get(&config, type),
+				 fq_rr_options[type].min);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_option_ends_where_the_manual_page_says),
+		cmocka_unit_test(what_is_wrong_is_named),
+		cmocka_unit_test(what_is_not_named_stays),
+		cmocka_unit_test(a_rehash_is_asked_for_by_name),
+		cmocka_unit_test(what_is_read_is_what_was_set),
+	};
+
+	return cmocka_run_group_tests_name("options", tests, NULL, NULL);
+}
