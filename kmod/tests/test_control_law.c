@@ -103,6 +103,127 @@ static void window_is_what_the_queue_lacks(void **state)
 	}
 }
 
+/* Packets in the pipe, less by a 256th at most, and more by 2^-40 for each of the
+ * 10^8 microseconds that count
+ */
+#define PIPE_LESS (1 / 256.0)
+#define PIPE_MORE 1e-4
+
+static u32 draw_rtt_us(void)
+{
+	u64 drawn = draw_scale(27);
+
+	return (u32)min_t(u64, drawn, CONTROL_RTT_MAX_US);
+}
+
+static double oracle_pipe(const struct control_path *p)
+{
+	return p->prop_us / (p->service_q10 / 1024.0 / 1000);
+}
+
+/* The window with so much room for packets, and an exact pipe */
+static double oracle_window(const struct control_path *p, double setpoint,
+			    double pipe, double room, u32 train)
+{
+	double cap = floor(pipe * 9 / 8 + 2 * (setpoint + train));
+	double window;
+
+	if (room < train)
+		return p->outstanding ? fmin(p->outstanding, S32_MAX) : 2.0 * train;
+	window = p->outstanding + train * floor(room / train);
+	return fmin(fmax(fmin(cap, window), 2.0 * train), S32_MAX);
+}
+
+static void window_is_the_equation(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < 400000; i++) {
+		struct control_path p = {
+			.service_q10 = draw_scale(47),
+			.rtt_us = CONTROL_RTT_MAX_US,
+			.prop_us = draw_rtt_us(),
+			.backlog_q8 = draw(3) ? (u32)draw_scale(24) - 1 : 0,
+			.outstanding = (u32)draw_scale(draw(8) ? 21 : 32) - 1,
+		};
+		s32 setpoint_q8 = (s32)draw_scale(20) * (draw(4) ? 1 : -1);
+		double setpoint = setpoint_q8 / 256.0, pipe = oracle_pipe(&p);
+		u32 train = (u32)draw_scale(8) - (draw(2) ? 1 : 0) ?: 1;
+		double got = control_window(&p, setpoint_q8, train);
+		double less = PIPE_LESS + pipe * 1e-15, more = PIPE_MORE + pipe * 1e-15;
+		double low, high, room;
+
+		if (setpoint_q8 <= 0) {
+			low = pipe - fmin(-setpoint, pipe / 4) - pipe / 8;
+			high = fmin(fmax(low + more + 2 / 256.0, 2), S32_MAX);
+			low = fmin(fmax(low - less - 1, 2), S32_MAX);
+			if (got < low || got > high)
+				fail_msg("%d: drains to %.0f, exact %f", i, got, high);
+			continue;
+		}
+		/* whole trains: a hair's breadth of room can make one more, or all */
+		room = setpoint - p.backlog_q8 / 256.0 + train * 0.625;
+		low = room + (p.backlog_q8 ? 0 : fmax(pipe - less - p.outstanding, 0));
+		high = room + (p.backlog_q8 ? 0 : fmax(pipe + more - p.outstanding, 0));
+		low = oracle_window(&p, setpoint, pipe, low - 1 / 256.0, train);
+		high = oracle_window(&p, setpoint, pipe, high, train);
+		if (fabs(got - low) > 1 && fabs(got - high) > 1)
+			fail_msg("%d: %.0f, exact %.0f or %.0f", i, got, low, high);
+	}
+}
+
+/* floor(exact) in double is a unit off where the exact value is a whole number */
+#define assert_floor(got, exact, i)						\
+	do {									\
+		double got_ = (double)(got), exact_ = (exact);			\
+		if (got_ > exact_ * (1 + 1e-15) ||				\
+		    got_ < exact_ * (1 - 1e-15) - 1)				\
+			fail_msg("%d, %s: %.0f, exact %f", i, #got, got_, exact_); \
+	} while (0)
+
+static void quotients_are_rounded_down(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < 200000; i++) {
+		struct control_path p = {
+			.service_q10 = draw_scale(47),
+			.prop_us = draw_rtt_us(),
+			.outstanding = (u32)draw_scale(32) - 1,
+		};
+		u32 mss = (u32)draw_scale(16), packets = (u32)draw_scale(20);
+		u64 bound_ns = draw_scale(46), known = draw_scale(44) - 1;
+		double service_ns = p.service_q10 / 1024.0, pipe = oracle_pipe(&p);
+		double exact;
+
+		assert_floor(control_share_bytes_ps(&p, mss), mss * 1e9 / service_ns, i);
+		assert_floor(control_window_rate_bytes_ps(packets, mss, p.prop_us),
+			     (double)packets * mss * 1e6 / p.prop_us, i);
+		assert_floor(control_bound_q8(bound_ns, p.service_q10),
+			     fmin(bound_ns * 256.0 / service_ns,
+				  CONTROL_SETPOINT_MAX_Q8), i);
+		/* and one up: whole bytes, and of those whole packets */
+		exact = fmin(known * (p.prop_us / 1e6) / mss, S32_MAX);
+		assert_in_range(control_first_window(known, mss, p.prop_us),
+				(u64)fmax(exact * (1 - 1e-15) - 1.0 / mss, 0),
+				(u64)ceil(exact * (1 + 1e-15)));
+		exact = control_pipe_q8(&p) / 256.0;
+		if (exact < pipe * (1 - 1e-15) - PIPE_LESS ||
+		    exact > pipe * (1 + 1e-15) + PIPE_MORE)
+			fail_msg("%d: a pipe of %f, exact %f", i, exact, pipe);
+		/* eq (12), with the pipe's error the other way round */
+		pipe = p.outstanding - pipe;
+		exact = control_backlog_paper_q8(&p) / 256.0;
+		if (exact < fmin(fmax(pipe - PIPE_MORE - fabs(pipe) * 1e-15, 0),
+				 CONTROL_BACKLOG_MAX) ||
+		    exact > fmin(fmax(pipe + PIPE_LESS + fabs(pipe) * 1e-15, 0),
+				 CONTROL_BACKLOG_MAX))
+			fail_msg("%d: a queue of %f, exact %f", i, exact, pipe);
+	}
+}
+
 static void rate_is_never_zero_and_never_wraps(void **state)
 {
 	static const u64 services[] = { 1, NS(7), NS(100000), CONTROL_SERVICE_MAX_Q10 };
@@ -381,6 +502,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rate_is_the_equation),
 		cmocka_unit_test(window_is_what_the_queue_lacks),
+		cmocka_unit_test(window_is_the_equation),
+		cmocka_unit_test(quotients_are_rounded_down),
 		cmocka_unit_test(rate_is_never_zero_and_never_wraps),
 		cmocka_unit_test(setpoint_probes_as_in_table_2),
 		cmocka_unit_test(a_fixed_setpoint_recovers_from_a_cut_and_no_further),

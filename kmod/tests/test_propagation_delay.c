@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "draw.h"
 #include "propagation_delay.h"
 
 static void the_smallest_round_trip_counts(void **state)
@@ -114,6 +115,120 @@ static void a_long_path_is_dipped_for_once_in_fifty_round_trips(void **state)
 	assert_int_equal(dips, 4);
 }
 
+/*
+ * The same with times that neither wrap nor are cut to 16 ms. Only when a dip begins
+ * depends on that: within 16 ms of when it should, before or after.
+ */
+static void an_exact_clock_gives_the_same_estimates(void **state)
+{
+	struct {
+		u64 now_ms, confirmed_ms;
+		u64 round_ms;
+		u64 delay_us, dip_min_us;
+		unsigned int rounds;
+	} exact;
+	unsigned int dips = 0, moved = 0, path, i;
+
+	(void)state;
+	for (path = 0; path < 200; path++) {
+		u64 rtt_us = draw_scale(27), longest_ms = draw_scale(15);
+		struct propagation_delay p;
+
+		rtt_us = min_t(u64, rtt_us, 100000000);
+		exact.now_ms = draw(1ULL << 32);
+		exact.confirmed_ms = exact.now_ms;
+		exact.round_ms = exact.now_ms;
+		exact.delay_us = PROP_UNKNOWN_US;
+		exact.dip_min_us = PROP_UNKNOWN_US;
+		exact.rounds = 0;
+		prop_init(&p, (u32)exact.now_ms);
+		for (i = 0; i < 2000; i++) {
+			double age_ms, refresh_ms;
+			u64 sample_us;
+			bool dipped;
+
+			/* the route becomes longer or shorter */
+			if (!draw(500)) {
+				rtt_us = draw_scale(26);
+				moved++;
+			}
+			sample_us = rtt_us + draw(rtt_us / 8 + 1);
+			exact.now_ms += draw(longest_ms);
+			/* a round trip takes at most 100 s */
+			if (draw(4) && exact.now_ms + longest_ms <
+			    exact.round_ms + 100000) {
+				prop_sample(&p, (u32)sample_us, (u32)exact.now_ms);
+				if (sample_us <= exact.delay_us) {
+					exact.delay_us = sample_us;
+					exact.confirmed_ms = exact.now_ms;
+				}
+				exact.dip_min_us = min_t(u64, sample_us, exact.dip_min_us);
+				assert_int_equal(p.delay_us, exact.delay_us);
+				continue;
+			}
+			exact.round_ms = exact.now_ms;
+			if (exact.rounds) {
+				prop_round(&p, (u32)exact.now_ms);
+				if (!--exact.rounds) {
+					if (exact.dip_min_us != PROP_UNKNOWN_US)
+						exact.delay_us = exact.dip_min_us;
+					exact.confirmed_ms = exact.now_ms;
+				}
+			} else {
+				prop_round(&p, (u32)exact.now_ms);
+				dipped = prop_dipping(&p);
+				age_ms = (double)(exact.now_ms - exact.confirmed_ms);
+				refresh_ms = (double)exact.delay_us * 50 / 1000;
+				refresh_ms = refresh_ms < 10000 ? 10000 :
+					     refresh_ms > 900000 ? 900000 : refresh_ms;
+				if (exact.delay_us == PROP_UNKNOWN_US)
+					assert_false(dipped);
+				else if (dipped ? age_ms <= refresh_ms - 16 :
+						  age_ms >= refresh_ms + 16)
+					fail_msg("%u: after %.0f ms, of %.0f", i,
+						 age_ms, refresh_ms);
+				if (dipped) {
+					exact.rounds = 3;
+					exact.dip_min_us = PROP_UNKNOWN_US;
+					dips++;
+				}
+			}
+			assert_int_equal(p.delay_us, exact.delay_us);
+			assert_int_equal(p.dip_rounds, exact.rounds);
+		}
+	}
+	assert_true(dips > 1000 && moved > 300);
+}
+
+/* Whatever was seen, a path that behaves is known after one dip */
+static void any_nonsense_is_forgotten_within_a_refresh(void **state)
+{
+	unsigned int path;
+
+	(void)state;
+	for (path = 0; path < 300; path++) {
+		u32 now_ms = (u32)draw(1ULL << 32), i, end_ms;
+		struct propagation_delay p;
+
+		prop_init(&p, now_ms);
+		for (i = 0; i < 200; i++) {
+			prop_sample(&p, (u32)draw_scale(31), now_ms);
+			if (draw(2))
+				prop_round(&p, now_ms);
+			now_ms += (u32)draw_scale(20);
+		}
+		/* at most 900 s, and what an age can be wrong by where nothing was
+		 * looked at for longer than it can count: once around
+		 */
+		end_ms = PROP_REFRESH_MAX_MS + (1U << 20) + 1000;
+		for (i = 0; i < end_ms; i += 100) {
+			prop_sample(&p, prop_dipping(&p) ? 44000 : 44500, now_ms + i);
+			prop_round(&p, now_ms + i);
+		}
+		assert_in_range(p.delay_us, 44000, 44500);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -123,6 +238,8 @@ int main(void)
 		cmocka_unit_test(a_confirmed_estimate_is_not_dipped_for),
 		cmocka_unit_test(a_dip_lasts_three_round_trips_and_survives_silence),
 		cmocka_unit_test(a_long_path_is_dipped_for_once_in_fifty_round_trips),
+		cmocka_unit_test(an_exact_clock_gives_the_same_estimates),
+		cmocka_unit_test(any_nonsense_is_forgotten_within_a_refresh),
 	};
 
 	return cmocka_run_group_tests_name("propagation_delay", tests, NULL, NULL);

@@ -28,12 +28,14 @@ enum { AVERSE, RISKY, MEMO };
 static struct sender s;
 static struct pktpair *const ca = (struct pktpair *)s.sk.icsk_ca_priv;
 static unsigned int traced;
+static struct control_path traced_path;
 
 static void stack_traced(const struct sock *sk, const struct pair_sample *sample,
 			 const struct control_path *path,
 			 const struct control_orders *orders)
 {
 	traced++;
+	traced_path = *path;
 }
 
 static void begin(int preset, u64 service_ns, u64 rtt_ms)
@@ -368,6 +370,366 @@ static void nonsense_is_forgotten(void **state)
 		    980 * NSEC_PER_MSEC);
 }
 
+/* An ACK of the test's own: so much later, of the train before or of another one.
+ * It ends no round trip unless the sample says so.
+ */
+static void take_ack(u64 later_ns, bool other_train, struct rate_sample rs)
+{
+	s.sk.tcp_clock_cache += later_ns;
+	s.sk.tcp_mstamp = s.sk.tcp_clock_cache / NSEC_PER_USEC;
+	if (other_train)
+		s.sk.first_tx_mstamp = s.sk.tcp_mstamp - 25000;
+	if (!rs.prior_delivered)
+		rs.prior_delivered = ca->round_delivered - 1;
+	s.sk.icsk_ca_ops->cong_control(&s.sk, &rs);
+}
+
+/* A train of four, a millisecond after the one before, two segments an ACK */
+static void take_train(u64 service_ns)
+{
+	const struct rate_sample rs = {
+		.acked_sacked = 2, .delivered = 16, .interval_us = 25000,
+	};
+
+	take_ack(NSEC_PER_MSEC, true, rs);
+	take_ack(2 * service_ns, false, rs);
+}
+
+static void a_round_trip_without_a_gap_is_the_share_if_the_queue_was_busy(void **state)
+{
+	static const struct {
+		struct rate_sample rs;
+		u8 ca_state;
+		bool queued, dipped, believed;
+		const char *reason;
+	} rows[] = {
+		{ { .delivered = 4 }, 0, true, false, true, "a queue all the time" },
+		{ { .delivered = 4 }, 0, false, false, false, "no queue" },
+		{ { .delivered = 4 }, 0, true, true, false, "drained on purpose" },
+		{ { .delivered = 4, .is_app_limited = true }, 0, true, false, false,
+			"the application held something back" },
+		{ { .delivered = 4, .is_retrans = true }, 0, true, false, false,
+			"measured with what was sent twice" },
+		{ { .delivered = 4 }, TCP_CA_Loss, true, false, false,
+			"an interval that holds a timeout" },
+		{ { .delivered = 40 }, 0, false, false, true, "more than the share" },
+		{ { .delivered = 40, .is_app_limited = true }, 0, false, true, true,
+			"more than the share, whatever else" },
+		{ { .delivered = 40 }, TCP_CA_Loss, false, false, false,
+			"more than the share, acknowledged after a timeout" },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct rate_sample rs = rows[i].rs;
+		u64 before_it;
+		int round;
+
+		begin(AVERSE, SERVICE_NS(10), 20);
+		sender_run(&s, SECONDS(1));
+		before_it = ca->service.value;
+		assert_true(before_it > 0);
+		s.sk.icsk_ca_state = rows[i].ca_state;
+		rs.acked_sacked = 2;
+		rs.interval_us = 20000;
+		/* the average does not believe one alone */
+		for (round = 0; round < 3; round++) {
+			rs.prior_delivered = ca->round_delivered;
+			ca->queued = rows[i].queued;
+			ca->dipped = rows[i].dipped;
+			ca->sampled = 0;
+			take_ack(NSEC_PER_MSEC, false, rs);
+		}
+		if ((ca->service.value != before_it) != rows[i].believed)
+			fail_msg("%s: %llu, before %llu", rows[i].reason,
+				 (unsigned long long)ca->service.value,
+				 (unsigned long long)before_it);
+	}
+	/* and before anything is known, a timeout says that it was busy */
+	begin(AVERSE, SERVICE_NS(10), 20);
+	s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Loss);
+	take_ack(0, true, (struct rate_sample) {
+		.acked_sacked = 2, .delivered = 4, .interval_us = 20000,
+		.prior_delivered = ca->round_delivered ?: 1,
+	});
+	assert_int_equal(ca->service.value, 5000000ULL << 10);
+}
+
+static void before_the_first_gap_the_window_grows_by_what_is_delivered(void **state)
+{
+	static const struct {
+		u8 ca_state;
+		u32 acked;
+		bool app_limited;
+		u32 window;
+		const char *reason;
+	} rows[] = {
+		{ TCP_CA_Open, 2, false, 12, "two delivered" },
+		{ TCP_CA_Loss, 2, false, 14, "after a timeout as well" },
+		{ TCP_CA_Open, 2, true, 14, "it is not the window that holds it up" },
+		{ TCP_CA_Recovery, 2, false, 14, "something was lost" },
+		{ TCP_CA_CWR, 2, false, 14, "something was marked" },
+		{ TCP_CA_Open, 0, false, 14, "nothing delivered" },
+		{ TCP_CA_Open, 9, false, 20, "what the socket allows" },
+	};
+	size_t i;
+
+	begin(AVERSE, SERVICE_NS(10), 20);
+	s.sk.snd_cwnd_clamp = 20;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		s.sk.icsk_ca_state = rows[i].ca_state;
+		take_ack(NSEC_PER_MSEC, true, (struct rate_sample) {
+			.acked_sacked = rows[i].acked,
+			.is_app_limited = rows[i].app_limited,
+		});
+		if (s.sk.snd_cwnd != rows[i].window)
+			fail_msg("%s: %u", rows[i].reason, s.sk.snd_cwnd);
+	}
+	assert_int_equal(ca->service.value, 0);
+	/* twice in a round trip */
+	assert_int_equal(s.sk.sk_pacing_rate, 2 * 20 * 1448 * 50);
+}
+
+static void the_first_train_is_believed_while_it_comes_back(void **state)
+{
+	begin(AVERSE, SERVICE_NS(10), 20);
+	/* its four segments take 5 ms, and its successor two more */
+	sender_run(&s, 25500 * NSEC_PER_USEC);
+	assert_false(ca->started);
+	assert_in_range(ca->service.value >> 10, SERVICE_NS(10) - 2, SERVICE_NS(10) + 2);
+}
+
+static void the_first_flight_is_what_the_knobs_know(void **state)
+{
+	static const struct {
+		const char *rate, *window;
+		int preset;
+		u32 clamp, sent, packets;
+		u64 rate_bytes_ps;
+		const char *reason;
+	} rows[] = {
+		{ "0", "0", AVERSE, 1000, 0, 10, 2 * 10 * 1448 * 50, "the stack's" },
+		{ "0", "30", AVERSE, 1000, 0, 30, 2 * 30 * 1448 * 50, "so many" },
+		{ "0", "30", AVERSE, 20, 0, 20, 2 * 20 * 1448 * 50, "as allowed" },
+		{ "0", "30", MEMO, 1000, 0, 2, 2 * 2 * 1448 * 50, "a pair" },
+		{ "8000", "0", AVERSE, 1000, 0, 14, 1000000, "20 kB in 20 ms" },
+		{ "8000", "0", AVERSE, 12, 0, 12, 1000000, "as allowed" },
+		{ "1000", "0", AVERSE, 1000, 0, 10, 125000, "no less than without" },
+		{ "8000", "0", MEMO, 1000, 0, 14, 1000000, "the nominal rate" },
+		{ "8000", "30", AVERSE, 1000, 5, 10, 1000000, "it runs already" },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(set(&stack_param_first_rate_kbit, rows[i].rate), 0);
+		assert_int_equal(set(&stack_param_first_window, rows[i].window), 0);
+		begin(rows[i].preset, SERVICE_NS(10), 20);
+		s.sk.snd_cwnd = 10;
+		s.sk.snd_cwnd_clamp = rows[i].clamp;
+		s.sk.data_segs_out = rows[i].sent;
+		s.sk.icsk_ca_ops->init(&s.sk);
+		if (s.sk.snd_cwnd != rows[i].packets ||
+		    s.sk.sk_pacing_rate != rows[i].rate_bytes_ps)
+			fail_msg("%s: %u packets, %lu bytes/s", rows[i].reason,
+				 s.sk.snd_cwnd, s.sk.sk_pacing_rate);
+	}
+	assert_int_equal(set(&stack_param_first_window, "0"), 0);
+	/* the known rate is used until a gap has shown another */
+	begin(AVERSE, SERVICE_NS(40), 20);
+	assert_int_equal(s.sk.sk_pacing_rate, 1000000);
+	sender_run(&s, SECONDS(1));
+	assert_true(s.sk.sk_pacing_rate > SHARE_BYTES_PS(40) / 2);
+	assert_int_equal(set(&stack_param_first_rate_kbit, "0"), 0);
+}
+
+static void the_window_is_never_above_the_sockets(void **state)
+{
+	begin(AVERSE, SERVICE_NS(10), 20);
+	s.sk.snd_cwnd_clamp = 12;
+	window_highest = 0;
+	s.after_ack = note_highest;
+	sender_run(&s, SECONDS(2));
+	assert_int_equal(window_highest, 12);
+}
+
+static void an_ack_that_a_timer_sent_ends_no_gap_and_is_no_round_trip(void **state)
+{
+	static const struct {
+		bool said;
+		u32 acked, in_flight, per_ack_q4;
+		bool flawed;
+		const char *reason;
+	} rows[] = {
+		{ true, 2, 8, 32, true, "the stack says so" },
+		{ false, 1, 0, 32, true, "the last one, alone" },
+		{ false, 1, 0, 16, false, "alone, as always" },
+		{ false, 1, 8, 32, false, "not the last one" },
+		{ false, 2, 0, 32, false, "two" },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u32 r_us;
+
+		begin(AVERSE, SERVICE_NS(10), 20);
+		sender_run(&s, SECONDS(1));
+		r_us = ca->prop.delay_us;
+		ca->probe.per_ack_q4 = (u16)rows[i].per_ack_q4;
+		s.sk.packets_out = rows[i].in_flight;
+		/* a round trip a millisecond shorter than any before */
+		s.sk.first_tx_mstamp = s.sk.tcp_mstamp - r_us + USEC_PER_MSEC;
+		take_ack(0, false, (struct rate_sample) {
+			.acked_sacked = rows[i].acked, .delivered = 16,
+			.interval_us = 25000, .is_ack_delayed = rows[i].said,
+		});
+		if ((ca->probe.flaw == PAIR_DELAYED_ACK) != rows[i].flawed)
+			fail_msg("%s: flaw %d", rows[i].reason, ca->probe.flaw);
+		assert_int_equal(ca->prop.delay_us,
+				 rows[i].flawed ? r_us : r_us - USEC_PER_MSEC);
+	}
+}
+
+static void trains_that_differ_are_averaged(void **state)
+{
+	int i;
+
+	begin(AVERSE, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(2));
+	/* a neighbour's queue runs empty with every second train */
+	for (i = 0; i < 200; i++) {
+		take_train(SERVICE_NS(10) * (i % 2 ? 15 : 5) / 10);
+		assert_in_range(ca->service.value >> 10, SERVICE_NS(10) * 96 / 100,
+				SERVICE_NS(10) * 104 / 100);
+	}
+}
+
+static void a_share_that_has_grown_is_believed_after_two_trains(void **state)
+{
+	begin(AVERSE, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(2));
+	take_train(SERVICE_NS(20));
+	take_train(SERVICE_NS(20));
+	assert_in_range(ca->service.value >> 10, SERVICE_NS(10) * 97 / 100,
+			SERVICE_NS(10) * 103 / 100);
+	/* whose first ACK closes the second */
+	take_train(SERVICE_NS(20));
+	assert_in_range(ca->service.value >> 10, SERVICE_NS(20),
+			SERVICE_NS(20) * 104 / 100);
+}
+
+static void more_deliveries_than_the_share_bound_the_service_time(void **state)
+{
+	const struct rate_sample rs = {
+		.acked_sacked = 2, .delivered = 42, .interval_us = 20000,
+	};
+	int preset;
+
+	for (preset = AVERSE; preset <= MEMO; preset++) {
+		begin(preset, SERVICE_NS(10), 20);
+		s.ack_every = preset == MEMO ? 1 : 2;
+		sender_run(&s, SECONDS(2));
+		/* the last ACK's two were served in part before the interval */
+		take_ack(NSEC_PER_MSEC, true, rs);
+		assert_int_equal(traced_path.service_q10, preset == MEMO ?
+				 ca->service.value : (20000000ULL << 10) / 40);
+	}
+}
+
+static bool seen_dipping;
+
+static void note_dip(struct sender *of, const struct rate_sample *rs)
+{
+	bool dipping = prop_dipping(&ca->prop);
+
+	seen_dipping |= dipping;
+	if (ca->service.value)
+		assert_true((ca->aim_q8 < 0) == dipping);
+}
+
+static void the_queue_is_drained_below_zero_to_look_for_the_propagation_delay(void **state)
+{
+	begin(AVERSE, SERVICE_NS(10), 20);
+	seen_dipping = false;
+	s.after_ack = note_dip;
+	sender_run(&s, SECONDS(14));
+	assert_true(seen_dipping);
+
+	/* the memorandum does not look for it */
+	begin(MEMO, SERVICE_NS(10), 20);
+	s.ack_every = 1;
+	seen_dipping = false;
+	s.after_ack = note_dip;
+	sender_run(&s, SECONDS(14));
+	assert_false(seen_dipping);
+}
+
+static void a_setpoint_that_probes_rises_to_its_bound_in_time(void **state)
+{
+	static const struct {
+		int preset;
+		const char *probing;
+		u32 packets;
+	} rows[] = {
+		/* 5 ms are sixteen packets of 0.3 ms */
+		{ AVERSE, "0", 5 }, { AVERSE, "1", 16 }, { RISKY, "0", 16 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(set(&stack_param_setpoint_probing, rows[i].probing), 0);
+		begin(rows[i].preset, SERVICE_NS(40), 20);
+		sender_run(&s, SECONDS(4));
+		assert_in_range(ca->aim_q8, rows[i].packets * 256,
+				(rows[i].packets + 1) * 256);
+	}
+	assert_int_equal(set(&stack_param_setpoint_probing, "0"), 0);
+}
+
+static void what_ss_shows_is_what_is_known(void **state)
+{
+	const u32 bbr = 1 << (INET_DIAG_BBRINFO - 1);
+	const u32 vegas = 1 << (INET_DIAG_VEGASINFO - 1);
+	double share, pipe;
+	union tcp_cc_info info;
+	int attr = -1;
+	u64 shown;
+
+	begin(AVERSE, SERVICE_NS(10), 20);
+	/* nothing is known, and nothing asked for */
+	memset(&info, 0xff, sizeof(info));
+	assert_int_equal(s.sk.icsk_ca_ops->get_info(&s.sk, 0, &attr, &info), 0);
+	assert_int_equal(s.sk.icsk_ca_ops->get_info(&s.sk, ~(bbr | vegas), &attr, &info), 0);
+	assert_int_equal(attr, -1);
+	assert_int_equal(s.sk.icsk_ca_ops->get_info(&s.sk, vegas, &attr, &info),
+			 sizeof(info.bbr));
+	assert_int_equal(attr, INET_DIAG_BBRINFO);
+	assert_int_equal(info.bbr.bbr_bw_lo, 0);
+	assert_int_equal(info.bbr.bbr_bw_hi, 0);
+	assert_int_equal(info.bbr.bbr_min_rtt, 0);
+	assert_int_equal(info.bbr.bbr_cwnd_gain, 0);
+
+	sender_run(&s, SECONDS(2));
+	s.sk.icsk_ca_ops->get_info(&s.sk, bbr, &attr, &info);
+	share = 1448e9 / (ca->service.value / 1024.0);
+	pipe = ca->prop.delay_us * 1e3 / (ca->service.value / 1024.0);
+	assert_in_range(info.bbr.bbr_bw_lo, (u64)share - 1, (u64)share + 1);
+	assert_in_range(info.bbr.bbr_bw_lo, SHARE_BYTES_PS(10) * 98 / 100,
+			SHARE_BYTES_PS(10) * 102 / 100);
+	assert_int_equal(info.bbr.bbr_bw_hi, 0);
+	assert_in_range(info.bbr.bbr_min_rtt, 20000, 24000);
+	/* with eight binary places */
+	shown = (u64)(256 * s.sk.sk_pacing_rate / share);
+	assert_in_range(info.bbr.bbr_pacing_gain, shown - 1, shown + 1);
+	shown = (u64)(256 * s.sk.snd_cwnd / pipe);
+	assert_in_range(info.bbr.bbr_cwnd_gain, shown - 1, shown + 2);
+
+	/* 116 Gbit/s */
+	ca->service.value = 100 << 10;
+	s.sk.icsk_ca_ops->get_info(&s.sk, bbr, &attr, &info);
+	shown = (u64)info.bbr.bbr_bw_hi << 32 | info.bbr.bbr_bw_lo;
+	assert_true(shown == 14480000000ULL);
+}
+
 static void a_name_that_is_taken_leaves_nothing_behind(void **state)
 {
 	int before = stack_registered;
@@ -399,6 +761,18 @@ int main(void)
 		cmocka_unit_test(what_an_application_sends_is_not_the_share),
 		cmocka_unit_test(after_a_pause_the_share_is_known),
 		cmocka_unit_test(nonsense_is_forgotten),
+		cmocka_unit_test(a_round_trip_without_a_gap_is_the_share_if_the_queue_was_busy),
+		cmocka_unit_test(before_the_first_gap_the_window_grows_by_what_is_delivered),
+		cmocka_unit_test(the_first_train_is_believed_while_it_comes_back),
+		cmocka_unit_test(the_first_flight_is_what_the_knobs_know),
+		cmocka_unit_test(the_window_is_never_above_the_sockets),
+		cmocka_unit_test(an_ack_that_a_timer_sent_ends_no_gap_and_is_no_round_trip),
+		cmocka_unit_test(trains_that_differ_are_averaged),
+		cmocka_unit_test(a_share_that_has_grown_is_believed_after_two_trains),
+		cmocka_unit_test(more_deliveries_than_the_share_bound_the_service_time),
+		cmocka_unit_test(the_queue_is_drained_below_zero_to_look_for_the_propagation_delay),
+		cmocka_unit_test(a_setpoint_that_probes_rises_to_its_bound_in_time),
+		cmocka_unit_test(what_ss_shows_is_what_is_known),
 		cmocka_unit_test(a_name_that_is_taken_leaves_nothing_behind),
 	};
 
