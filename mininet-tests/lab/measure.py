@@ -174,6 +174,8 @@ def window_figures(plan: Plan, acks: dict[int, Acks]) -> dict[str, Any]:
 
     goodput = [(acks[port].acked_by(end_s) - acks[port].acked_by(begin_s)) * 8 / (end_s - begin_s) for port in ports]
     delays = queue_delays(plan, acks, begin_s, end_s)
+    if not len(delays):
+        raise RunError(f"nothing was acknowledged from {begin_s:.3f} to {end_s:.3f} s, while all flows should send")
     start_delays = queue_delays(plan, acks, 0, begin_s)
     metrics: dict[str, Any] = {
         "window_s": [rounded(begin_s), rounded(end_s)],

@@ -92,6 +92,9 @@ def figures(job: Job, guest: Guest, raw: dict[str, Any]) -> dict[str, Any]:
             fill_in(run, job, raw)
         except measure.RunError as error:
             run["error"] = str(error)
+        except (ArithmeticError, LookupError, ValueError) as error:
+            # the other runs of this boot are none the worse for it
+            run["error"] = f"its figures cannot be computed: {type(error).__name__}: {error}"
     run["metrics"]["kernel_warnings"] = len(raw["warnings"])
     checks = [
         NO_WARNING,

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Figures are computed as they are defined."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from lab import btf, demo, links, measure, scenario, transfers, vm
+from lab import btf, demo, links, measure, runner, scenario, transfers, vm
 from lab.scenario import Check, Flow, Plan
 
 RATE = 12_000_000  # a full packet is a millisecond
@@ -78,6 +79,30 @@ def test_silent_flow() -> None:
     """A flow of which nothing was acknowledged is an error, not a zero."""
     with pytest.raises(measure.RunError, match="flow f1: nothing was acknowledged"):
         measure.flow_figures(plan(), raw([], plan()), {})
+
+
+def test_silent_window() -> None:
+    """So is a window without an acknowledgement."""
+    early = [line for line in full_link() if float(line.split()[3][:-1]) < 101]
+    with pytest.raises(measure.RunError, match=r"nothing was acknowledged from 1\.000 to 4\.000 s"):
+        measure.window_figures(plan(), measure.acks_of_flows("\n".join(early), 100.0))
+
+
+@pytest.mark.parametrize("reason", [measure.RunError("nothing came"), IndexError("nothing came")])
+def test_a_run_without_figures_is_reported_as_one(monkeypatch: pytest.MonkeyPatch, reason: Exception) -> None:
+    """The run fails and says why; whoever runs several keeps the others."""
+
+    def nothing(*_: object) -> None:
+        raise reason
+
+    monkeypatch.setattr(runner, "fill_in", nothing)
+    monkeypatch.setattr(runner, "module_versions", lambda _: {})
+    smoke = scenario.load("smoke")
+    job = runner.Job(smoke, "cubic", "pfifo", 1, {}, plan())
+    guest: Any = SimpleNamespace(kernel="6.1", clock="virtual")
+    run = runner.figures(job, guest, {"error": None, "warnings": []})
+    assert "nothing came" in run["error"]
+    assert not run["pass"]
 
 
 def test_netem_drop() -> None:
