@@ -536,7 +536,11 @@ static void fq_rr_make_room(struct Qdisc *sch, const struct fq_rr_flow *own,
 	while (fq_rr_over(sch, q)) {
 		struct fq_rr_flow *flow = fq_rr_longest(q);
 
-		/* a packet that a parent has peeked at is in no queue */
+		/*
+		 * Counted, but in no queue any more, is what a device took
+		 * part of and gave back: a super-packet's segments can be
+		 * more than the limit.
+		 */
 		if (!flow)
 			break;
 		if (flow == own)

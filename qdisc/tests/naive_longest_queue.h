@@ -19,14 +19,14 @@ static inline void naive_die(const char *what)
 	abort();
 }
 
-static inline u32 naive_longest(const struct lq_queue *q, u32 count)
+/* lengths, added up by hand */
+static inline u32 naive_longest(const u32 *bytes, u32 count)
 {
 	u32 longest = 0;
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		if (q[i].bytes > longest)
-			longest = q[i].bytes;
+		longest = max_t(u32, longest, bytes[i]);
 	return longest;
 }
 
@@ -75,32 +75,41 @@ static inline void naive_compare(const u8 *script, size_t length)
 {
 	struct lq_queue q[NAIVE_QUEUES] = { 0 };
 	struct lq_member heap[NAIVE_QUEUES];
+	u32 bytes[NAIVE_QUEUES] = { 0 };
 	struct lq lq;
 	size_t i;
 
 	lq_init(&lq, heap);
 	for (i = 0; i + 1 < length; i++) {
-		struct lq_queue *which = &q[script[i] % NAIVE_QUEUES];
+		u32 index = script[i] % NAIVE_QUEUES, len = bytes[index];
 		int act = script[i] / NAIVE_QUEUES;
 
 		if (act < 3) {
-			lq_grow(&lq, which, 1 + script[++i] * 60);
+			len = 1 + script[++i] * 60;
+			lq_grow(&lq, &q[index], len);
+			bytes[index] += len;
 		} else if (act < 5) {
-			u32 len = 1 + script[++i] * 60;
-
-			lq_shrink(which, min_t(u32, len, which->bytes));
+			len = min_t(u32, len, 1 + script[i + 1] * 60);
+			i++;
+			lq_shrink(&q[index], len);
+			bytes[index] -= len;
 		} else if (act == 5) {
-			u32 longest = naive_longest(q, NAIVE_QUEUES);
+			u32 longest = naive_longest(bytes, NAIVE_QUEUES);
 			struct lq_queue *found = naive_ask(&lq, q,
 							   NAIVE_QUEUES);
 
-			if (!found ? longest != 0 : found->bytes != longest)
+			if (!found ? longest != 0 : bytes[found - q] != longest)
 				naive_die("another queue is longer");
-			if (found && script[i + 1] & 1)
-				lq_shrink(found, found->bytes);
+			if (found && script[i + 1] & 1) {
+				lq_shrink(found, longest);
+				bytes[found - q] = 0;
+			}
 		} else {
-			lq_shrink(which, which->bytes);
+			lq_shrink(&q[index], len);
+			bytes[index] = 0;
 		}
+		if (q[index].bytes != bytes[index])
+			naive_die("a queue is not as long as what is in it");
 		naive_check_heap(&lq);
 	}
 }
