@@ -10,7 +10,9 @@
 
 #include <net/tcp.h>
 
-#define SENDER_RING 65536
+#ifndef SENDER_RING
+#define SENDER_RING 65536	/* skbs and ACKs under way */
+#endif
 #define SENDER_UNPACED 10	/* segments that the stack does not pace */
 #define SENDER_DELACK_NS (40 * NSEC_PER_MSEC)
 
