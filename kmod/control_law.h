@@ -21,6 +21,8 @@
  *    sends one: a rate near zero, asked for during one wrong estimate, silences
  *    the flow for a round trip, its neighbours see its turn unused and take it,
  *    and all of them swing. A window is revoked by the next ACK.
+ *  - After an overflow the window is guarded by what is delivered, because a service
+ *    time that caused one cannot be measured anew while data is sent again.
  *  - The 1994 rise (a fifth of the way per pair while n_b < 2) is left out: an
  *    initial train of ten shows the share within one round trip, and the rate
  *    goes there at once.
@@ -456,6 +458,33 @@ static inline u32 control_window(const struct control_path *path,
 	cap = (pipe_q8 + (pipe_q8 >> 3) + 2 * (setpoint_q8 + train_q8)) >> 8;
 	window = max_t(u64, min_t(u64, cap, window), 2 * train);
 	return (u32)min_t(u64, window, S32_MAX);
+}
+
+/**
+ * control_window_recovering - the window while what was lost is sent again
+ * @path: the path; only what is outstanding is read
+ * @window: what the law asks for, packets
+ * @before: the window before this acknowledgment, packets
+ * @acked: packets that it delivered
+ * @lost: whether it showed a loss
+ * @train: segments of a train, 1 .. 255
+ *
+ * The guard after an overflow. Trains that hold data sent twice show no gap, so that
+ * a service time that was too short when the queue overflowed stays so: a flow that
+ * filled the pipe of the whole link at an eleventh of it sent everything four times.
+ * What leaves the network is known all the same. While losses are found, one packet
+ * goes out for each that was delivered; after the last, two, as in slow start, until
+ * the law asks for less.
+ *
+ * Return: packets, at most @window, but at least two trains of that.
+ */
+static inline u32 control_window_recovering(const struct control_path *path,
+					    u32 window, u32 before, u32 acked,
+					    bool lost, u32 train)
+{
+	u64 conserved = (u64)(lost ? path->outstanding : before) + acked;
+
+	return (u32)min_t(u64, window, max_t(u64, conserved, 2 * train));
 }
 
 #endif /* _CONTROL_LAW_H */

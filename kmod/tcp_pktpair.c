@@ -621,6 +621,11 @@ pktpair_steer(struct sock *sk, const struct rate_sample *rs, bool of_1994,
 	orders->rate_bytes_ps = control_rate_bytes_ps(path, orders->setpoint_q8,
 						      tp->mss_cache);
 	orders->window = control_window(path, orders->setpoint_q8, ca->train);
+	if (unlikely(inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery))
+		orders->window =
+			control_window_recovering(path, orders->window,
+						  tcp_snd_cwnd(tp), rs->acked_sacked,
+						  rs->losses > 0, ca->train);
 }
 
 /* Before the first gap: what the path is known to have, or the window, several

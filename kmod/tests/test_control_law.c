@@ -497,6 +497,36 @@ static void deliveries_bound_the_service_time(void **state)
 			 100000000ULL << 10);
 }
 
+static void a_window_is_guarded_by_deliveries_after_an_overflow(void **state)
+{
+	static const struct {
+		u32 outstanding, window, before, acked;
+		bool lost;
+		u32 expected;
+		const char *reason;
+	} rows[] = {
+		{ 100, 430, 420, 2, true, 102, "a loss: one goes out for each delivered" },
+		{ 100, 430, 102, 2, false, 104, "after the last: as in slow start" },
+		{ 100, 90, 102, 2, true, 90, "the law asks for less" },
+		{ 0, 430, 1, 0, true, 8, "all is lost: two trains" },
+		{ 100, 6, 102, 2, true, 6, "the law asks for less than two trains" },
+		{ U32_MAX, U32_MAX, U32_MAX, U32_MAX, true, U32_MAX, "no wrap" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct control_path path = { .outstanding = rows[i].outstanding };
+		u32 got = control_window_recovering(&path, rows[i].window,
+						    rows[i].before, rows[i].acked,
+						    rows[i].lost, 4);
+
+		if (got != rows[i].expected)
+			fail_msg("%s: %u, not %u", rows[i].reason, got,
+				 rows[i].expected);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -511,6 +541,7 @@ int main(void)
 		cmocka_unit_test(first_window_is_the_known_rate_times_the_round_trip),
 		cmocka_unit_test(the_loop_holds_the_setpoint),
 		cmocka_unit_test(deliveries_bound_the_service_time),
+		cmocka_unit_test(a_window_is_guarded_by_deliveries_after_an_overflow),
 	};
 
 	return cmocka_run_group_tests_name("control_law", tests, NULL, NULL);

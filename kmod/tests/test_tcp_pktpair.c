@@ -745,9 +745,40 @@ static void a_name_that_is_taken_leaves_nothing_behind(void **state)
 	assert_int_equal(stack_module_init(), 0);
 }
 
+static u32 recovering_from;
+
+static void check_guard(struct sender *of, const struct rate_sample *rs)
+{
+	if (rs->acked_sacked)
+		assert_true(s.sk.snd_cwnd <= max_t(u32, recovering_from + rs->acked_sacked,
+						   2 * ca->train));
+	recovering_from = s.sk.snd_cwnd;
+}
+
+static void in_recovery_the_window_follows_what_is_delivered(void **state)
+{
+	begin(AVERSE, SERVICE_NS(10), 40);
+	sender_run(&s, SECONDS(2));
+	s.sk.icsk_ca_state = TCP_CA_Recovery;
+	/* a share that is ten times too large, and a first loss */
+	ca->service.value /= 10;
+	s.losses = 3;
+	recovering_from = s.sk.packets_out;
+	s.after_ack = check_guard;
+	sender_run(&s, 20 * NSEC_PER_MSEC);
+	assert_true(s.sk.snd_cwnd < 100);
+	/* and without recovery the law may ask for all of it at once */
+	s.after_ack = NULL;
+	s.sk.icsk_ca_state = TCP_CA_Open;
+	ca->service.value = (SERVICE_NS(10) << PAIR_SERVICE_SHIFT) / 10;
+	sender_run(&s, 3 * NSEC_PER_MSEC);
+	assert_true(s.sk.snd_cwnd > 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(in_recovery_the_window_follows_what_is_delivered),
 		cmocka_unit_test(the_train_follows_every_change_of_the_share),
 		cmocka_unit_test(the_link_is_full_and_the_queue_at_its_setpoint),
 		cmocka_unit_test(a_bad_knob_is_refused_by_name_and_limits),
