@@ -510,8 +510,8 @@ def what_ends_gives_its_memory_back() -> None:
     equal(module_users(), users, "qdiscs")
 
 
-def without_memory(act: Callable[[], int]) -> int:
-    """What ``act`` returns in a process that may have 1 MiB more than it has.
+def without_memory(act: Callable[[], int], prepare: Callable[[], object] = lambda: None) -> int:
+    """What ``act`` returns in a process that may have 1 MiB more than it has after ``prepare``.
 
     Nothing may be killed for it, so allocations fail.
     """
@@ -525,11 +525,13 @@ def without_memory(act: Callable[[], int]) -> int:
     def poor() -> None:
         Path("/proc/self/oom_score_adj").write_text("-1000")
         (group / "cgroup.procs").write_text("0")
+        limit = os.open(group / "memory.max", os.O_WRONLY)
+        prepare()
         os.write(write, struct.pack("i", 0))  # touches what is touched later
         used = int((group / "memory.current").read_text())
-        (group / "memory.max").write_text(str(used + (1 << 20)))
+        os.write(limit, b"%d" % (used + (1 << 20)))
         answer = act()
-        (group / "memory.max").write_text("max")
+        os.write(limit, b"max")
         os.write(write, struct.pack("i", answer))
 
     equal(join(fork(poor)), 0, "end of the process without memory")

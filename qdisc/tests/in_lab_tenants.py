@@ -1,0 +1,257 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""What a container's root can do with fq_rr and pktpair, and that it ends there.
+
+A tenant is an unprivileged user who is root of a user namespace with a network
+namespace of its own, as in a rootless container. Run in the lab, with TC_LIB_DIR
+naming the plugin's folder. Prints TAP. Leaves tcp_pktpair loaded for good: the
+kernel keeps a reference for an attempt that it refuses.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from in_lab_life import CGROUPS, DEFAULT_QDISC, checked, fork, join, wait_for_users, without_memory
+from labtools import (
+    CLONE_NEWNET,
+    TCA_KIND,
+    TCA_OPTIONS,
+    configure,
+    dump,
+    encode,
+    equal,
+    expect,
+    request,
+    run,
+    run_on_v0,
+    tc,
+    the_kernel_has_not_complained,
+)
+
+CLONE_NEWUSER = 0x10000000
+PR_SET_DUMPABLE = 4
+USER = 1000
+LIBC = ctypes.CDLL(None, use_errno=True)
+MODULE = Path(__file__).resolve().parents[2] / "build" / os.uname().release / "kmod" / "tcp_pktpair.ko"
+PARAMETERS = Path("/sys/module/tcp_pktpair/parameters")
+CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+# the initial network namespace and its default, which are the machine's
+INITIAL = os.open("/proc/self/ns/net", os.O_RDONLY)
+CONTROL_OF_ALL = os.open(CONTROL, os.O_RDWR)
+
+
+def become_user() -> None:
+    """Give up all privileges."""
+    os.setgroups([])
+    os.setresgid(USER, USER, USER)
+    os.setresuid(USER, USER, USER)
+
+
+def become_tenant() -> None:
+    """Root of a new user namespace, with a network namespace that has a v0."""
+    become_user()
+    # whoever changed its user may not write its own map, unless it says that it may
+    LIBC.prctl(PR_SET_DUMPABLE, 1)
+    if LIBC.unshare(CLONE_NEWUSER | CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "unshare: users may not have namespaces here")
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"0 {USER} 1")
+    Path("/proc/self/gid_map").write_text(f"0 {USER} 1")
+    run("ip", "link", "add", "v0", "type", "veth", "peer", "name", "v1")
+
+
+def as_tenant(act: Callable[[], object], become: Callable[[], None] = become_tenant) -> None:
+    """Run ``act`` as a tenant; fail with what it says if it fails."""
+    read, write = os.pipe()
+
+    def live() -> None:
+        try:
+            become()
+            act()
+        except BaseException as error:
+            os.write(write, repr(error).encode())
+            raise
+
+    status = join(fork(live))
+    os.close(write)
+    with os.fdopen(read) as said:
+        equal((status, said.read()), (0, ""), "the tenant's end")
+
+
+def memory_is_the_tenants_own() -> None:
+    """65536 queues are 5 MiB, charged to its group, and given back."""
+    (CGROUPS / "cgroup.subtree_control").write_text("+memory")
+    group = CGROUPS / "tenant"
+    group.mkdir(exist_ok=True)
+
+    def join_group() -> None:
+        (group / "cgroup.procs").write_text("0")
+        become_tenant()
+
+    def current() -> int:
+        return int((group / "memory.current").read_text())
+
+    def act() -> None:
+        configure("flows 1", create=True)
+        equal(request(b"", delete=True), (0, ""), "delete")
+        before = current()
+        configure("flows 65536", create=True)
+        taken = current() - before
+        # 80 bytes each; the group is charged in batches of 64 pages
+        expect(5 << 20 <= taken <= (5 << 20) + (64 << 12), f"{taken} bytes are charged")
+        equal(request(b"", delete=True), (0, ""), "delete")
+        for _ in range(100):
+            time.sleep(0.1)
+            if current() < before + (1 << 20):
+                return
+        expect(False, f"{current() - before} bytes are still charged")
+
+    as_tenant(act, join_group)
+    group.rmdir()
+
+
+def without_memory_of_its_own_there_is_none() -> None:
+    """Beyond its group's limit it is refused, and nothing is left of it."""
+    wait_for_users(0)
+    asked = lambda: request(encode("flows 65536"), create=True)[0]  # noqa: E731
+    equal(without_memory(asked, become_tenant), errno.ENOMEM, "answer")
+    wait_for_users(0)
+    # who has no memory left is told so, with a stack
+    run("dmesg", "--clear")
+
+
+def limits_are_capped() -> None:
+    """The most that a qdisc may hold is 2^20 packets, 1 GiB and 65536 queues, for anyone."""
+
+    def act() -> None:
+        configure("flows 1", create=True)
+        for option, most in (("limit", 1 << 20), ("memory-limit", 1 << 30), ("q-max", 1 << 30)):
+            rest = " qlbp rate 1gbit" if option == "q-max" else ""
+            configure(f"{option} {most}{rest}")
+            for more in (most + 1, 2**32 - 1):
+                said = request(encode(f"{option} {more}{rest}"))
+                equal(said[0], errno.EINVAL, f"{option} {more}")
+                expect(str(most) in said[1] and str(more) in said[1], f"{option} {more}: {said[1]}")
+        equal(request(b"", delete=True), (0, ""), "delete")
+        equal(request(encode("flows 65537"), create=True)[0], errno.EINVAL, "65537 queues")
+
+    as_tenant(act)
+
+
+def qdiscs_of(device: str) -> list[tuple[bytes, bytes]]:
+    """Kinds and options, as the kernel shows them."""
+    return [(found[TCA_KIND], found.get(TCA_OPTIONS, b"")) for found in dump(device)]
+
+
+def nothing_outside_changes() -> None:
+    """Qdiscs of the same name, the machine's defaults, and other devices stay as they are."""
+    tc("qdisc del dev v0 root", check=False)
+    configure("rate 3mbit limit 77", create=True)
+    outside = qdiscs_of("v0"), os.pread(CONTROL_OF_ALL, 64, 0), os.pread(DEFAULT_QDISC, 64, 0)
+
+    def act() -> None:
+        configure("rate 5mbit limit 55", create=True)
+        equal(request(b"", delete=True), (0, ""), "delete")
+        CONTROL.write_text("reno")
+        expect(not Path("/proc/sys/net/core/default_qdisc").exists(), "default_qdisc is there")
+        for path in ("/proc/sys/net/core/rmem_max", "/proc/sys/net/ipv4/tcp_mem"):
+            with suppress(FileNotFoundError):
+                expect(not os.access(path, os.W_OK), f"{path} can be written")
+        # nor into the namespace that it came from
+        expect(LIBC.setns(INITIAL, CLONE_NEWNET), "it came into the machine's namespace")
+        equal(ctypes.get_errno(), errno.EPERM, "why not")
+        for command in (("rmmod", "sch_fq_rr"), ("insmod", str(MODULE))):
+            expect(run(*command, check=False).returncode, f"{command} was done")
+
+    as_tenant(act)
+    now = qdiscs_of("v0"), os.pread(CONTROL_OF_ALL, 64, 0), os.pread(DEFAULT_QDISC, 64, 0)
+    equal(now, outside, "outside")
+
+
+def module_parameters_are_not_the_tenants() -> None:
+    """It may read them."""
+    before = {path.name: path.read_text() for path in PARAMETERS.iterdir()}
+    expect(before, "there are no parameters")
+
+    def act() -> None:
+        for name, value in before.items():
+            equal((PARAMETERS / name).read_text(), value, name)
+            try:
+                (PARAMETERS / name).write_text(value)
+            except PermissionError:
+                continue
+            expect(False, f"{name} can be written")
+
+    as_tenant(act)
+    equal({path.name: path.read_text() for path in PARAMETERS.iterdir()}, before, "parameters")
+
+
+def choose(algorithm: bytes) -> int:
+    """The errno for a socket that asks for an algorithm, 0 if it has it."""
+    with socket.socket() as stream:
+        try:
+            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, algorithm)
+        except OSError as error:
+            return error.errno or 0
+    return 0
+
+
+def restricted_it_is_for_roots_of_a_namespace() -> None:
+    """Until the machine's root has chosen it by sysctl; then it is for all."""
+    before = os.pread(CONTROL_OF_ALL, 64, 0)
+
+    def chosen(wanted: int) -> None:
+        for name in (b"pktpair", b"pktpair_risky", b"pktpair_1994"):
+            equal(choose(name), wanted, f"{name!r}")
+
+    def by_sysctl() -> None:
+        with suppress(PermissionError):
+            CONTROL.write_text("pktpair")
+            expect(False, "it is the tenant's default")
+
+    run("rmmod", "tcp_pktpair")
+    run("insmod", str(MODULE))
+    as_tenant(lambda: chosen(errno.EPERM), become_user)
+    # who has CAP_NET_ADMIN in the namespace that a socket is in
+    as_tenant(lambda: chosen(0))
+    as_tenant(by_sysctl)
+    for name in (b"pktpair", b"pktpair_risky", b"pktpair_1994"):
+        os.pwrite(CONTROL_OF_ALL, name, 0)
+    os.pwrite(CONTROL_OF_ALL, before, 0)
+    as_tenant(lambda: chosen(0), become_user)
+    as_tenant(lambda: CONTROL.write_text("pktpair"))
+
+
+def main() -> int:
+    """Run all, or those named on the command line, in order."""
+    if not (CGROUPS / "cgroup.controllers").exists():
+        run("mount", "-t", "cgroup2", "cgroup2", str(CGROUPS))
+    return run_on_v0(
+        [
+            checked(test)
+            for test in (
+                memory_is_the_tenants_own,
+                without_memory_of_its_own_there_is_none,
+                limits_are_capped,
+                nothing_outside_changes,
+                module_parameters_are_not_the_tenants,
+                restricted_it_is_for_roots_of_a_namespace,
+                the_kernel_has_not_complained,
+            )
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
