@@ -356,7 +356,12 @@ class Guest:
 class SealedGuest(Guest):
     """A guest in memory: job and files go in before the first instruction."""
 
+    memory = MEMORY
     _core: Core | None = None
+
+    def more_files(self) -> dict[str, Path]:
+        """What a kind of guest needs beside, by the paths in the guest."""
+        return {}
 
     def close(self) -> None:
         """End the guest, whatever state it is in."""
@@ -368,7 +373,7 @@ class SealedGuest(Guest):
     def _launch(self, job: dict[str, Any]) -> None:
         self._refuse_unusable()
         tree = CACHE / "kernels" / self.kernel / "lib" / "modules" / self.kernel
-        extra = {f"lab/modules/{path.name}": path for path in self.modules()}
+        extra = {f"lab/modules/{path.name}": path for path in self.modules()} | self.more_files()
         plugin = TOP / "build" / "tc" / "q_fq_rr.so"
         if plugin.exists():
             extra["lab/build/tc/q_fq_rr.so"] = plugin
@@ -392,7 +397,7 @@ class SealedGuest(Guest):
             [
                 *pinned,
                 "qemu-system-x86_64",
-                *("-name", "pktpair-lab", "-m", MEMORY, "-smp", str(self.cpus), "-machine", "q35"),
+                *("-name", "pktpair-lab", "-m", self.memory, "-smp", str(self.cpus), "-machine", "q35"),
                 *("-accel", "kvm" if self.clock == "real" else "tcg"),
                 *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"),
                 *("-device", "virtio-serial-pci,max_ports=2,ioeventfd=off"),
