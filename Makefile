@@ -20,7 +20,7 @@ PLUGIN_HEADERS := $(wildcard tc-plugin/*.h include/uapi/linux/*.h)
 MAN_PAGE := tc-plugin/tc-fq_rr.8
 
 .PHONY: help all bootstrap check-bootstrap modules plugin lab-modules demo \
-	transfers transfers-quick cost-ack tdc test unit lint install uninstall \
+	transfers transfers-quick cost cost-ack tdc test unit lint install uninstall \
 	clean distclean
 
 help: ## list the targets
@@ -45,6 +45,9 @@ transfers: lab-modules ## the nine file transfer benchmarks, for pktpair and its
 
 transfers-quick: lab-modules ## the same with one seed, hosts with open buffers
 	@scripts/transfers --quick
+
+cost: lab-modules ## instructions per packet, fq_rr beside its peers
+	@scripts/cost
 
 cost-ack: lab-modules ## instructions per acknowledgment, pktpair's and bbr's
 	@scripts/cost-ack

@@ -241,3 +241,30 @@ def flood(runs: list[dict[str, Any]], path: Path) -> Path:
         axes[0, 0].set_ylabel("with the flood / without")
         figure.tight_layout()
         return save(figure, path)
+
+
+def costs(rows: list[dict[str, Any]], path: Path) -> Path:
+    """Instructions per full-size packet over the number of flows, a panel per case."""
+    plain = [row for row in rows if not row["gso"] and not row["hashed"]]
+    size = max(row["packet_bytes"] for row in plain)
+    plain = [row for row in plain if row["packet_bytes"] == size]
+    cases = list(dict.fromkeys(row["case"] for row in plain))
+    qdiscs = list(dict.fromkeys(row["qdisc"] for row in plain))
+    with plt.rc_context(STYLE):
+        figure, axes = grid(len(cases))
+        for case, axis in zip(cases, axes, strict=True):
+            for qdisc, colour in zip(qdiscs, FLOW_COLOURS, strict=False):
+                mine = sorted(
+                    (row["flows"], row["instructions_per_packet"])
+                    for row in plain
+                    if (row["case"], row["qdisc"]) == (case, qdisc)
+                )
+                axis.plot(*zip(*mine, strict=True), "o-", color=colour, ms=3, lw=1.4, label=qdisc)
+            axis.set_title(case, fontsize=10)
+            axis.set_xscale("log")
+            axis.set_yscale("log")
+        label_outer(axes, "flows", f"instructions per packet of {size} bytes")
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, ncols=len(labels), loc="upper center")
+        figure.tight_layout(rect=(0, 0, 1, 0.92))
+        return save(figure, path)

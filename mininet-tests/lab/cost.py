@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a packet costs in fq_rr and in its peers: measured in the lab, judged, written.
+
+Measuring is the guest's: ``qdisc/tests/cost.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import figures
+from .vm import TOP, LabError, find_kernel
+
+QDISCS = ("fq_rr", "fq_codel", "cake", "sfq", "fq", "fq_pie", "drr", "pfifo")
+FLOWS = (1, 100, 1024, 65536)
+CASES = ("bypass", "below", "over-2x", "over-100x")
+OUT = TOP / "out" / "cost"
+
+# Cost of fq_rr over a peer's, at most. Only what both have is compared.
+AT_MOST: dict[str, dict[str, float]] = {
+    "bypass": {"fq_codel": 1.0},
+    "below": {"fq_codel": 0.9, "cake": 0.5},
+    "over-2x": {"fq_codel": 1.0, "cake": 1.0},
+    "over-100x": {"fq_codel": 1.0, "cake": 1.0},
+}
+# Cost of the dearer over the cheaper of these numbers of flows, at most.
+FLAT_FLOWS = (1024, 65536)
+FLAT_CASES = ("over-2x", "over-100x")
+FLAT = 1.2
+
+Row = dict[str, Any]
+Kind = tuple[str, int, str, bool]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One goal in one place."""
+
+    goal: str
+    where: str
+    ratio: float
+    limit: float
+
+    @property
+    def met(self) -> bool:
+        """Whether it holds."""
+        return self.ratio <= self.limit
+
+
+def kind(row: Row) -> Kind:
+    """What rows must share to be compared, beside the flows."""
+    return row["case"], row["packet_bytes"], row["gso"] or "", row["hashed"]
+
+
+def name(of: Kind) -> str:
+    """A kind in words."""
+    case, size, gso, hashed = of
+    packets = {"": f"{size} bytes", "split": "super-packets, split", "whole": "super-packets, whole"}[gso]
+    return f"{case}, {packets}{', with a hash' if hashed else ''}"
+
+
+def by_place(rows: Iterable[Row]) -> dict[tuple[Kind, int], dict[str, float]]:
+    """Costs by qdisc, by kind and flows."""
+    places: dict[tuple[Kind, int], dict[str, float]] = {}
+    for row in rows:
+        places.setdefault((kind(row), row["flows"]), {})[row["qdisc"]] = row["instructions_per_packet"]
+    return places
+
+
+def judge(rows: Sequence[Row]) -> list[Verdict]:
+    """Every goal wherever its rows were measured; packets with a hash have none."""
+    verdicts = []
+    places = by_place(row for row in rows if not row["hashed"])
+    for (of, flows), costs in places.items():
+        for peer, limit in AT_MOST[of[0]].items():
+            if "fq_rr" in costs and peer in costs:
+                goal = f"{of[0]} over {peer}"
+                verdicts.append(Verdict(goal, f"{name(of)}, {flows} flows", costs["fq_rr"] / costs[peer], limit))
+    for of in dict.fromkeys(of for of, _ in places):
+        costs_of = [places.get((of, flows), {}).get("fq_rr") for flows in FLAT_FLOWS]
+        if of[0] in FLAT_CASES and all(costs_of):
+            few, many = (float(cost or 0) for cost in costs_of)
+            verdicts.append(Verdict(f"{of[0]} flat", name(of), max(few, many) / min(few, many), FLAT))
+    return verdicts
+
+
+def table(rows: Sequence[Row]) -> str:
+    """A table for each kind, qdiscs by flows, as text that is also reStructuredText."""
+    places = by_place(rows)
+    parts = []
+    for of in dict.fromkeys(of for of, _ in places):
+        flows = sorted({count for other, count in places if other == of})
+        rule = " ".join(["=" * 8, *("=" * 8 for _ in flows)])
+        lines = [f"{name(of)}:", "", rule, " ".join(["flows".ljust(8), *(f"{count:8}" for count in flows)]), rule]
+        for qdisc in QDISCS:
+            cells = [places[of, count].get(qdisc) for count in flows]
+            if any(cells):
+                shown = [f"{cell:8.0f}" if cell is not None else "-".rjust(8) for cell in cells]
+                lines.append(" ".join([qdisc.ljust(8), *shown]))
+        parts.append("\n".join([*lines, rule]))
+    return "\n\n".join(parts)
+
+
+def verdict_lines(verdicts: Sequence[Verdict]) -> list[str]:
+    """For each goal how it was met where that was closest, and all misses."""
+    lines = []
+    for goal in dict.fromkeys(verdict.goal for verdict in verdicts):
+        mine = [verdict for verdict in verdicts if verdict.goal == goal]
+        worst = max(mine, key=lambda verdict: verdict.ratio)
+        state = "met" if worst.met else "MISSED"
+        lines.append(
+            f"{state:7}{goal:24} at most {worst.ratio:5.3f} (goal {worst.limit:g}) in {len(mine)}: {worst.where}"
+        )
+        lines += [f"       missed: {v.where}: {v.ratio:.3f}" for v in mine if not v.met and v is not worst]
+    return lines
+
+
+def chosen(text: str, known: Sequence[str], what: str) -> list[str]:
+    """A list of words, each of which there is."""
+    words = text.split(",")
+    for word in words:
+        if word not in known:
+            raise LabError(f"there is no {what} {word!r}; there are: {', '.join(known)}")
+    return words
+
+
+def measure(arguments: list[str]) -> tuple[dict[str, Any], list[Row], int]:
+    """Boot and run; what holds for all rows, the rows, and the guest's status."""
+    command = [TOP / "scripts" / "lab", "exec", "--", TOP / "qdisc" / "tests" / "cost.py", *arguments]
+    about: dict[str, Any] = {}
+    rows: list[Row] = []
+    with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            found = json.loads(line)
+            if not about:
+                about = found
+                continue
+            rows.append(found)
+            print(
+                f"cost: {name(kind(found))}, {found['flows']} flows, {found['qdisc']}:"
+                f" {found['instructions_per_packet']:.0f}",
+                file=sys.stderr,
+            )
+    return about, rows, process.returncode
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, write, draw, judge."""
+    qdiscs = chosen(arguments.qdiscs, QDISCS, "qdisc")
+    cases = chosen(arguments.cases, CASES, "case")
+    flows = chosen(arguments.flows, [str(count) for count in FLOWS], "number of flows")
+    module = TOP / "build" / find_kernel(None) / "bench" / "qdisc_cost.ko"
+    if not module.exists():
+        raise LabError(f"{module.relative_to(TOP)} does not exist: run make lab-modules")
+    about, rows, status = measure(
+        ["--qdiscs", ",".join(qdiscs), "--cases", ",".join(cases), "--flows", ",".join(flows)]
+    )
+    if not rows:
+        return status or 1
+    OUT.mkdir(parents=True, exist_ok=True)
+    verdicts = judge(rows)
+    judged = [
+        {"goal": v.goal, "where": v.where, "ratio": round(v.ratio, 3), "limit": v.limit, "met": v.met} for v in verdicts
+    ]
+    summary = OUT / "summary.json"
+    summary.write_text(json.dumps({**about, "rows": rows, "goals": judged}, indent=1) + "\n")
+    picture = figures.costs(rows, OUT / "cost.png")
+    print(f"instructions per packet, enqueue and dequeue, kernel {about['kernel']}\n")
+    print(table(rows), end="\n\n")
+    print("\n".join(verdict_lines(verdicts)))
+    print(f"{summary.relative_to(TOP)} has all figures, {picture.relative_to(TOP)} shows them")
+    return status or int(not all(verdict.met for verdict in verdicts))
+
+
+def show(path: Path) -> int:
+    """Table and verdicts of a run that was kept."""
+    rows = json.loads(path.read_text())["rows"]
+    print(table(rows), end="\n\n")
+    print("\n".join(verdict_lines(judge(rows))))
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The program; 0: all goals met, 1: one missed, 2: what was asked for makes no sense."""
+    parser = argparse.ArgumentParser(prog="cost", description="instructions per packet of fq_rr and its peers")
+    parser.add_argument("--qdiscs", default=",".join(QDISCS), metavar="A,B", help="some of: %(default)s")
+    parser.add_argument("--cases", default=",".join(CASES), metavar="A,B", help="some of: %(default)s")
+    parser.add_argument("--flows", default=",".join(str(count) for count in FLOWS), metavar="N,M", help="%(default)s")
+    parser.add_argument("--show", type=Path, metavar="FILE", help="tables and goals of a summary, without measuring")
+    arguments = parser.parse_args(argv)
+    try:
+        return show(arguments.show) if arguments.show else run(arguments)
+    except LabError as error:
+        print(f"cost: {error}", file=sys.stderr)
+        return 2
