@@ -30,6 +30,7 @@
  */
 #include <linux/errno.h>
 #include <linux/if_vlan.h>
+#include <linux/ip.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
@@ -40,6 +41,7 @@
 #include <linux/slab.h>
 #include <net/flow_dissector.h>
 #include <net/inet_ecn.h>
+#include <net/ip.h>
 #include <net/netlink.h>
 #include <net/pkt_cls.h>
 #include <net/pkt_sched.h>
@@ -172,19 +174,61 @@ static struct fq_rr_cb *fq_rr_cb(const struct sk_buff *skb)
 
 /* ---- classify ---- */
 
+/**
+ * fq_rr_plain_hash - hash of what most packets are
+ * @q: qdisc
+ * @skb: packet
+ * @hash: out: of its addresses and ports
+ *
+ * The kernel's dissector goes through all that a packet might be, which costs more
+ * than all else that is done for it. TCP and UDP over IPv4 are known at a glance;
+ * fragments and tags are not for here.
+ *
+ * Return: whether there is a hash.
+ */
+static noinline bool fq_rr_plain_hash(const struct fq_rr_sched *q,
+				      const struct sk_buff *skb, u32 *hash)
+{
+	int offset = skb_network_offset(skb);
+	const struct iphdr *ip;
+	const __be32 *ports;
+	struct iphdr ip_room;
+	__be32 ports_room;
+
+	if (skb->protocol != htons(ETH_P_IP) || skb_vlan_tag_present(skb))
+		return false;
+	ip = skb_header_pointer(skb, offset, sizeof(ip_room), &ip_room);
+	if (!ip || ip->version != 4 || ip_is_fragment(ip) ||
+	    (ip->protocol != IPPROTO_TCP && ip->protocol != IPPROTO_UDP))
+		return false;
+	ports = skb_header_pointer(skb, offset + ip->ihl * 4,
+				   sizeof(ports_room), &ports_room);
+	if (!ports)
+		return false;
+	/* the mix parts two hashes that differ by the protocol only */
+	*hash = siphash_3u32((__force u32)ip->saddr, (__force u32)ip->daddr,
+			     (__force u32)*ports, &q->key) + ip->protocol;
+	return true;
+}
+
 static u32 fq_rr_flow_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
 {
+	u32 hash;
+
 	/*
 	 * The hash a packet carries differs between two boots, so a run that
 	 * is to be repeated needs one of addresses, ports and seed alone.
 	 */
-	if (q->config.seed != FQ_RR_SEED_RANDOM)
+	if (unlikely(q->config.seed != FQ_RR_SEED_RANDOM))
 		return skb_get_hash_perturb(skb, &q->key);
+	if (!skb->l4_hash && !skb->sw_hash && fq_rr_plain_hash(q, skb, &hash))
+		return hash;
 	return skb_get_hash(skb);
 }
 
 /* of the innermost IP header's address; what has none is hashed as a flow */
-static u32 fq_rr_host_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
+static noinline u32 fq_rr_host_hash(const struct fq_rr_sched *q,
+				    struct sk_buff *skb)
 {
 	bool src = q->config.mode == FQ_RR_MODE_SRC_HOST;
 	struct flow_keys keys;
@@ -208,6 +252,8 @@ static u32 fq_rr_host_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
 
 static u32 fq_rr_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
 {
+	if (likely(q->config.mode == FQ_RR_MODE_FLOW))
+		return fq_rr_flow_hash(q, skb);
 	switch (q->config.mode) {
 	case FQ_RR_MODE_CLASS:
 		return 0;
@@ -228,8 +274,8 @@ static u32 fq_rr_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
  * Return: minor number of a class that there is, 0 if none is named, negative if
  * an action has taken the packet or wants it dropped.
  */
-static int fq_rr_ask_filters(struct Qdisc *sch, struct sk_buff *skb,
-			     int *verdict)
+static noinline int fq_rr_ask_filters(struct Qdisc *sch, struct sk_buff *skb,
+				      int *verdict)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	const struct tcf_proto *filters = rcu_dereference_bh(q->filters);
@@ -279,8 +325,11 @@ static struct fq_rr_flow *fq_rr_classify(struct Qdisc *sch,
 					 struct sk_buff *skb, int *verdict)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
-	int class = fq_rr_ask_filters(sch, skb, verdict);
+	int class = 0;
 
+	if (unlikely(rcu_access_pointer(q->filters) ||
+		     TC_H_MAJ(skb->priority) == sch->handle))
+		class = fq_rr_ask_filters(sch, skb, verdict);
 	if (class < 0)
 		return NULL;
 	fq_rr_cb(skb)->classified = class;
@@ -521,10 +570,11 @@ static void fq_rr_drop_from(struct Qdisc *sch, struct fq_rr_flow *flow,
  * @outcome: counts what is dropped
  * @to_free: list for what is dropped
  */
-static void fq_rr_make_room(struct Qdisc *sch, const struct fq_rr_flow *own,
-			    const struct sk_buff *arrived,
-			    struct fq_rr_outcome *outcome,
-			    struct sk_buff **to_free)
+static noinline void fq_rr_make_room(struct Qdisc *sch,
+				     const struct fq_rr_flow *own,
+				     const struct sk_buff *arrived,
+				     struct fq_rr_outcome *outcome,
+				     struct sk_buff **to_free)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 
@@ -554,9 +604,10 @@ static void fq_rr_make_room(struct Qdisc *sch, const struct fq_rr_flow *own,
  * buffer. A sender that cannot be marked loses instead what the policy says: who
  * understands marks shall not be worse off.
  */
-static void fq_rr_mark(struct Qdisc *sch, struct fq_rr_flow *flow,
-		       struct sk_buff *skb, struct fq_rr_outcome *outcome,
-		       struct sk_buff **to_free)
+static noinline void fq_rr_mark(struct Qdisc *sch, struct fq_rr_flow *flow,
+				struct sk_buff *skb,
+				struct fq_rr_outcome *outcome,
+				struct sk_buff **to_free)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	u32 buffer = fair_share_buffer(q->config.limit, q->config.memory_limit,
@@ -592,8 +643,8 @@ static bool fq_rr_refuses(const struct Qdisc *sch, const struct fq_rr_sched *q,
 }
 
 /* a packet goes to the end of its queue: what a rehash does as well */
-static void fq_rr_put(struct fq_rr_sched *q, struct fq_rr_flow *flow,
-		      struct sk_buff *skb)
+static inline void fq_rr_put(struct fq_rr_sched *q, struct fq_rr_flow *flow,
+			     struct sk_buff *skb)
 {
 	flow->hash = fq_rr_cb(skb)->hash;
 	fq_rr_append(flow, skb);
@@ -601,10 +652,12 @@ static void fq_rr_put(struct fq_rr_sched *q, struct fq_rr_flow *flow,
 	lq_grow(&q->lq, &flow->length, qdisc_pkt_len(skb));
 }
 
-static void fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow,
-			      struct sk_buff *skb,
-			      struct fq_rr_outcome *outcome,
-			      struct sk_buff **to_free)
+/* every packet comes here, and a call has a price: into both of its callers */
+static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
+					      struct fq_rr_flow *flow,
+					      struct sk_buff *skb,
+					      struct fq_rr_outcome *outcome,
+					      struct sk_buff **to_free)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	u32 hash = fq_rr_cb(skb)->hash;
@@ -800,8 +853,10 @@ static void fq_rr_tell(struct Qdisc *sch)
 	qdisc_tree_reduce_backlog(sch, 0, bytes);
 }
 
-static int fq_rr_enqueue_split(struct Qdisc *sch, struct fq_rr_flow *flow,
-			       struct sk_buff *skb, struct sk_buff **to_free)
+static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
+					struct fq_rr_flow *flow,
+					struct sk_buff *skb,
+					struct sk_buff **to_free)
 {
 	struct fq_rr_outcome outcome = { .was_empty = !sch->q.qlen };
 	netdev_features_t features = netif_skb_features(skb);
@@ -853,6 +908,9 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		return fq_rr_enqueue_split(sch, flow, skb, to_free);
 	fq_rr_enqueue_one(sch, flow, skb, &outcome, to_free);
 	fq_rr_backlog_changed(sch, outcome.lost);
+	/* what the parents count after that anyway */
+	if (likely(outcome.queued && !outcome.lost))
+		return NET_XMIT_SUCCESS;
 	return fq_rr_report(sch, &outcome, len);
 }
 

@@ -175,11 +175,11 @@ def udp(sport: int) -> bytes:
     return struct.pack("!HHHH", sport, 9, 28, 0) + bytes(20)
 
 
-def ipv4(protocol: int, payload: bytes, source: int = 1, fragment: int = 0) -> bytes:
-    """An IPv4 packet from 10.1.0.``source``; check sum left out."""
-    size = 20 + len(payload)
-    addresses = bytes((10, 1, 0, source, 10, 2, 0, 1))
-    return struct.pack("!BBHHHBBH", 0x45, 0, size, 7, fragment, 64, protocol, 0) + addresses + payload
+def ipv4(protocol: int, payload: bytes, source: int = 1, fragment: int = 0, nops: int = 0) -> bytes:
+    """An IPv4 packet from 10.1.0.``source``, with ``nops`` words of options; check sum left out."""
+    header = 20 + 4 * nops
+    start = struct.pack("!BBHHHBBH", 0x40 + header // 4, 0, header + len(payload), 7, fragment, 64, protocol, 0)
+    return start + bytes((10, 1, 0, source, 10, 2, 0, 1)) + b"\1" * (4 * nops) + payload
 
 
 def ipv6(protocol: int, payload: bytes, source: int = 1) -> bytes:
@@ -194,13 +194,16 @@ def vxlan(inner: bytes) -> bytes:
 
 
 VLAN = 0x8100
-UDP, IPIP, SIT, GRE = 17, 4, 41, 47
+TCP, UDP, IPIP, SIT, GRE = 6, 17, 4, 41, 47
+MORE_FRAGMENTS = 0x2000
 GRE_IPV4 = b"\0\0\x08\0"
 # what, two packets that differ in one thing, and whether they get two queues with
 # mode flow and mode src-host
 PACKETS: list[tuple[str, int, Callable[[int], bytes], bool, bool]] = [
     ("port", 0x0800, lambda n: ipv4(UDP, udp(n)), True, False),
     ("host", 0x0800, lambda n: ipv4(UDP, udp(1), n), True, True),
+    ("protocol", 0x0800, lambda n: ipv4((UDP, TCP)[n - 1], udp(1)), True, False),
+    ("options", 0x0800, lambda n: ipv4(UDP, udp(1), nops=n - 1), False, False),
     ("IPv6 port", 0x86DD, lambda n: ipv6(UDP, udp(n)), True, False),
     ("IPv6 host", 0x86DD, lambda n: ipv6(UDP, udp(1), n), True, True),
     ("port in a VLAN", VLAN, lambda n: ipv4(UDP, udp(n)), True, False),
@@ -214,6 +217,7 @@ PACKETS: list[tuple[str, int, Callable[[int], bytes], bool, bool]] = [
     # a tunnel in UDP is a flow of its sender, which draws the port by what is inside
     ("host in VXLAN", 0x0800, lambda n: ipv4(UDP, vxlan(ipv4(UDP, udp(1), n))), False, False),
     ("host of VXLAN", 0x0800, lambda n: ipv4(UDP, vxlan(ipv4(UDP, udp(1))), n), True, True),
+    ("port in a first fragment", 0x0800, lambda n: ipv4(UDP, udp(n), 1, MORE_FRAGMENTS), False, False),
     ("port in a later fragment", 0x0800, lambda n: ipv4(UDP, udp(n), 1, 100), False, False),
     ("no IP", 0x88B5, lambda n: bytes(46), False, False),
 ]
@@ -236,20 +240,26 @@ class Raw(Sender):
             self.socket.send(self.frame)
 
 
+def hash_of(protocol: int, body: bytes) -> int:
+    """The hash that chooses a packet's queue (it is sent)."""
+    raw = Raw(protocol, body)
+    found = trace(1, raw)[0]["hash"]
+    raw.close()
+    return found
+
+
 def tunnels_are_looked_into() -> None:
-    """Which packets share a queue: the flow dissector's view."""
+    """Which packets share a queue: the flow dissector's view, also where it is not asked."""
     run("ip", "link", "add", "link", "v0", "name", "v0.7", "type", "vlan", "id", "7")
     run("ip", "link", "set", "v0.7", "up")
-    for column, mode in ((3, "flow"), (4, "src-host")):
-        fresh(f"rate 8kbit seed 1 flows 65536 mode {mode}")
+    for column, mode in ((3, "flow seed 1"), (4, "src-host seed 1"), (3, "flow")):
+        fresh(f"rate 8kbit flows 65536 mode {mode}")
         for row in PACKETS:
-            queues = []
-            for n in (1, 2, 1):
-                raw = Raw(row[1], row[2](n))
-                queues.append(queue_of(raw))
-                raw.close()
-            equal(queues[0] == queues[2], True, f"{row[0]}, {mode}: the same packet again")
-            equal(queues[0] != queues[1], row[column], f"{row[0]}, {mode}: two queues")
+            hashes = [hash_of(row[1], row[2](n)) for n in (1, 2, 1)]
+            equal(hashes[0] == hashes[2], True, f"{row[0]}, {mode}: the same packet again")
+            equal(hashes[0] != hashes[1], row[column], f"{row[0]}, {mode}: two queues")
+        hashes = [hash_of(protocol, ipv4(UDP, udp(1))) for protocol in (0x0800, VLAN)]
+        equal(hashes[0] != hashes[1], column == 3, f"the VLAN, {mode}: two queues")
     run("ip", "link", "del", "v0.7")
     tc("qdisc del dev v0 root")
 
