@@ -31,16 +31,18 @@
  * are not sent
  */
 #define PAIR_SPAN_MAX_NS	(60ULL * NSEC_PER_SEC)
-/* segments one sample may count; a train is at most 64 and an ACK can repeat */
-#define PAIR_SEGMENTS_MAX	1024U
+/* segments one sample may count, in eight bits; a train is at most 64, and of a
+ * longer first flight the beginning will do
+ */
+#define PAIR_SEGMENTS_MAX	255U
 
 /* a lone segment whose ACK comes this long after an ACK for several did not cause
  * it by arriving: receivers wait 40 ms (Linux) and more
  */
 #define PAIR_DELAYED_ACK_NS	(30ULL * NSEC_PER_MSEC)
 
-/* trains in a row that came back as one ACK before the train is lengthened:
- * three, so that one merged ACK does not do it
+/* trains in a row that gave no gap before the train is lengthened: three, so that
+ * one merged ACK does not do it
  */
 #define PAIR_SINGLE_ACKS	3U
 /* trains in a row that could have been shorter before they are: a round trip
@@ -54,6 +56,15 @@
 #define PAIR_MEAN_TRAINS_MAX	60U
 /* between one segment per ACK and two */
 #define PAIR_PER_ACK_ONE_Q4	24U
+/* A pause inside a train is time beyond what its segments should have taken, in
+ * service times: more than a train of four shows where nine neighbours become busy
+ * at once
+ */
+#define PAIR_PAUSE_SEGMENTS	9U
+/* ACKs sixteen times as close as believed are a bunch, if a train beside them took
+ * longer than believed: a share does not change so much and back
+ */
+#define PAIR_DENSE_SHIFT	4
 /* weight of a new observation of segments per ACK: 1/8, as for SRTT */
 #define PAIR_PER_ACK_SHIFT	3
 
@@ -64,7 +75,8 @@
  * @PAIR_ONE_ACK: all of it was acknowledged at once: no gap
  * @PAIR_RETRANSMITTED: part of it was sent twice
  * @PAIR_HELD: an ACK waited for the socket's owner, its time is not its arrival
- * @PAIR_DELAYED_ACK: the receiver's timer sent an ACK, not a segment's arrival
+ * @PAIR_DELAYED_ACK: the receiver's timer sent an ACK, not a segment's arrival;
+ *	or all ACKs but the first may be such
  * @PAIR_MERGED: its first ACK covered more than a train: whatever joined them held
  *	that ACK back, and not the next
  * @PAIR_COMPRESSED: faster than any link: the ACKs were bunched on their way
@@ -85,30 +97,45 @@ enum pair_verdict {
 /**
  * struct pair_probe - the train that is coming back, and the length of the next
  * @first_ns: arrival of its first ACK (low 32 bits)
- * @span_ns: from there to the arrival of its newest ACK
+ * @span_ns: from there to the arrival of the newest ACK that counts
  * @sent_us: its send time (low 32 bits), which tells it from others
- * @segments: segments covered by the ACKs after the first
  * @per_ack_q4: segments the receiver acknowledges at once, smoothed
+ * @segments: segments covered by the ACKs after the first, up to @span_ns
+ * @waiting: segments covered since then, by ACKs smaller than usual, saturating
  * @train: segments of the trains to send
  * @first_segments: segments its first ACK covered, saturating
  * @too_long: trains in a row that were longer than needed
  * @open: a train is coming back
- * @singles: trains in a row that came back as one ACK
+ * @singles: trains in a row that gave no gap
+ * @paused: there was a pause inside the last train, and none in that before
+ * @dense: the last train's ACKs came closer than a share can grow
+ * @bunched: trains were lengthened because ACKs come in bunches
+ * @suspected: a bunch was seen in the last PAIR_TRAINS_TOO_LONG trains
  * @flaw: enum pair_verdict that spoils the train, or PAIR_OPEN
  */
 struct pair_probe {
 	u32 first_ns;
 	u32 span_ns;
 	u32 sent_us;
-	u16 segments;
 	u16 per_ack_q4;
+	u8 segments;
+	u8 waiting;
 	u8 train;
 	u8 first_segments;
-	u8 too_long;
+	u8 too_long:5,
+	   flaw:3;
+	/* together, so that one look says that all is as usual */
 	u8 open:1,
-	   singles:3,
-	   flaw:4;
+	   singles:2,
+	   paused:1,
+	   dense:1,
+	   bunched:1,
+	   suspected:1;
 };
+
+static_assert(PAIR_VERDICTS <= 1 << 3, "does not fit its bits");
+
+static_assert(PAIR_TRAINS_TOO_LONG == 1 << 5, "does not fit its bits");
 
 /**
  * struct pair_ack - one acknowledgment that delivered something
@@ -162,8 +189,8 @@ static inline void pair_probe_init(struct pair_probe *p, u32 train)
 {
 	memset(p, 0, sizeof(*p));
 	p->train = (u8)clamp_t(u32, train, 1, U8_MAX);
-	/* RFC 5681: one ACK for every second full segment */
-	p->per_ack_q4 = 2 << 4;
+	/* RFC 5681: one ACK for every second full segment; or, at first, for every */
+	p->per_ack_q4 = PAIR_PER_ACK_ONE_Q4 + 1;
 }
 
 /* The sample of the train so far */
@@ -180,10 +207,12 @@ pair_probe_peek(const struct pair_probe *p, const struct pair_limits *limits)
 		s.verdict = PAIR_OPEN;
 	else if (p->flaw != PAIR_OPEN)
 		s.verdict = p->flaw;
-	else if (!p->segments)
+	else if (!p->segments && !p->waiting)
 		s.verdict = PAIR_ONE_ACK;
 	else if (p->first_segments > p->train)
 		s.verdict = PAIR_MERGED;
+	else if (!p->segments)
+		s.verdict = PAIR_DELAYED_ACK;
 	else if (s.span_ns < (u64)p->segments * limits->service_min_ns)
 		s.verdict = PAIR_COMPRESSED;
 	return s;
@@ -192,31 +221,47 @@ pair_probe_peek(const struct pair_probe *p, const struct pair_limits *limits)
 /* Twice what the receiver acknowledges at once: then every train gives a gap */
 static inline u32 pair_probe_wanted(const struct pair_probe *p)
 {
-	return 2 * ((p->per_ack_q4 + 15U) >> 4);
+	/* rounded up, but for the quarter that smoothing leaves */
+	return 2 * ((p->per_ack_q4 + 12U) >> 4);
+}
+
+/* Smooth what the receiver acknowledges at once */
+static inline void pair_probe_per_ack(struct pair_probe *p, u32 segments)
+{
+	p->per_ack_q4 += ((s32)(segments << 4) - p->per_ack_q4 +
+			  (1 << (PAIR_PER_ACK_SHIFT - 1)) - 1) >> PAIR_PER_ACK_SHIFT;
 }
 
 /* Learn the train length from the way a train came back. A train that the
- * application or the window cut short proves nothing by its single ACK: that
- * ACK must have covered more than half of what a train should be.
+ * application or the window cut short proves nothing by its single ACK: what
+ * came back must be more than half of what a train should be.
  */
-static inline void pair_probe_adapt(struct pair_probe *p, bool one_ack,
+static inline void pair_probe_adapt(struct pair_probe *p, bool no_gap,
 				    const struct pair_limits *limits)
 {
 	u32 train = p->train;
 
-	if (one_ack) {
+	if (no_gap) {
+		u32 segments = p->first_segments + p->waiting;
+
 		p->too_long = 0;
-		if (2U * p->first_segments <= train)
+		if (2 * segments <= train)
 			return;
 		if (++p->singles < PAIR_SINGLE_ACKS)
 			return;
 		p->singles = 0;
-		train *= 2;
+		/* an ACK may cover many trains */
+		train = 2 * max_t(u32, train, segments);
 	} else {
 		p->singles = 0;
-		if (pair_probe_wanted(p) >= train) {
-			p->too_long = 0;
-		} else if (++p->too_long >= PAIR_TRAINS_TOO_LONG) {
+		if (max_t(u32, pair_probe_wanted(p), limits->train_min) >= train) {
+			p->bunched = 0;
+			/* wraps after PAIR_TRAINS_TOO_LONG */
+			if (p->suspected && !++p->too_long)
+				p->suspected = 0;
+		} else if (p->too_long < PAIR_TRAINS_TOO_LONG - 1) {
+			p->too_long++;
+		} else {
 			p->too_long = 0;
 			train = max_t(u32, pair_probe_wanted(p), train / 2);
 		}
@@ -226,6 +271,12 @@ static inline void pair_probe_adapt(struct pair_probe *p, bool one_ack,
 	    train > limits->train_max)
 		p->train = (u8)clamp_t(u32, train, limits->train_min,
 				       limits->train_max);
+}
+
+/* What it usually acknowledges at once: 2 from where PAIR_PER_ACK_ONE_Q4 ends */
+static inline u32 pair_probe_usual(const struct pair_probe *p)
+{
+	return (p->per_ack_q4 + 31U - PAIR_PER_ACK_ONE_Q4 - 1) >> 4;
 }
 
 /**
@@ -238,6 +289,10 @@ static inline void pair_probe_adapt(struct pair_probe *p, bool one_ack,
  * this first ACK covers are not counted: part of them may belong to the train
  * before, and a gap begins only where they end.
  *
+ * Nor are those counted that an ACK smaller than usual covers at a train's end. A
+ * receiver that merges, for a time or up to a number of segments, or holds its
+ * SACKs back, acknowledges the rest when its timer fires, and that is no arrival.
+ *
  * Return: the train that @ack closed, with its verdict; PAIR_OPEN if none.
  */
 static inline struct pair_sample
@@ -246,34 +301,42 @@ pair_probe_ack(struct pair_probe *p, const struct pair_ack *ack,
 {
 	struct pair_sample closed = { .verdict = PAIR_OPEN };
 
+	u32 segments = min_t(u32, ack->segments, PAIR_SEGMENTS_MAX);
+
 	if (p->open && ack->sent_us == p->sent_us) {
-		u32 segments = min_t(u32, ack->segments, PAIR_SEGMENTS_MAX);
 		u32 span_ns = (u32)ack->now_ns - p->first_ns;
+		u32 covered = p->waiting + segments;
 
 		if (segments == 1 && p->first_segments > 1 &&
 		    span_ns - p->span_ns > PAIR_DELAYED_ACK_NS)
 			p->flaw = PAIR_DELAYED_ACK;
-		p->per_ack_q4 += ((s32)(segments << 4) - p->per_ack_q4) >>
-				 PAIR_PER_ACK_SHIFT;
-		p->segments = (u16)min_t(u32, p->segments + segments,
-					 PAIR_SEGMENTS_MAX);
-		p->span_ns = span_ns;
+		if (segments < pair_probe_usual(p)) {
+			p->waiting = (u8)min_t(u32, covered, PAIR_SEGMENTS_MAX);
+		} else if (p->segments + covered <= PAIR_SEGMENTS_MAX) {
+			p->segments = (u8)(p->segments + covered);
+			p->span_ns = span_ns;
+			p->waiting = 0;
+		}
+		pair_probe_per_ack(p, segments);
 	} else {
 		closed = pair_probe_peek(p, limits);
 		if (closed.verdict == PAIR_SAMPLE ||
-		    closed.verdict == PAIR_ONE_ACK)
-			pair_probe_adapt(p, closed.verdict == PAIR_ONE_ACK,
-					 limits);
+		    (p->open && p->flaw == PAIR_OPEN && !p->segments))
+			pair_probe_adapt(p, !p->segments, limits);
 		p->first_ns = (u32)ack->now_ns;
 		p->span_ns = 0;
 		p->sent_us = ack->sent_us;
 		p->segments = 0;
-		p->first_segments = (u8)min_t(u32, ack->segments, U8_MAX);
+		p->waiting = 0;
+		p->first_segments = (u8)segments;
 		p->open = 1;
 		p->flaw = PAIR_OPEN;
+		/* a lone one may be all there was */
+		if (segments > 1)
+			pair_probe_per_ack(p, segments);
 	}
 	if (ack->flaw != PAIR_OPEN)
-		p->flaw = ack->flaw & 15;
+		p->flaw = ack->flaw & 7;
 	return closed;
 }
 
@@ -289,6 +352,57 @@ static inline u64 pair_service_time(const struct pair_sample *s)
 	u64 time = min_t(u64, s->span_ns, PAIR_SPAN_MAX_NS * s->segments);
 
 	return max_t(u64, div_u64(time << PAIR_SERVICE_SHIFT, s->segments), 1);
+}
+
+/**
+ * pair_probe_bunched - whether ACKs come in bunches; lengthens the trains if so
+ * @p: the probe
+ * @segments: segments of a train with verdict PAIR_SAMPLE
+ * @took_q10: its service time, ns in PAIR_SERVICE_SHIFT places, at most 2^47
+ * @believed_q10: the one that is believed, in the same unit, at most 2^47
+ * @limits: bounds of the train length
+ *
+ * Where ACKs wait for each other on their way, behind packets that go there or for
+ * an interrupt, a short train mostly comes back inside one bunch, as fast as ACKs
+ * can follow each other, and now and then across the pause between two. Packets
+ * smaller than their neighbours' leave in bunches, too. Such gaps are right in the
+ * mean and nowhere else, and many in a row are short. What shows it is a pause
+ * inside a train and none in the next, or a dense train and a long one after it. A
+ * share that has grown has no long train after the short ones, one that has shrunk
+ * none without a pause. One may be a coincidence of many neighbours; where there is
+ * another within PAIR_TRAINS_TOO_LONG trains, these are doubled until they hold pause
+ * and bunch.
+ *
+ * Return: whether a train's service time says nothing by itself.
+ */
+static inline bool pair_probe_bunched(struct pair_probe *p, u32 segments,
+				      u64 took_q10, u64 believed_q10,
+				      const struct pair_limits *limits)
+{
+	bool is_long = took_q10 > believed_q10 + (believed_q10 >> 3);
+	bool is_dense = took_q10 << PAIR_DENSE_SHIFT < believed_q10;
+	bool pause = false, bunch;
+
+	/* the common case in a few instructions */
+	if (!is_long && !is_dense && !p->dense && !p->paused)
+		return p->bunched;
+
+	if (is_long)
+		pause = (took_q10 - believed_q10) * segments >
+			PAIR_PAUSE_SEGMENTS * believed_q10;
+	bunch = is_long ? p->dense : p->paused;
+	p->paused = pause && !p->paused;
+	p->dense = is_dense;
+	if (bunch && p->suspected) {
+		p->bunched = 1;
+		p->train = (u8)clamp_t(u32, 2 * p->train, limits->train_min,
+				       limits->train_max);
+	}
+	if (bunch)
+		p->suspected = 1;
+	if (bunch || (pause && p->bunched))
+		p->too_long = 0;
+	return p->bunched;
 }
 
 /**

@@ -463,10 +463,16 @@ static void pktpair_believe(struct sock *sk, const struct pair_sample *closed)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 	struct pair_sample mean = *closed;
+	u64 service_q10 = pair_service_time(closed);
+	bool bunched;
 
 	if (!ca->started || pktpair_preset(sk)->of_1994) {
 		pktpair_service_sample(ca, closed);
-	} else if (fuzzy_run(&ca->service, pair_service_time(closed))) {
+		return;
+	}
+	bunched = pair_probe_bunched(&ca->probe, closed->segments, service_q10,
+				     ca->service.value, pktpair_limits(sk));
+	if (fuzzy_run(&ca->service, service_q10, !bunched)) {
 		memset(&ca->mean, 0, sizeof(ca->mean));
 		ca->fresh = 1;
 		ca->anew = 1;

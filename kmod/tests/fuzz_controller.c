@@ -49,10 +49,15 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 
 	CHECK(s.verdict < PAIR_VERDICTS);
 	if (s.verdict == PAIR_SAMPLE) {
+		bool bunched = c->service.value &&
+			       pair_probe_bunched(&c->probe, s.segments,
+						  pair_service_time(&s),
+						  c->service.value, &limits);
+
 		CHECK(s.segments >= 1);
 		if (!c->service.value)
 			fuzzy_start(&c->service, pair_service_time(&s));
-		else if (fuzzy_run(&c->service, pair_service_time(&s)))
+		else if (fuzzy_run(&c->service, pair_service_time(&s), !bunched))
 			memset(&c->mean, 0, sizeof(c->mean));
 		else if (pair_mean_add(&c->mean, &s, (u32)(c->now_ns / 1000),
 				       rtt_us / 8))

@@ -165,6 +165,159 @@ static void a_prompt_receiver_shortens_it_slowly(void **state)
 	assert_int_equal(p.train, 2);
 }
 
+static void the_rest_that_a_timer_acknowledges_ends_no_gap(void **state)
+{
+	struct pair_probe p;
+	struct pair_sample s;
+	u64 at = 0;
+	u32 sent;
+
+	(void)state;
+	/* merged up to 17 segments, 1 us each; the rest a millisecond after. The
+	 * first train shows what is usual.
+	 */
+	pair_probe_init(&p, 20);
+	for (sent = 1; sent < 5; sent++) {
+		at += 10000000;
+		s = ack(&p, at, sent, 17);
+		ack(&p, at + 1003000, sent, 3);
+	}
+	assert_int_equal(s.verdict, PAIR_DELAYED_ACK);
+	assert_int_equal(p.train, 20);
+	/* three such trains in a row are too short to show a gap */
+	assert_int_equal(ack(&p, at + 10000000, 10, 17).verdict, PAIR_DELAYED_ACK);
+	assert_int_equal(p.train, 40);
+	ack(&p, at + 10017000, 10, 17);
+	ack(&p, at + 11023000, 10, 6);
+	s = ack(&p, at + 20000000, 11, 17);
+	assert_int_equal(s.verdict, PAIR_SAMPLE);
+	assert_int_equal(s.segments, 17);
+	assert_int_equal(s.span_ns, 17000);
+	/* in the middle of a train a small ACK counts with the next */
+	ack(&p, at + 20005000, 11, 5);
+	ack(&p, at + 20017000, 11, 12);
+	ack(&p, at + 20034000, 11, 17);
+	s = ack(&p, at + 30000000, 12, 6);
+	assert_int_equal(s.segments, 34);
+	assert_int_equal(s.span_ns, 34000);
+}
+
+static void an_ack_for_many_trains_lengthens_them_at_once(void **state)
+{
+	struct pair_probe p;
+	u32 sent;
+
+	(void)state;
+	pair_probe_init(&p, 4);
+	for (sent = 0; sent < 3; sent++)
+		ack(&p, sent * 32000, sent, 32);
+	assert_int_equal(p.train, 4);
+	ack(&p, 3 * 32000, 3, 32);
+	assert_int_equal(p.train, 64);
+}
+
+/* A train of four that took so many times the service time of 100 us which is believed */
+static bool took(struct pair_probe *p, double services)
+{
+	const u64 believed_q10 = 100000ULL << PAIR_SERVICE_SHIFT;
+
+	return pair_probe_bunched(p, 2, (u64)(services * (double)believed_q10),
+				  believed_q10, &limits);
+}
+
+static void a_pause_and_a_short_train_after_it_are_a_bunch(void **state)
+{
+	static const struct {
+		double services[6];
+		bool bunched;
+		const char *because;
+	} rows[] = {
+		{ { 1, 1, 1, 1, 1, 1 }, false, "all is as believed" },
+		{ { 0.01, 0.01, 0.01, 0.01, 0.01, 0.01 }, false, "the share has grown" },
+		{ { 9, 9, 9, 9, 9, 9 }, false, "it has shrunk" },
+		{ { 5.4, 1, 5.4, 1, 5.4, 1 }, false, "neighbours come and go" },
+		{ { 5.4, 5.4, 0.07, 0.07, 0.07, 0.07 }, false, "then many went" },
+		{ { 0.06, 1.2, 0.06, 1.2, 1, 1 }, true, "no share changes so, and back" },
+		{ { 0.06, 0.06, 1.2, 0.06, 0.06, 1.2 }, true, "nor later" },
+		{ { 0.07, 1.2, 0.07, 1.2, 0.07, 1.2 }, false, "this it may" },
+		{ { 1, 9, 0.2, 9, 0.2, 1 }, true, "a pause, and what waited for its end" },
+		{ { 1, 9, 1, 1, 9, 1 }, true, "the estimate is the bunch's already" },
+		{ { 9, 9, 0.2, 9, 9, 0.2 }, false, "two pauses in a row are a share that has shrunk" },
+		{ { 1, 9, 0.2, 1, 1, 1 }, false, "one may be a coincidence" },
+		{ { 9, 2, 0.2, 9, 2, 0.2 }, false, "nothing waited" },
+	};
+	struct pair_probe p;
+	size_t i, j;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		bool bunched = false;
+
+		pair_probe_init(&p, 4);
+		for (j = 0; j < ARRAY_SIZE(rows[i].services); j++)
+			bunched = took(&p, rows[i].services[j]);
+		if (bunched != rows[i].bunched)
+			fail_msg("bunched %d: %s", bunched, rows[i].because);
+		assert_int_equal(p.train, bunched ? 8 : 4);
+	}
+}
+
+static void bunches_make_trains_long_until_pauses_end(void **state)
+{
+	struct pair_probe p;
+	u32 sent;
+	int i;
+
+	(void)state;
+	pair_probe_init(&p, 4);
+	for (i = 0; i < 20; i++)
+		took(&p, i % 2 ? 0.1 : 9);
+	assert_int_equal(p.train, limits.train_max);
+	/* as long as there are pauses, 31 trains apart */
+	for (sent = 0; sent < 400; sent++) {
+		ack(&p, 4000 * sent, sent, 2);
+		ack(&p, 4000 * sent + 2000, sent, 2);
+		assert_true(took(&p, sent % 31 ? 2 : 9));
+		assert_int_equal(p.train, limits.train_max);
+	}
+	/* 32 trains without one halve it, down to what the receiver needs, and as many
+	 * more clear it of suspicion
+	 */
+	for (; p.train > 4; sent++) {
+		ack(&p, 4000 * sent, sent, 2);
+		ack(&p, 4000 * sent + 2000, sent, 2);
+		took(&p, 2);
+	}
+	assert_in_range(sent, 400 + 4 * 32 - 31, 400 + 4 * 32 + 4);
+	ack(&p, 4000 * sent, sent, 2);
+	assert_false(took(&p, 1));
+	assert_true(p.suspected);
+	for (i = 0; i < 32; i++, sent++) {
+		ack(&p, 4000 * sent + 2000, sent, 2);
+		ack(&p, 4000 * sent + 4000, sent + 1, 2);
+	}
+	took(&p, 9);
+	assert_false(took(&p, 0.2));
+	took(&p, 9);
+	assert_true(took(&p, 0.2));
+}
+
+static void a_long_first_flight_is_counted_while_it_fits(void **state)
+{
+	struct pair_probe p;
+	struct pair_sample s;
+	u32 i;
+
+	(void)state;
+	pair_probe_init(&p, 4);
+	p.train = 255;
+	for (i = 0; i <= 1000; i++)
+		ack(&p, 1000 * i, 1, 1);
+	s = ack(&p, 2000000, 2, 1);
+	assert_int_equal(s.segments, PAIR_SEGMENTS_MAX);
+	assert_int_equal(s.span_ns, 1000 * PAIR_SEGMENTS_MAX);
+}
+
 static void trains_cut_short_do_not_lengthen_the_train(void **state)
 {
 	struct pair_probe p;
@@ -254,6 +407,11 @@ int main(void)
 		cmocka_unit_test(an_ack_for_more_than_a_train_is_not_timed_from),
 		cmocka_unit_test(a_merging_receiver_lengthens_the_train),
 		cmocka_unit_test(a_prompt_receiver_shortens_it_slowly),
+		cmocka_unit_test(the_rest_that_a_timer_acknowledges_ends_no_gap),
+		cmocka_unit_test(an_ack_for_many_trains_lengthens_them_at_once),
+		cmocka_unit_test(a_pause_and_a_short_train_after_it_are_a_bunch),
+		cmocka_unit_test(bunches_make_trains_long_until_pauses_end),
+		cmocka_unit_test(a_long_first_flight_is_counted_while_it_fits),
 		cmocka_unit_test(trains_cut_short_do_not_lengthen_the_train),
 		cmocka_unit_test(length_in_time_is_bounded),
 		cmocka_unit_test(extremes_do_not_overflow),

@@ -4,6 +4,7 @@
  * stack's events. What the formulas make of the adapter's numbers is tested beside
  * each of them, and the kernel itself in the lab.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,6 +30,9 @@ static struct sender s;
 static struct pktpair *const ca = (struct pktpair *)s.sk.icsk_ca_priv;
 static unsigned int traced;
 static struct control_path traced_path;
+/* sum and number of the service times that the law counted on */
+static double counted_on_ns;
+static unsigned int counted_on;
 
 static void stack_traced(const struct sock *sk, const struct pair_sample *sample,
 			 const struct control_path *path,
@@ -36,6 +40,10 @@ static void stack_traced(const struct sock *sk, const struct pair_sample *sample
 {
 	traced++;
 	traced_path = *path;
+	if (path->service_q10) {
+		counted_on_ns += (double)path->service_q10 / (1 << PAIR_SERVICE_SHIFT);
+		counted_on++;
+	}
 }
 
 static void begin(int preset, u64 service_ns, u64 rtt_ms)
@@ -105,6 +113,39 @@ static void the_link_is_full_and_the_queue_at_its_setpoint(void **state)
 		/* five packets, and a train of eight at most */
 		if (queue_us > 14 * s.service_ns / 1000)
 			fail_msg("row %zu: %u us in the queue", i, queue_us);
+	}
+}
+
+static void acks_in_bunches_are_not_the_share(void **state)
+{
+	static const struct {
+		u64 service_us, period_us, taken_us, ack_us;
+	} rows[] = {
+		/* behind one to four packets of a link of 4 Mbit/s */
+		{ 250, 4100, 3000, 130 }, { 250, 8300, 6100, 130 },
+		{ 500, 8300, 6100, 130 }, { 1000, 13500, 12100, 130 },
+		/* an interrupt every one to three milliseconds */
+		{ 300, 1000, 990, 1 }, { 250, 1000, 990, 1 }, { 100, 1000, 990, 1 },
+		{ 100, 2000, 1990, 1 }, { 300, 3000, 2990, 1 }, { 800, 3000, 2990, 1 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		double error, full, used;
+
+		begin(AVERSE, rows[i].service_us * NSEC_PER_USEC, 44);
+		s.back_period_ns = rows[i].period_us * NSEC_PER_USEC;
+		s.back_taken_ns = rows[i].taken_us * NSEC_PER_USEC;
+		s.ack_ns = rows[i].ack_us * NSEC_PER_USEC;
+		sender_run(&s, SECONDS(2));
+		counted_on_ns = counted_on = 0;
+		used = sender_run(&s, SECONDS(4));
+		full = 4.0 * NSEC_PER_SEC / s.service_ns;
+		error = counted_on_ns / counted_on / s.service_ns - 1;
+		/* a tenth where trains and interrupts keep step, 0.05 elsewhere */
+		if (fabs(error) > 0.1 || used < 0.9 * full)
+			fail_msg("row %zu: service time %+.3f, %.3f of the link", i,
+				 error, used / full);
 	}
 }
 
@@ -781,6 +822,7 @@ int main(void)
 		cmocka_unit_test(in_recovery_the_window_follows_what_is_delivered),
 		cmocka_unit_test(the_train_follows_every_change_of_the_share),
 		cmocka_unit_test(the_link_is_full_and_the_queue_at_its_setpoint),
+		cmocka_unit_test(acks_in_bunches_are_not_the_share),
 		cmocka_unit_test(a_bad_knob_is_refused_by_name_and_limits),
 		cmocka_unit_test(trains_are_counted_by_what_became_of_them),
 		cmocka_unit_test(the_pacing_rate_is_never_above_the_sockets_nor_zero),

@@ -35,6 +35,10 @@ struct sender {
 	/* the path */
 	u64 service_ns, prop_ns;
 	u32 ack_every;
+	/* of each period on the way back, other packets take the first part; ACKs
+	 * that had to wait follow each other in ack_ns
+	 */
+	u64 back_period_ns, back_taken_ns, ack_ns;
 	/* what the application has for us yet, segments */
 	u64 waiting;
 	/* said of the next ACK, once */
@@ -42,7 +46,7 @@ struct sender {
 	u32 marks;
 	bool owned, retransmitted;
 	/* state */
-	u64 now_ns, free_ns, last_done_ns;
+	u64 now_ns, free_ns, last_done_ns, back_free_ns;
 	u32 sent, acked, held, app_limited_until;
 	struct sender_skb skbs[SENDER_RING];
 	struct sender_ack acks[SENDER_RING];
@@ -75,10 +79,21 @@ static inline void sender_init(struct sender *s, const struct tcp_congestion_ops
 	ops->init(&s->sk);
 }
 
+/* The way back, for an ACK that the receiver sends at a time */
+static inline u64 sender_way_back(struct sender *s, u64 at_ns)
+{
+	u64 arrives_ns = max_t(u64, at_ns + s->prop_ns, s->back_free_ns);
+
+	if (s->back_period_ns && arrives_ns % s->back_period_ns < s->back_taken_ns)
+		arrives_ns += s->back_taken_ns - arrives_ns % s->back_period_ns;
+	s->back_free_ns = arrives_ns + s->ack_ns;
+	return arrives_ns;
+}
+
 static inline void sender_queue_ack(struct sender *s, u64 at_ns, bool delayed)
 {
 	s->acks[s->ack_tail++ % SENDER_RING] = (struct sender_ack) {
-		.at_ns = at_ns + s->prop_ns, .end = s->sent, .delayed = delayed,
+		.at_ns = sender_way_back(s, at_ns), .end = s->sent, .delayed = delayed,
 	};
 	s->held = 0;
 }
