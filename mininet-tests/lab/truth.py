@@ -91,7 +91,7 @@ def service_figures(seen: Trains, ideal_ns: float) -> dict[str, Any]:
     return {
         "trains": seen.verdicts,
         "trains_sampled": rounded(seen.sampled, 4),
-        "gap_error": rounded(seen.gap_ns / ideal_ns - 1, 4),
+        "gap_error": rounded(seen.gap_ns / ideal_ns - 1, 4) if seen.segments else None,
         "service_error": rounded(np.mean(seen.service_ns) / ideal_ns - 1, 4) if len(seen.service_ns) else None,
         "train_segments": rounded(np.median(seen.lengths), 0) if len(seen.lengths) else None,
     }
