@@ -4,7 +4,7 @@
 
 Runs inside the lab (scripts/lab exec), prints TAP; the path is that of
 in_lab_pktpair.py. Each test says what it measured on a line of its own. With
-the word "all" also the tests that take minutes.
+the word "all" also the tests that take minutes, with names of tests only those.
 """
 
 from __future__ import annotations
@@ -438,5 +438,9 @@ LONG = [
 if __name__ == "__main__":
     DEFAULT.write_text("cubic")
     build_path()
-    chosen = [*QUICK, *(LONG if sys.argv[1:] == ["all"] else [])]
+    known = {test.__name__: test for test in [*QUICK, *LONG]}
+    unknown = [name for name in sys.argv[1:] if name not in (*known, "all")]
+    if unknown:
+        sys.exit(f"in_lab_paths.py: no test {unknown[0]}; there are: all {' '.join(known)}")
+    chosen = [*QUICK, *LONG] if "all" in sys.argv else [known[name] for name in sys.argv[1:]] or QUICK
     sys.exit(run_tests([*chosen, the_kernel_had_nothing_to_complain_of]))
