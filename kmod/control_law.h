@@ -75,6 +75,9 @@
 #define CONTROL_DRAIN_BELOW_SHIFT 2
 /* and what is left in flight at least: what makes a stock receiver send an ACK */
 #define CONTROL_DRAIN_LEAST	2
+/* part of what is outstanding that may be lost without an overflow: an eighth */
+#define CONTROL_MENDING_SHIFT	3
+
 /**
  * struct control_path - what is known of the path
  * @service_q10: service time of one packet, ns; 1 .. CONTROL_SERVICE_MAX_Q10
@@ -467,6 +470,7 @@ static inline u32 control_window(const struct control_path *path,
  * @before: the window before this acknowledgment, packets
  * @acked: packets that it delivered
  * @lost: whether it showed a loss
+ * @mending: packets that are lost, or sent again and not yet delivered
  * @train: segments of a train, 1 .. 255
  *
  * The guard after an overflow. Trains that hold data sent twice show no gap, so that
@@ -476,14 +480,19 @@ static inline u32 control_window(const struct control_path *path,
  * goes out for each that was delivered; after the last, two, as in slow start, until
  * the law asks for less.
  *
+ * Not for the losses of a noisy link: up to CONTROL_MENDING_SHIFT of what is
+ * outstanding the law goes on, since what trickles out is no trains.
+ *
  * Return: packets, at most @window, but at least two trains of that.
  */
 static inline u32 control_window_recovering(const struct control_path *path,
 					    u32 window, u32 before, u32 acked,
-					    bool lost, u32 train)
+					    bool lost, u32 mending, u32 train)
 {
 	u64 conserved = (u64)(lost ? path->outstanding : before) + acked;
 
+	if (mending <= path->outstanding >> CONTROL_MENDING_SHIFT)
+		return window;
 	return (u32)min_t(u64, window, max_t(u64, conserved, 2 * train));
 }
 

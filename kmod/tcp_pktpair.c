@@ -652,7 +652,9 @@ pktpair_steer(struct sock *sk, const struct rate_sample *rs, bool of_1994,
 		orders->window =
 			control_window_recovering(path, orders->window,
 						  tcp_snd_cwnd(tp), rs->acked_sacked,
-						  rs->losses > 0, ca->train);
+						  rs->losses > 0,
+						  tp->lost_out + tp->retrans_out,
+						  ca->train);
 }
 
 /* Before the first gap: what the path is known to have, or the window, several

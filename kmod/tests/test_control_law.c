@@ -500,17 +500,19 @@ static void deliveries_bound_the_service_time(void **state)
 static void a_window_is_guarded_by_deliveries_after_an_overflow(void **state)
 {
 	static const struct {
-		u32 outstanding, window, before, acked;
+		u32 outstanding, window, before, acked, mending;
 		bool lost;
 		u32 expected;
 		const char *reason;
 	} rows[] = {
-		{ 100, 430, 420, 2, true, 102, "a loss: one goes out for each delivered" },
-		{ 100, 430, 102, 2, false, 104, "after the last: as in slow start" },
-		{ 100, 90, 102, 2, true, 90, "the law asks for less" },
-		{ 0, 430, 1, 0, true, 8, "all is lost: two trains" },
-		{ 100, 6, 102, 2, true, 6, "the law asks for less than two trains" },
-		{ U32_MAX, U32_MAX, U32_MAX, U32_MAX, true, U32_MAX, "no wrap" },
+		{ 100, 430, 420, 2, 50, true, 102, "a loss: one goes out for each delivered" },
+		{ 100, 430, 102, 2, 50, false, 104, "after the last: as in slow start" },
+		{ 100, 430, 420, 2, 13, true, 102, "more than an eighth" },
+		{ 100, 430, 420, 2, 12, true, 430, "an eighth: the losses of a noisy link" },
+		{ 100, 90, 102, 2, 50, true, 90, "the law asks for less" },
+		{ 0, 430, 1, 0, 50, true, 8, "all is lost: two trains" },
+		{ 100, 6, 102, 2, 50, true, 6, "the law asks for less than two trains" },
+		{ U32_MAX, U32_MAX, U32_MAX, U32_MAX, U32_MAX, true, U32_MAX, "no wrap" },
 	};
 	size_t i;
 
@@ -519,7 +521,8 @@ static void a_window_is_guarded_by_deliveries_after_an_overflow(void **state)
 		struct control_path path = { .outstanding = rows[i].outstanding };
 		u32 got = control_window_recovering(&path, rows[i].window,
 						    rows[i].before, rows[i].acked,
-						    rows[i].lost, 4);
+						    rows[i].lost,
+						    rows[i].mending, 4);
 
 		if (got != rows[i].expected)
 			fail_msg("%s: %u, not %u", rows[i].reason, got,

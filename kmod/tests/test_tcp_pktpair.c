@@ -837,6 +837,7 @@ static void in_recovery_the_window_follows_what_is_delivered(void **state)
 	/* a share that is ten times too large, and a first loss */
 	ca->service.value /= 10;
 	s.losses = 3;
+	s.sk.lost_out = s.sk.packets_out / 2;
 	recovering_from = s.sk.packets_out;
 	s.after_ack = check_guard;
 	sender_run(&s, 20 * NSEC_PER_MSEC);
