@@ -20,8 +20,8 @@ PLUGIN_HEADERS := $(wildcard tc-plugin/*.h include/uapi/linux/*.h)
 MAN_PAGE := tc-plugin/tc-fq_rr.8
 
 .PHONY: help all bootstrap check-bootstrap modules plugin lab-modules demo \
-	transfers transfers-quick cost cost-ack tdc test unit lint install uninstall \
-	clean distclean
+	transfers transfers-quick cost cost-ack tdc torture torture-short test unit \
+	lint install uninstall clean distclean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -54,6 +54,14 @@ cost-ack: lab-modules ## instructions per acknowledgment, pktpair's and bbr's
 
 tdc: lab-modules ## the kernel's own tests of tc, on our cases; the last line counts
 	@scripts/tdc
+
+torture: plugin ## both modules in kernels that watch themselves: 45 minutes on two cores
+	@scripts/bootstrap
+	@scripts/torture
+
+torture-short: plugin ## a minute of guest time of that, on one CPU
+	@scripts/bootstrap
+	@scripts/torture --short
 
 test: lab-modules ## all tests; the last line counts them
 	@scripts/test

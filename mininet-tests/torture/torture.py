@@ -1,0 +1,275 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""In the guest: torture both modules and tell, as TAP, what broke.
+
+    torture.py --seed N --seconds S --arenas N [--requests MIN]
+
+In rounds: each has some arenas, a pair of namespaces with a link, in which one
+process makes requests about qdiscs while others flood the link, use TCP sockets
+and read everything. At a round's end all of it is killed where it stands, and both
+modules are unloaded and loaded. The kernel's log is read after each round, and
+its list of leaked memory at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "qdisc" / "tests"))
+
+import traffic  # noqa: E402
+from complaints import COMPLAINT  # noqa: E402
+from labtools import CLONE_NEWNET, run  # noqa: E402
+from tormentor import MET, REACHED, Tormentor  # noqa: E402
+
+MODULES = {name: TOP / "modules" / f"{name}.ko" for name in ("tcp_pktpair", "sch_fq_rr")}
+DEBUG = Path("/sys/kernel/debug")
+LEAKS = DEBUG / "kmemleak"
+ROUND_S = 30
+# What is done around the requests gives way to them, or one CPU would make few.
+NICE = 15
+# Namespaces die in a work queue, with a grace period or two for each.
+UNLOAD_PATIENCE_S = 120
+# An object younger than 5 s is no leak yet, and one is reported in the second scan that
+# finds it unchanged.
+LEAK_AGE_S = 6
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class Log:
+    """The kernel's log, read as it grows."""
+
+    def __init__(self) -> None:
+        """Begin with what comes from now on."""
+        self.fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+        os.lseek(self.fd, 0, os.SEEK_END)
+        self.complaints: list[str] = []
+        self.context = 0
+
+    def read(self) -> None:
+        """Take in complaints, with some lines that follow each."""
+        while True:
+            try:
+                text = os.read(self.fd, 8192).decode(errors="replace").partition(";")[2].partition("\n")[0]
+            except BlockingIOError:
+                return
+            except BrokenPipeError:
+                self.complaints.append("the kernel's log overflowed")
+                continue
+            if COMPLAINT.search(text):
+                self.context = 40
+            if self.context:
+                self.context -= 1
+                self.complaints.append(text)
+
+
+def set_up() -> None:
+    """Debugfs, and which allocations may fail."""
+    if not (DEBUG / "tracing").exists():
+        run("mount", "-t", "debugfs", "debugfs", str(DEBUG))
+    for kind in ("failslab", "fail_page_alloc"):
+        if not (DEBUG / kind).exists():
+            continue
+        settings = {"task-filter": "Y", "probability": 20, "interval": 1, "times": -1, "verbose": 0}
+        settings |= {"ignore-gfp-wait": "N"} | ({"min-order": 0} if kind == "fail_page_alloc" else {})
+        for name, value in settings.items():
+            (DEBUG / kind / name).write_text(str(value))
+    if LEAKS.exists():
+        LEAKS.write_text("clear")
+
+
+def new_namespace() -> None:
+    """A network namespace of this process' own."""
+    if LIBC.unshare(CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "unshare")
+    run("ip", "link", "set", "lo", "up")
+
+
+def far_end(ready: int, seed: str) -> None:
+    """The other namespace: it takes connections, over an fq_rr of its own."""
+    new_namespace()
+    os.write(ready, b"r")
+    while run("ip", "link", "show", "v1", check=False).returncode:
+        time.sleep(0.01)
+    run("ip", "addr", "add", f"{traffic.FAR}/24", "dev", "v1")
+    run("ip", "link", "set", "v1", "up")
+    Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text("pktpair")
+    run("tc", "qdisc", "add", "dev", "v1", "root", "handle", "1:", "fq_rr", "rate", "20mbit")
+    os.write(ready, b"u")
+    traffic.serve(seed)
+
+
+def arena(seed: str, until_s: float, answer: int) -> None:
+    """One link with all that goes on around it; answers with what was done."""
+    new_namespace()
+    read, write = os.pipe()
+    far = traffic.child(lambda: far_end(write, seed + "serve"), NICE)
+    os.read(read, 1)
+    link = f"link add v0 numtxqueues 2 numrxqueues 2 type veth peer name v1 netns {far} numtxqueues 2 numrxqueues 2"
+    run("ip", *link.split())
+    run("ip", "addr", "add", f"{traffic.NEAR}/24", "dev", "v0")
+    run("ip", "link", "set", "v0", "up")
+    os.read(read, 1)
+    run("ip", *f"neigh add {traffic.TARGET} lladdr {traffic.TARGET_MAC} dev v0 nud permanent".split())
+    senders = [
+        traffic.child(lambda: traffic.flood(seed + "flood", "v0"), NICE),
+        traffic.child(lambda: traffic.connect(seed + "connect"), NICE),
+    ]
+    reader = traffic.child(lambda: traffic.read(seed + "read", "v0"), NICE)
+    try:
+        tally = Tormentor(seed, senders).torment(until_s)
+        names = zip(("flood", "connect"), senders, strict=True)
+        gone = [name for name, pid in names if os.waitpid(pid, os.WNOHANG)[0]]
+        tally.broken += [f"the process that should {name} ended" for name in gone]
+        answers = [dict(tally.counts), tally.digest, [text[:2000] for text in tally.broken]]
+        os.write(answer, json.dumps(answers).encode())
+    finally:
+        # all where it stands, with packets in every queue
+        for pid in (*senders, reader, far):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def unload(name: str) -> None:
+    """Remove a module as soon as nothing holds it."""
+    give_up = time.monotonic() + UNLOAD_PATIENCE_S
+    while LIBC.delete_module(name.encode(), os.O_NONBLOCK):
+        if time.monotonic() > give_up:
+            holders = Path("/sys/module", name, "refcnt").read_text().strip()
+            raise TimeoutError(f"{name} is still held by {holders}: {os.strerror(ctypes.get_errno())}")
+        time.sleep(0.001)
+
+
+def reload_modules() -> None:
+    """Unload while the last users go, and load again."""
+    for name in MODULES:
+        unload(name)
+    for path in MODULES.values():
+        run("insmod", str(path))
+    control = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+    before = control.read_text().strip()
+    for algorithm in ("pktpair", "pktpair_risky", "pktpair_1994"):
+        control.write_text(algorithm)
+    control.write_text(before)
+
+
+class Torture:
+    """Rounds, and what came of them."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        """Nothing has been done yet."""
+        self.arguments = arguments
+        self.log = Log()
+        self.counts: Counter[str] = Counter()
+        self.broken: list[str] = []
+        self.reloads = 0
+        self.digests: list[str] = []
+
+    def round(self, number: int, seconds: float) -> None:
+        """Some arenas at once, then the modules anew."""
+        read, write = os.pipe()
+        until_s = time.monotonic() + seconds
+        seeds = [f"{self.arguments.seed}/{number}/{place}" for place in range(self.arguments.arenas)]
+        pids = [traffic.child(lambda seed=seed: arena(seed, until_s, write)) for seed in seeds]
+        for pid, seed in zip(pids, seeds, strict=True):
+            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            if status:
+                self.broken.append(f"arena {seed} ended with {status}")
+        os.close(write)
+        with os.fdopen(read, "rb") as answers:
+            # one after another, without a mark between
+            text = answers.read().decode()
+        decoder = json.JSONDecoder()
+        while text:
+            (counts, digest, broken), used = decoder.raw_decode(text)
+            text = text[used:]
+            self.counts += Counter(counts)
+            self.digests.append(digest[:16])
+            self.broken += broken
+        try:
+            reload_modules()
+            self.reloads += 1
+        except (TimeoutError, OSError) as error:
+            self.broken.append(f"reloading: {error}")
+
+    def rounds(self) -> None:
+        """Until time is over or something broke."""
+        began = time.monotonic()
+        number = 0
+        while not self.broken and not self.log.complaints:
+            left = self.arguments.seconds - (time.monotonic() - began)
+            if left < 1:
+                break
+            self.round(number, min(ROUND_S, left))
+            self.log.read()
+            number += 1
+            print(
+                f"# {time.monotonic() - began:.0f} s: {number} rounds, {dict(sorted(self.counts.items()))},"
+                f" last {self.digests[-1:]}",
+                flush=True,
+            )
+
+    def leaks(self) -> list[str]:
+        """Memory that nothing points to, which takes a minute or two to find."""
+        for _ in range(2):
+            time.sleep(LEAK_AGE_S)
+            LEAKS.write_text("scan")
+        return LEAKS.read_text().splitlines()
+
+    def tell(self) -> int:
+        """TAP; returns the exit status."""
+        self.log.read()
+        looked = LEAKS.exists() and not self.broken and not self.log.complaints
+        leaks = self.leaks() if looked else []
+        self.log.read()
+        requests = self.counts["requests"]
+        wanted = self.arguments.requests
+        halves = self.counts["half-applied"]
+        met = {key: self.counts.pop(MET + key, 0) for key in REACHED}
+        told = "requests, " + ", ".join(f"{n} {what}" for what, n in sorted(self.counts.items()) if what != "requests")
+        checks = [
+            (f"{requests} {told}; at least {wanted} were wanted", requests >= wanted, []),
+            (f"{halves} half-applied requests, and no other promise broken", not self.broken, self.broken),
+            (f"modules unloaded under way {self.reloads} times", self.reloads > 0, []),
+            ("the kernel's checks have nothing to report", not self.log.complaints, self.log.complaints),
+            ("no memory has leaked" if looked else "leaks were not looked for", looked and not leaks, leaks),
+            (f"every path was taken: {met}", all(met.values()), []),
+        ]
+        if LEAKS.exists():
+            failed = self.counts["with a failed allocation"]
+            checks.append((f"allocations failed in {failed} requests", failed > 0, []))
+        for number, (name, good, details) in enumerate(checks, 1):
+            print(f"{'ok' if good else 'not ok'} {number} - {self.arguments.name}: {name}")
+            for line in details[:120]:
+                print(f"# {line}")
+        print(f"1..{len(checks)}")
+        return 0 if all(good for _, good, _ in checks) else 1
+
+
+def main() -> int:
+    """Torture, then tell."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--name", default="torture")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--arenas", type=int, default=1)
+    parser.add_argument("--requests", type=int, default=20000)
+    torture = Torture(parser.parse_args())
+    set_up()
+    reload_modules()
+    torture.rounds()
+    return torture.tell()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What goes on around the requests: floods, TCP sockets, readers.
+
+Each function is a process of its own that runs until it is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import socket
+import struct
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+from labtools import (
+    RTM_GETQDISC,
+    RTM_GETTCLASS,
+    RTM_NEWQDISC,
+    RTM_NEWTCLASS,
+    SO_SNDBUFFORCE,
+    SOL_UDP,
+    TARGET,
+    TARGET_MAC,
+    UDP_SEGMENT,
+)
+from messages import Netlink, message, tcmsg
+
+FLOWS = 4096
+NEAR, FAR, PORT = "10.9.0.1", "10.9.0.2", 5001
+SOCKETS = 48
+ALGORITHMS = (b"pktpair", b"pktpair_risky", b"pktpair_1994", b"cubic", b"bbr", b"reno")
+PARAMETERS = Path("/sys/module/tcp_pktpair/parameters")
+
+# Linux constants that Python's socket module does not name
+TCP_CC_INFO, SO_MAX_PACING_RATE = 26, 47
+NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY = 4, 20
+NLM_F_REQUEST, NLM_F_DUMP = 1, 0x300
+
+
+def child(act: Callable[[], None], nice: int = 0) -> int:
+    """Run ``act`` in a process of its own, which ends with a status if that raises."""
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            os.nice(nice)
+            act()
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    return pid
+
+
+# ---- floods ----
+
+
+def _checksum(header: bytes) -> int:
+    total = sum(struct.unpack("!10H", header))
+    total = (total & 0xFFFF) + (total >> 16)
+    return ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
+
+
+def _frame(random: Random) -> bytes:
+    """An Ethernet frame; most are of a UDP flow, the others of anything."""
+    ethernet = bytes.fromhex(TARGET_MAC.replace(":", "")) + b"\2\0\0\0\0\1"
+    size = random.choice((60, 60, 60, 142, 590, 1514))
+    way = random.random()
+    if way < 0.04:
+        return ethernet + random.randbytes(random.choice((2, 3, 10, 40, 600)))
+    if way < 0.08:  # IPv6, of which the header may be cut
+        packet = struct.pack("!IHBB", 6 << 28 | random.getrandbits(20), 8, 17, 64) + random.randbytes(32) + b"\0" * 8
+        return ethernet + b"\x86\xdd" + packet[: random.choice((8, 30, 48))]
+    tag = struct.pack("!HH", 0x8100, random.randrange(4096)) if way < 0.12 else b""
+    udp = struct.pack("!HHHH", random.randrange(1, FLOWS), 9, size - 34, 0)
+    # one in eight understands congestion marks
+    header = struct.pack("!BBHHHBBH", 0x45, random.choice((0,) * 7 + (2,)), size - 14, 0, 0, 64, 17, 0)
+    header += socket.inet_aton(f"10.9.{random.randrange(256)}.{random.randrange(256)}") + socket.inet_aton(TARGET)
+    header = header[:10] + struct.pack("!H", _checksum(header)) + header[12:]
+    return ethernet + tag + b"\x08\x00" + header + udp + b"\0" * (size - 42)
+
+
+# made once, for all rounds
+FRAMES = [_frame(random) for random in (Random(1),) for _ in range(FLOWS)]
+
+
+def flood(seed: str, device: str) -> None:
+    """Frames of thousands of flows in bursts, super-packets among them."""
+    random = Random(seed)
+    raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    raw.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 32 << 20)
+    raw.bind((device, 0))
+    raw.setblocking(False)
+    large = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    large.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 16 << 20)
+    large.setblocking(False)
+    payload = bytes(60000)
+    while True:
+        priority = random.choice((0, 0, 0, 1, 0x10001, 0x10002, 0x10000 + random.randrange(0x10000)))
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, priority)
+        start, count = random.randrange(FLOWS), random.choice((1, 20, 100, 400))
+        for place in range(start, start + count):
+            with suppress(OSError):
+                raw.send(FRAMES[place % FLOWS])
+        if random.random() < 0.3:
+            with suppress(OSError):
+                large.setsockopt(SOL_UDP, UDP_SEGMENT, random.choice((100, 536, 1448)))
+                # to a neighbour that is found again after the device was down
+                large.sendto(payload[: random.choice((1000, 6000, 30000))], (FAR, random.randrange(1, 100)))
+        time.sleep(random.choice((0.0005, 0.002, 0.01)))
+
+
+# ---- TCP ----
+
+
+def serve(seed: str) -> None:
+    """Take connections; each is read, answered at length, or dropped."""
+    random = Random(seed)
+    selector = selectors.DefaultSelector()
+    listener = socket.create_server((FAR, PORT), backlog=SOCKETS)
+    listener.setblocking(False)
+    selector.register(listener, selectors.EVENT_READ)
+    while True:
+        for key, _ in selector.select():
+            stream = key.fileobj
+            assert isinstance(stream, socket.socket)
+            if stream is listener:
+                with suppress(OSError):
+                    stream = listener.accept()[0]
+                    stream.setblocking(False)
+                    _abort_at_close(stream)
+                    selector.register(stream, selectors.EVENT_READ)
+                continue
+            try:
+                data = stream.recv(1 << 16)
+                if random.random() < 0.2:
+                    stream.send(bytes(random.choice((1, 1000, 100000))))
+            except BlockingIOError:
+                continue
+            except OSError:
+                data = b""
+            if not data or random.random() < 0.005:
+                selector.unregister(stream)
+                stream.close()
+
+
+def _abort_at_close(stream: socket.socket) -> None:
+    """No connection outlives its process: a module could not be unloaded."""
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def _open(random: Random) -> socket.socket:
+    stream = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    stream.setblocking(False)
+    _abort_at_close(stream)
+    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, random.choice(ALGORITHMS))
+    if random.random() < 0.2:
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, random.choice((88, 536, 1400)))
+    with suppress(BlockingIOError):
+        stream.connect((FAR, PORT))
+    return stream
+
+
+def _use(random: Random, stream: socket.socket) -> None:
+    """One thing that a program may do with a connection."""
+    way = random.random()
+    if way < 0.4:
+        stream.send(bytes(random.choice((1, 100, 5000, 60000, 250000))))
+    elif way < 0.5:
+        stream.recv(1 << 16)
+    elif way < 0.7:
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, random.choice(ALGORITHMS))
+    elif way < 0.85:
+        stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+        stream.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 64)
+    elif way < 0.9:
+        rate = random.choice((1, 1000, 100000, 10**7, 2**32 - 1))
+        stream.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("I", rate))
+    elif way < 0.95:
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, random.randrange(2))
+    else:
+        stream.shutdown(random.choice((socket.SHUT_RD, socket.SHUT_WR)))
+
+
+def _turn_knobs(random: Random) -> None:
+    """A module parameter gets a value that is within its range, or is refused."""
+    knob = random.choice(sorted(PARAMETERS.iterdir()))
+    text = random.choice(("0", "1", "2", "10", "64", "1000", "4294967295", "-1", "x", "99999999999999999999"))
+    before = knob.read_text()
+    with suppress(OSError):
+        knob.write_text(text)
+    if random.random() < 0.7:
+        with suppress(OSError):
+            knob.write_text(before)
+
+
+def connect(seed: str) -> None:
+    """Open connections, use them in every way, switch what controls them, abort them."""
+    random = Random(seed)
+    streams: list[socket.socket] = []
+    while True:
+        if len(streams) < SOCKETS and random.random() < 0.3:
+            with suppress(OSError):
+                streams.append(_open(random))
+        for _ in range(8):
+            if streams:
+                with suppress(OSError):
+                    _use(random, random.choice(streams))
+        if streams and random.random() < 0.1:
+            streams.pop(random.randrange(len(streams))).close()
+        if random.random() < 0.02:
+            _turn_knobs(random)
+        time.sleep(random.choice((0.0005, 0.002, 0.01)))
+
+
+# ---- readers ----
+
+
+def read(seed: str, device: str) -> None:
+    """Dump qdiscs, classes and TCP sockets all the time."""
+    random = Random(seed)
+    netlink = Netlink()
+    sockets = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG)
+    # TCP over IPv4, with all that algorithms tell, in every state
+    question = struct.pack("=BBBxI48x", socket.AF_INET, socket.IPPROTO_TCP, 0xFF, 0xFFFFFFFF)
+    body = tcmsg(socket.if_nametoindex(device), 0, 0)
+    while True:
+        netlink.dump(RTM_GETQDISC, RTM_NEWQDISC, body)
+        if random.random() < 0.3:
+            netlink.dump(RTM_GETTCLASS, RTM_NEWTCLASS, body)
+        if random.random() < 0.3:
+            sockets.send(message(SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, question))
+            while struct.unpack_from("=H", sockets.recv(1 << 20), 4)[0] == SOCK_DIAG_BY_FAMILY:
+                pass
+        time.sleep(random.choice((0.001, 0.005, 0.02)))
