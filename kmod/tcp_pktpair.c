@@ -60,8 +60,6 @@
  * ten segments to a whole pipe within one acknowledgment
  */
 #define PKTPAIR_SNDBUF_FACTOR	3
-/* What is claimed beyond a share that nothing confirms: a sixteenth in a round trip */
-#define PKTPAIR_CLAIM_SHIFT	4
 /* Pacing before the first gap: the initial window in half a round trip */
 #define PKTPAIR_FIRST_RATE_FACTOR 2
 
@@ -393,17 +391,6 @@ pktpair_sense(struct sock *sk, const struct rate_sample *rs)
 	return pair_probe_ack(&ca->probe, &ack, pktpair_limits(sk));
 }
 
-/* Neither a gap nor a queue has shown that this is all there is, and of what has
- * become free nothing is delivered before it is claimed. A claim that was wrong
- * makes a queue, and then deliveries show the share.
- */
-static void pktpair_claim_more(struct pktpair *ca)
-{
-	ca->service.value -= ca->service.value >> PKTPAIR_CLAIM_SHIFT;
-	ca->fresh = 1;
-	ca->anew = 1;
-}
-
 /* A round trip without a gap: what was delivered in it was the share, if the
  * bottleneck had something of ours to serve all the time. A queue says so; and
  * before anything is known of the queue, a loss. Nothing does while the queue is
@@ -420,23 +407,15 @@ static void pktpair_estimate_without_gap(struct sock *sk,
 		.segments = rs->delivered,
 		.verdict = PAIR_SAMPLE,
 	};
-	/* packets beyond the pipe are a queue only if they are waited for: with too
-	 * long a service time the pipe looks shorter than it is
-	 */
-	u64 wait_us = max_t(s64, rs->rtt_us - (s64)ca->prop.delay_us, 0);
-	bool waited = (wait_us * NSEC_PER_USEC) << PAIR_SERVICE_SHIFT >=
-		      ca->service.value;
 	bool was_busy = ca->service.value ? ca->queued : ca->lost;
 
 	/* an interval that spans an outage says nothing */
 	if (rs->interval_us <= 0 || rs->delivered <= 0 || rs->is_retrans ||
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		return;
-	if ((was_busy && waited && !drained && !rs->is_app_limited) ||
+	if ((was_busy && !drained && !rs->is_app_limited) ||
 	    pair_service_time(&round_trip) < ca->service.value)
 		pktpair_service_sample(ca, &round_trip);
-	else if (!waited && !drained && !rs->is_app_limited && ca->service.value)
-		pktpair_claim_more(ca);
 }
 
 /* What is done once in a round trip */
