@@ -300,7 +300,6 @@ pair_probe_ack(struct pair_probe *p, const struct pair_ack *ack,
 	       const struct pair_limits *limits)
 {
 	struct pair_sample closed = { .verdict = PAIR_OPEN };
-
 	u32 segments = min_t(u32, ack->segments, PAIR_SEGMENTS_MAX);
 
 	if (p->open && ack->sent_us == p->sent_us) {

@@ -436,11 +436,11 @@ LONG = [
 ]
 
 if __name__ == "__main__":
-    DEFAULT.write_text("cubic")
-    build_path()
     known = {test.__name__: test for test in [*QUICK, *LONG]}
     unknown = [name for name in sys.argv[1:] if name not in (*known, "all")]
     if unknown:
         sys.exit(f"in_lab_paths.py: no test {unknown[0]}; there are: all {' '.join(known)}")
+    DEFAULT.write_text("cubic")
+    build_path()
     chosen = [*QUICK, *LONG] if "all" in sys.argv else [known[name] for name in sys.argv[1:]] or QUICK
     sys.exit(run_tests([*chosen, the_kernel_had_nothing_to_complain_of]))
