@@ -28,6 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from in_lab_shares import UDP, Raw, ipv4, udp
 from labtools import (
     ETH_HEADER_BYTES,
+    Capture,
     Sender,
     backlogs,
     configure,
@@ -214,6 +215,21 @@ def by_default_there_is_one_for_each_queue() -> None:
             tap.up()
             equal(kinds("t0"), {"fq_rr"}, "kinds of qdiscs of one queue")
     wait_for_users(users)
+
+
+def a_priority_is_no_class_of_a_nameless_qdisc() -> None:
+    """Whose handle is 0: a socket's priority, 0:3, is not its third class."""
+    with fq_rr_by_default(), Tap(1) as tap:
+        tap.up()
+        # the first filter, of any kind: packets no longer pass an idle qdisc by
+        tc("filter add dev t0 protocol ip prio 1 u32 match ip protocol 1 0xff flowid :5")
+        for port in FLOWS:
+            sender = Sender(port, host=TAP_SOURCE, target=TAP_TARGET)
+            sender.socket.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 3)
+            sender.send(142, 2)
+            sender.close()
+        found = statistics("t0")
+        equal((found["enqueued"], found["classified"]), (2 * len(FLOWS), 0), "enqueued and classified")
 
 
 def below_mq_each_queue_has_its_own() -> None:
@@ -407,6 +423,29 @@ def the_device_may_go_down_under_traffic() -> None:
     is_empty("v0", "after the last packet")
 
 
+def what_was_on_the_link_when_it_went_down_is_forgotten() -> None:
+    """The first packet after it does not wait until the last one before it has been sent."""
+    tc("qdisc del dev v0 root", check=False)
+    configure("rate 8kbit", create=True)
+    capture = Capture()
+    # of 62 ms each
+    sender = raw_frames(1)[0]
+    sender.send(0, 2)
+    equal(len(capture.read(1)), 1, "packets that leave at once")
+    sender.close()
+    set_up("v0", False)
+    set_up("v0", True)
+    # the one from before would be told that it was down
+    sender = raw_frames(1)[0]
+    up_ns = time.clock_gettime_ns(time.CLOCK_REALTIME)
+    sender.send(0, 1)
+    frames = capture.read(1)
+    equal(len(frames), 1, "packets that leave after it was down")
+    expect(frames[0].time_ns - up_ns < 5_000_000, f"{frames[0].time_ns - up_ns} ns until it leaves")
+    capture.close()
+    sender.close()
+
+
 def fill_and_wait(pipe: int) -> None:
     """In a namespace of its own, what comes in at x1 goes out at v0, slowly.
 
@@ -581,11 +620,13 @@ def main() -> int:
             checked(test)
             for test in (
                 by_default_there_is_one_for_each_queue,
+                a_priority_is_no_class_of_a_nameless_qdisc,
                 below_mq_each_queue_has_its_own,
                 below_multiq_each_band_is_served,
                 offloads_may_change_under_traffic,
                 a_peeked_packet_is_given_back,
                 the_device_may_go_down_under_traffic,
+                what_was_on_the_link_when_it_went_down_is_forgotten,
                 a_namespace_may_end_under_traffic,
                 what_ends_gives_its_memory_back,
                 without_memory_there_is_none,
