@@ -6,6 +6,7 @@ Each function is a process of its own that runs until it is killed.
 
 from __future__ import annotations
 
+import mmap
 import os
 import selectors
 import socket
@@ -40,6 +41,29 @@ PARAMETERS = Path("/sys/module/tcp_pktpair/parameters")
 TCP_CC_INFO, SO_MAX_PACING_RATE = 26, 47
 NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY = 4, 20
 NLM_F_REQUEST, NLM_F_DUMP = 1, 0x300
+
+
+# What connections must have come to: pktpair says of one what its share of the path is;
+# one changes its algorithm while data is under way; one is aborted.
+DEEDS = ("share measured", "algorithm switched", "connection aborted")
+# struct tcp_bbr_info, which pktpair fills in too
+CC_INFO = struct.Struct("=5I")
+
+
+class Deeds:
+    """What has been done, told by a process that will be killed to the one that killed it."""
+
+    def __init__(self) -> None:
+        """Nothing yet; both processes share the page."""
+        self.page = mmap.mmap(-1, mmap.PAGESIZE)
+
+    def did(self, what: str) -> None:
+        """One of ``DEEDS`` was done."""
+        self.page[DEEDS.index(what)] = 1
+
+    def done(self) -> list[str]:
+        """All that was done."""
+        return [what for place, what in enumerate(DEEDS) if self.page[place]]
 
 
 def child(act: Callable[[], None], nice: int = 0) -> int:
@@ -113,7 +137,7 @@ def flood(seed: str, device: str) -> None:
                 large.setsockopt(SOL_UDP, UDP_SEGMENT, random.choice((100, 536, 1448)))
                 # to a neighbour that is found again after the device was down
                 large.sendto(payload[: random.choice((1000, 6000, 30000))], (FAR, random.randrange(1, 100)))
-        time.sleep(random.choice((0.0005, 0.002, 0.01)))
+        time.sleep(random.choice((0.01, 0.05, 0.15)))
 
 
 # ---- TCP ----
@@ -167,18 +191,37 @@ def _open(random: Random) -> socket.socket:
     return stream
 
 
-def _use(random: Random, stream: socket.socket) -> None:
+def _ask(stream: socket.socket, deeds: Deeds) -> None:
+    """What the kernel tells of a connection and its algorithm."""
+    stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+    told = stream.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 64)
+    if len(told) == CC_INFO.size and any(CC_INFO.unpack(told)[:2]) and _algorithm(stream).startswith(b"pktpair"):
+        deeds.did("share measured")
+
+
+def _algorithm(stream: socket.socket) -> bytes:
+    return stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
+
+
+def _unacked(stream: socket.socket) -> bool:
+    """Whether data is under way."""
+    return struct.unpack_from("=I", stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104), 24)[0] > 0
+
+
+def _use(random: Random, stream: socket.socket, deeds: Deeds) -> None:
     """One thing that a program may do with a connection."""
     way = random.random()
     if way < 0.4:
-        stream.send(bytes(random.choice((1, 100, 5000, 60000, 250000))))
+        stream.send(bytes(random.choice((1, 100, 1000, 5000, 20000, 60000))))
     elif way < 0.5:
         stream.recv(1 << 16)
     elif way < 0.7:
-        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, random.choice(ALGORITHMS))
+        before, after = _algorithm(stream), random.choice(ALGORITHMS)
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, after)
+        if before != after and _unacked(stream):
+            deeds.did("algorithm switched")
     elif way < 0.85:
-        stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-        stream.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 64)
+        _ask(stream, deeds)
     elif way < 0.9:
         rate = random.choice((1, 1000, 100000, 10**7, 2**32 - 1))
         stream.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("I", rate))
@@ -200,7 +243,7 @@ def _turn_knobs(random: Random) -> None:
             knob.write_text(before)
 
 
-def connect(seed: str) -> None:
+def connect(seed: str, deeds: Deeds) -> None:
     """Open connections, use them in every way, switch what controls them, abort them."""
     random = Random(seed)
     streams: list[socket.socket] = []
@@ -208,15 +251,19 @@ def connect(seed: str) -> None:
         if len(streams) < SOCKETS and random.random() < 0.3:
             with suppress(OSError):
                 streams.append(_open(random))
-        for _ in range(8):
+        for _ in range(3):
             if streams:
                 with suppress(OSError):
-                    _use(random, random.choice(streams))
+                    _use(random, random.choice(streams), deeds)
         if streams and random.random() < 0.1:
-            streams.pop(random.randrange(len(streams))).close()
+            stream = streams.pop(random.randrange(len(streams)))
+            with suppress(OSError):
+                if _unacked(stream):
+                    deeds.did("connection aborted")
+            stream.close()
         if random.random() < 0.02:
             _turn_knobs(random)
-        time.sleep(random.choice((0.0005, 0.002, 0.01)))
+        time.sleep(random.choice((0.002, 0.01, 0.04)))
 
 
 # ---- readers ----
@@ -238,4 +285,4 @@ def read(seed: str, device: str) -> None:
             sockets.send(message(SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, question))
             while struct.unpack_from("=H", sockets.recv(1 << 20), 4)[0] == SOCK_DIAG_BY_FAMILY:
                 pass
-        time.sleep(random.choice((0.001, 0.005, 0.02)))
+        time.sleep(random.choice((0.01, 0.03, 0.1)))
