@@ -46,6 +46,7 @@
  */
 #define CONTROL_ATTACK_UP_Q8	48	/* 0.1875 round trips */
 #define CONTROL_ATTACK_DOWN_Q8	26	/* 0.1 round trips */
+#define CONTROL_ONE_Q24		(1U << 24)
 
 /* setpoint probing, table 2 */
 #define CONTROL_PROBE_STEP	2	/* packets */
@@ -148,17 +149,15 @@ static inline u64 control_served_q8(u32 time_us, u64 service_q10)
 static inline u64 control_service_q10(u64 service_q10, u32 delivered,
 				      u32 interval_us)
 {
-	u64 interval_ns, bound_q10;
+	u64 interval_q10 = (u64)min_t(u32, interval_us, CONTROL_RTT_MAX_US) *
+			   (NSEC_PER_USEC << CONTROL_SERVICE_SHIFT);
 
 	/* the common case, told without a division */
 	if (delivered < CONTROL_DELIVERED_LEAST ||
-	    control_served_q8(interval_us, service_q10) >
-	    (u64)delivered * CONTROL_PACKET_Q8)
+	    mul_u64_u32_shr(service_q10, delivered, CONTROL_SERVICE_SHIFT) <=
+	    interval_q10 >> CONTROL_SERVICE_SHIFT)
 		return service_q10;
-	interval_ns = (u64)min_t(u32, interval_us, CONTROL_RTT_MAX_US) *
-		      NSEC_PER_USEC;
-	bound_q10 = div_u64(interval_ns << CONTROL_SERVICE_SHIFT, delivered);
-	return min_t(u64, service_q10, max_t(u64, bound_q10, 1));
+	return min_t(u64, service_q10, max_t(u64, div_u64(interval_q10, delivered), 1));
 }
 
 /**
@@ -353,33 +352,32 @@ static inline s64 control_deficit_q8(const struct control_path *path)
 }
 
 /**
- * control_correction_bytes_ps - what brings the queue to the setpoint:
- * |B - n_b| / J, with J = attack * (R + n_b * s_b)
+ * control_correction_q24 - what brings the queue to the setpoint, as part of the
+ * share: |B - n_b| / J over 1 / s_b, with J = attack * (R + n_b * s_b)
  * @path: the path, its backlog at most CONTROL_BACKLOG_MAX
  * @setpoint_q8: B, packets, at most CONTROL_SETPOINT_MAX_Q8
- * @mss_bytes: payload of a full segment, 1 .. CONTROL_MSS_MAX
  * @attack_q8: round trips to get there, 1 .. 2^12
+ * @most_q24: the result at most
  *
- * Return: payload bytes per second; J is cut to whole microseconds, at least one.
+ * s_b cancels: in service times J is attack * (pipe + n_b), which needs one quotient
+ * fewer.
+ *
+ * Return: 0 .. @most_q24, rounded down, from a J that is rounded to 2^-16 service
+ * times.
  */
-static inline u64 control_correction_bytes_ps(const struct control_path *path,
-					      u32 setpoint_q8, u32 mss_bytes,
-					      u32 attack_q8)
+static inline u32 control_correction_q24(const struct control_path *path,
+					 u32 setpoint_q8, u32 attack_q8,
+					 u32 most_q24)
 {
-	u64 mss = min_t(u32, mss_bytes, CONTROL_MSS_MAX);
 	u32 error_q8 = max_t(u32, path->backlog_q8, setpoint_q8) -
 		       min_t(u32, path->backlog_q8, setpoint_q8);
-	u64 round_us, attack_us;
+	u64 round_q16 = mul_u64_u32_shr(control_packets_per_us_q40(path->service_q10),
+					path->prop_us, 40 - 16) +
+			((u64)path->backlog_q8 << 8);
+	u64 attack_q16 = mul_u64_u32_shr(round_q16, attack_q8, 8);
 
-	round_us = path->prop_us +
-		   div_u64(mul_u64_u32_shr(path->service_q10, path->backlog_q8,
-					   CONTROL_SERVICE_SHIFT + 8),
-			   NSEC_PER_USEC);
-	round_us = min_t(u64, round_us, CONTROL_RTT_MAX_US);
-	attack_us = max_t(u64, (round_us * attack_q8) >> 8, 1);
-
-	/* 2^24 * 2^16 * 10^6 is below 2^60, 10^8 * 2^12 / 2^8 below 2^31 */
-	return div_u64(error_q8 * mss * USEC_PER_SEC, (u32)attack_us) >> 8;
+	return (u32)min_t(u64, most_q24,
+			  div64_u64((u64)error_q8 << 32, max_t(u64, attack_q16, 1)));
 }
 
 /**
@@ -393,25 +391,26 @@ static inline u64 control_correction_bytes_ps(const struct control_path *path,
  *
  * Return: payload bytes per second, at least 1: from half the share to twice
  * the share. Relative error against exact arithmetic below 2^-8 of the change,
- * plus what whole microseconds in J and whole bytes per second leave.
+ * plus 2^-15 of it over J in service times, plus three bytes per second.
  */
 static inline u64 control_rate_bytes_ps(const struct control_path *path,
 					s32 setpoint_q8, u32 mss_bytes)
 {
 	const bool above = setpoint_q8 > 0 && path->backlog_q8 > (u32)setpoint_q8;
 	u64 share = control_share_bytes_ps(path, mss_bytes);
+	u32 change_q24;
 	u64 change;
 
 	if (setpoint_q8 <= 0 || control_deficit_q8(path) > 0)
 		return max_t(u64, share, 1);
 
-	change = control_correction_bytes_ps(path, (u32)setpoint_q8, mss_bytes,
-					     above ? CONTROL_ATTACK_DOWN_Q8 :
-					     CONTROL_ATTACK_UP_Q8);
-	if (above)
-		share -= min_t(u64, change, share / 2);
-	else
-		share += min_t(u64, change, share);
+	change_q24 = control_correction_q24(path, setpoint_q8,
+					    above ? CONTROL_ATTACK_DOWN_Q8 :
+						    CONTROL_ATTACK_UP_Q8,
+					    above ? CONTROL_ONE_Q24 / 2 :
+						    CONTROL_ONE_Q24);
+	change = mul_u64_u32_shr(share, change_q24, 24);
+	share = above ? share - change : share + change;
 	return max_t(u64, share, 1);
 }
 

@@ -32,6 +32,36 @@
 #define LAW_1994_OVERFLOW	3
 
 /**
+ * law_1994_correction_bytes_ps - what brings the queue to the setpoint:
+ * |B - n_b| / J, with J = attack * (R + n_b * s_b)
+ * @path: the path, its backlog at most CONTROL_BACKLOG_MAX
+ * @setpoint_q8: B, packets, at most CONTROL_SETPOINT_MAX_Q8
+ * @mss_bytes: payload of a full segment, 1 .. CONTROL_MSS_MAX
+ * @attack_q8: round trips to get there, 1 .. 2^12
+ *
+ * Return: payload bytes per second; J is cut to whole microseconds, at least one.
+ */
+static inline u64
+law_1994_correction_bytes_ps(const struct control_path *path, u32 setpoint_q8,
+			     u32 mss_bytes, u32 attack_q8)
+{
+	u64 mss = min_t(u32, mss_bytes, CONTROL_MSS_MAX);
+	u32 error_q8 = max_t(u32, path->backlog_q8, setpoint_q8) -
+		       min_t(u32, path->backlog_q8, setpoint_q8);
+	u64 round_us, attack_us;
+
+	round_us = path->prop_us +
+		   div_u64(mul_u64_u32_shr(path->service_q10, path->backlog_q8,
+					   CONTROL_SERVICE_SHIFT + 8),
+			   NSEC_PER_USEC);
+	round_us = min_t(u64, round_us, CONTROL_RTT_MAX_US);
+	attack_us = max_t(u64, (round_us * attack_q8) >> 8, 1);
+
+	/* 2^24 * 2^16 * 10^6 is below 2^60, 10^8 * 2^12 / 2^8 below 2^31 */
+	return div_u64(error_q8 * mss * USEC_PER_SEC, (u32)attack_us) >> 8;
+}
+
+/**
  * law_1994_rate_bytes_ps - the rate for the next pairs
  * @path: the path, its backlog at most CONTROL_BACKLOG_MAX
  * @setpoint_q8: B, packets, CONTROL_SETPOINT_MIN_Q8 .. CONTROL_SETPOINT_MAX_Q8
@@ -49,7 +79,7 @@ static inline u64 law_1994_rate_bytes_ps(const struct control_path *path,
 	const u32 backlog_q8 = path->backlog_q8;
 	const bool above = backlog_q8 > setpoint_q8;
 	u64 share = control_share_bytes_ps(path, mss_bytes);
-	u64 change = control_correction_bytes_ps(path, setpoint_q8, mss_bytes,
+	u64 change = law_1994_correction_bytes_ps(path, setpoint_q8, mss_bytes,
 						 above ? LAW_1994_ATTACK_DOWN_Q8 :
 						 LAW_1994_ATTACK_UP_Q8);
 	u64 rate = above ? share - min_t(u64, share, change) : share + change;

@@ -239,7 +239,13 @@ static inline void pair_probe_per_ack(struct pair_probe *p, u32 segments)
 static inline void pair_probe_adapt(struct pair_probe *p, bool no_gap,
 				    const struct pair_limits *limits)
 {
+	u32 wanted = max_t(u32, pair_probe_wanted(p), limits->train_min);
 	u32 train = p->train;
+
+	/* the common case in a few instructions: nothing to learn */
+	if (!no_gap && wanted == train && train <= limits->train_max &&
+	    !p->singles && !p->bunched && !p->suspected)
+		return;
 
 	if (no_gap) {
 		u32 segments = p->first_segments + p->waiting;
@@ -254,7 +260,7 @@ static inline void pair_probe_adapt(struct pair_probe *p, bool no_gap,
 		train = 2 * max_t(u32, train, segments);
 	} else {
 		p->singles = 0;
-		if (max_t(u32, pair_probe_wanted(p), limits->train_min) >= train) {
+		if (wanted >= train) {
 			p->bunched = 0;
 			/* wraps after PAIR_TRAINS_TOO_LONG */
 			if (p->suspected && !++p->too_long)
@@ -263,14 +269,10 @@ static inline void pair_probe_adapt(struct pair_probe *p, bool no_gap,
 			p->too_long++;
 		} else {
 			p->too_long = 0;
-			train = max_t(u32, pair_probe_wanted(p), train / 2);
+			train = max_t(u32, wanted, train / 2);
 		}
 	}
-	/* seldom: every train comes by here */
-	if (train != p->train || train < limits->train_min ||
-	    train > limits->train_max)
-		p->train = (u8)clamp_t(u32, train, limits->train_min,
-				       limits->train_max);
+	p->train = (u8)clamp_t(u32, train, limits->train_min, limits->train_max);
 }
 
 /* What it usually acknowledges at once: 2 from where PAIR_PER_ACK_ONE_Q4 ends */
@@ -295,7 +297,7 @@ static inline u32 pair_probe_usual(const struct pair_probe *p)
  *
  * Return: the train that @ack closed, with its verdict; PAIR_OPEN if none.
  */
-static inline struct pair_sample
+static __always_inline struct pair_sample
 pair_probe_ack(struct pair_probe *p, const struct pair_ack *ack,
 	       const struct pair_limits *limits)
 {
@@ -421,7 +423,7 @@ struct pair_mean {
 /**
  * pair_mean_add - take a train's sample into the mean
  * @m: the mean so far; zeroed before the first
- * @s: a sample with verdict PAIR_SAMPLE; replaced by the mean when that is due
+ * @s: a sample with verdict PAIR_SAMPLE
  * @now_us: time (low 32 bits)
  * @least_us: shortest time to average over
  *
@@ -432,9 +434,9 @@ struct pair_mean {
  * time that the caller's round trip deserves; sums of times and of segments,
  * because a mean of gaps would be biased where packet sizes are mixed.
  *
- * Return: whether @s now holds a mean; @m is then empty again.
+ * Return: whether the mean is due, for pair_mean_take().
  */
-static inline bool pair_mean_add(struct pair_mean *m, struct pair_sample *s,
+static inline bool pair_mean_add(struct pair_mean *m, const struct pair_sample *s,
 				 u32 now_us, u32 least_us)
 {
 	if (!m->trains)
@@ -442,13 +444,26 @@ static inline bool pair_mean_add(struct pair_mean *m, struct pair_sample *s,
 	m->span_ns += s->span_ns;
 	m->segments += (u16)s->segments;
 	m->trains++;
-	if (m->trains < PAIR_MEAN_TRAINS_MAX &&
-	    (m->trains < PAIR_MEAN_TRAINS || now_us - m->since_us < least_us))
-		return false;
-	s->span_ns = m->span_ns;
-	s->segments = m->segments;
+	return m->trains >= PAIR_MEAN_TRAINS &&
+	       (m->trains >= PAIR_MEAN_TRAINS_MAX || now_us - m->since_us >= least_us);
+}
+
+/**
+ * pair_mean_take - the mean of what was added; begins the next one
+ * @m: the mean, of one train at least
+ *
+ * Return: a sample with verdict PAIR_SAMPLE.
+ */
+static inline struct pair_sample pair_mean_take(struct pair_mean *m)
+{
+	const struct pair_sample mean = {
+		.span_ns = m->span_ns,
+		.segments = m->segments,
+		.verdict = PAIR_SAMPLE,
+	};
+
 	memset(m, 0, sizeof(*m));
-	return true;
+	return mean;
 }
 
 /**

@@ -81,24 +81,38 @@ static inline void queue_estimate_round(struct queue_estimate *q)
 	q->pipe_q8 = 0;
 }
 
+/**
+ * queue_pipe_count - count the pipe, if the packets delivered last met a queue
+ * @q: the estimate
+ * @path: the path; its backlog and the newest packet's age are not read
+ *
+ * For the most of some round trips it need not be every acknowledgment.
+ */
+static inline void queue_pipe_count(struct queue_estimate *q,
+				    const struct control_path *path)
+{
+	s64 queued_q8 = (s64)control_served_q8(path->rtt_us, path->service_q10) -
+			(s64)control_pipe_q8(path);
+	u64 delivered_q8 = (u64)min_t(u32, path->delivered, CONTROL_BACKLOG_MAX) *
+			   CONTROL_PACKET_Q8;
+
+	if (queued_q8 < QUEUE_BUSY_Q8)
+		return;
+	/* 2^24 * 2^27 is below 2^64, and R is at most T */
+	q->pipe_q8 = max_t(u32, q->pipe_q8,
+			   div_u64(delivered_q8 *
+				   min_t(u32, path->prop_us, path->rtt_us),
+				   max_t(u32, path->rtt_us, 1)));
+}
+
 /* The pipe, packets: counted if that is to be had, else R / s_b */
-static inline s64 queue_pipe_q8(struct queue_estimate *q,
+static inline s64 queue_pipe_q8(const struct queue_estimate *q,
 				const struct control_path *path)
 {
 	s64 computed_q8 = (s64)control_pipe_q8(path);
-	s64 passed_q8 = (s64)control_served_q8(path->rtt_us, path->service_q10);
-	u64 delivered_q8 = (u64)min_t(u32, path->delivered, CONTROL_BACKLOG_MAX) *
-			   CONTROL_PACKET_Q8;
-	s64 counted_q8, differ_q8;
+	s64 counted_q8 = max_t(u32, q->pipe_q8, q->pipe_before_q8);
+	s64 differ_q8 = counted_q8 - computed_q8;
 
-	/* 2^24 * 2^27 is below 2^64, and R is at most T */
-	if (passed_q8 - computed_q8 >= QUEUE_BUSY_Q8)
-		q->pipe_q8 = max_t(u32, q->pipe_q8,
-				   div_u64(delivered_q8 *
-					   min_t(u32, path->prop_us, path->rtt_us),
-					   max_t(u32, path->rtt_us, 1)));
-	counted_q8 = max_t(u32, q->pipe_q8, q->pipe_before_q8);
-	differ_q8 = counted_q8 - computed_q8;
 	if (!counted_q8 || max_t(s64, differ_q8, -differ_q8) >
 	    (computed_q8 >> QUEUE_AGREE_SHIFT) + QUEUE_AGREE_LEAST_Q8)
 		return computed_q8;
@@ -136,11 +150,9 @@ static inline s64 queue_idle_q8(struct queue_estimate *q,
  * law aims with this one: by n_b a flow that has been idle for nearly all of a round
  * trip would be at its setpoint with one train a round trip, and stay there.
  *
- * To be called with every acknowledgment, so that the pipe is counted.
- *
  * Return: packets, at most CONTROL_BACKLOG_MAX; negative: the pipe is not full.
  */
-static inline s64 queue_beyond_pipe_q8(struct queue_estimate *q,
+static inline s64 queue_beyond_pipe_q8(const struct queue_estimate *q,
 				       const struct control_path *path)
 {
 	return (s64)min_t(u32, path->outstanding, CONTROL_BACKLOG_MAX) *

@@ -85,6 +85,7 @@
  * @lost: something was lost in this round trip
  * @queued: the last acknowledgment left a queue
  * @dipped: the queue was drained on purpose a round trip ago
+ * @brief: the last acknowledgment left the pipe's count and the rate to this one
  */
 struct pktpair {
 	struct pair_probe probe;
@@ -108,7 +109,8 @@ struct pktpair {
 	   anew:1,
 	   lost:1,
 	   queued:1,
-	   dipped:1;
+	   dipped:1,
+	   brief:1;
 };
 
 /**
@@ -458,15 +460,15 @@ static void pktpair_choose_train(struct sock *sk)
 /* A train's service time: of the 1994 preset each counts, else the mean of some,
  * unless train after train shows that the share is another now
  */
-static void pktpair_believe(struct sock *sk, const struct pair_sample *closed)
+static __always_inline void
+pktpair_believe(struct sock *sk, bool of_1994, const struct pair_sample *closed)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
-	struct pair_sample mean = *closed;
 	u64 service_q10 = pair_service_time(closed);
 	bool bunched;
 
-	if (!ca->started || pktpair_preset(sk)->of_1994) {
+	if (!ca->started || of_1994) {
 		pktpair_service_sample(ca, closed);
 		return;
 	}
@@ -476,8 +478,10 @@ static void pktpair_believe(struct sock *sk, const struct pair_sample *closed)
 		memset(&ca->mean, 0, sizeof(ca->mean));
 		ca->fresh = 1;
 		ca->anew = 1;
-	} else if (pair_mean_add(&ca->mean, &mean, (u32)tp->tcp_mstamp,
+	} else if (pair_mean_add(&ca->mean, closed, (u32)tp->tcp_mstamp,
 				 (tp->srtt_us >> 3) / PKTPAIR_MEANS_PER_RTT)) {
+		const struct pair_sample mean = pair_mean_take(&ca->mean);
+
 		pktpair_service_sample(ca, &mean);
 	}
 }
@@ -495,21 +499,25 @@ pktpair_service_q10(const struct pktpair *ca, const struct rate_sample *rs,
 				   rs->interval_us);
 }
 
+/* An acknowledgment that closes a train has enough to do: it leaves the count of the
+ * pipe and the rate to the next, and that does not leave them again
+ */
+static bool pktpair_brief(const struct pktpair *ca, const struct pair_sample *closed)
+{
+	return closed->verdict != PAIR_OPEN && !ca->brief;
+}
+
 /* What the newest packet will meet is for whoever watches: the law aims with the
  * queue beyond the pipe. By value, so that the path needs no memory otherwise.
  */
-static noinline struct control_path
+static noinline u32
 pktpair_watch_queue(struct sock *sk, s64 beyond_pipe_q8, struct control_path path)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
-	struct pktpair *ca = inet_csk_ca(sk);
+	u32 newest_q8 = queue_newest_q8(&((struct pktpair *)inet_csk_ca(sk))->queue,
+					&path, beyond_pipe_q8,
+					(u32)tcp_sk(sk)->tcp_mstamp);
 
-	path.newest_age_us = pktpair_newest_age_us(tp);
-	path.newest_backlog_q8 = queue_newest_q8(&ca->queue, &path, beyond_pipe_q8,
-						 (u32)tp->tcp_mstamp);
-	if (pktpair_preset(sk)->of_1994)
-		path.newest_backlog_q8 = path.backlog_q8;
-	return path;
+	return pktpair_preset(sk)->of_1994 ? path.backlog_q8 : newest_q8;
 }
 
 /* What is known of the path after this acknowledgment; false: not yet enough */
@@ -523,7 +531,7 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs, bool of_1994,
 	s64 beyond_pipe_q8;
 
 	if (closed->verdict == PAIR_SAMPLE) {
-		pktpair_believe(sk, closed);
+		pktpair_believe(sk, of_1994, closed);
 		ca->sampled = 1;
 	} else if (!ca->started) {
 		/* the first train is believed while it comes back */
@@ -557,14 +565,18 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs, bool of_1994,
 		.outstanding = tcp_packets_in_flight(tp),
 		.delivered = rs->delivered,
 	};
+	if (!pktpair_brief(ca, closed))
+		queue_pipe_count(&ca->queue, path);
 	beyond_pipe_q8 = queue_beyond_pipe_q8(&ca->queue, path);
 	path->backlog_q8 = of_1994 ? control_backlog_paper_q8(path) :
 				     max_t(s64, beyond_pipe_q8, 0);
 	ca->queued = path->backlog_q8 > 0;
-	if (trace_pktpair_sample_enabled())
-		*path = pktpair_watch_queue(sk, beyond_pipe_q8, *path);
-	else
+	if (trace_pktpair_sample_enabled()) {
+		path->newest_age_us = pktpair_newest_age_us(tp);
+		path->newest_backlog_q8 = pktpair_watch_queue(sk, beyond_pipe_q8, *path);
+	} else {
 		queue_newest_unwatched(&ca->queue);
+	}
 	return true;
 }
 
@@ -607,7 +619,8 @@ static void pktpair_steer_1994(struct sock *sk, const struct control_path *path,
 /* The rate that brings the queue to the setpoint, and the cap on the window */
 static __always_inline void
 pktpair_steer(struct sock *sk, const struct rate_sample *rs, bool of_1994,
-	      const struct control_path *path, struct control_orders *orders)
+	      const struct pair_sample *closed, const struct control_path *path,
+	      struct control_orders *orders)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
@@ -624,8 +637,13 @@ pktpair_steer(struct sock *sk, const struct rate_sample *rs, bool of_1994,
 		pktpair_steer_1994(sk, path, orders);
 		return;
 	}
-	orders->rate_bytes_ps = control_rate_bytes_ps(path, orders->setpoint_q8,
-						      tp->mss_cache);
+	if (pktpair_brief(ca, closed)) {
+		ca->brief = 1;
+	} else {
+		ca->brief = 0;
+		orders->rate_bytes_ps = control_rate_bytes_ps(path, orders->setpoint_q8,
+							      tp->mss_cache);
+	}
 	orders->window = control_window(path, orders->setpoint_q8, ca->train);
 	if (unlikely(inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery))
 		orders->window =
@@ -694,9 +712,10 @@ static void pktpair_apply(struct sock *sk, const struct control_orders *orders)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	WRITE_ONCE(sk->sk_pacing_rate,
-		   min_t(u64, orders->rate_bytes_ps,
-			 READ_ONCE(sk->sk_max_pacing_rate)));
+	if (orders->rate_bytes_ps)
+		WRITE_ONCE(sk->sk_pacing_rate,
+			   min_t(u64, orders->rate_bytes_ps,
+				 READ_ONCE(sk->sk_max_pacing_rate)));
 	tcp_snd_cwnd_set(tp, min_t(u32, orders->window, tp->snd_cwnd_clamp));
 }
 
@@ -709,19 +728,22 @@ static noinline void pktpair_trace(const struct sock *sk, struct pair_sample tra
 				   struct control_path path,
 				   struct control_orders orders)
 {
+	/* the one in force */
+	if (!orders.rate_bytes_ps)
+		orders.rate_bytes_ps = READ_ONCE(sk->sk_pacing_rate);
 	trace_pktpair_sample(sk, &train, &path, &orders);
 }
 
-static void pktpair_cong_control(COMPAT_CONG_CONTROL_ARGS(sk, rs))
+static __always_inline void
+pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const bool of_1994)
 {
-	const bool of_1994 = pktpair_preset(sk)->of_1994;
 	struct pktpair *ca = inet_csk_ca(sk);
 	struct pair_sample train = pktpair_sense(sk, rs);
 	struct control_orders orders = {};
 	struct control_path path = {};
 
 	if (pktpair_estimate(sk, rs, of_1994, &train, &path)) {
-		pktpair_steer(sk, rs, of_1994, &path, &orders);
+		pktpair_steer(sk, rs, of_1994, &train, &path, &orders);
 		pktpair_apply(sk, &orders);
 	} else if (!ca->service.value) {
 		pktpair_grow(sk, rs);
@@ -732,6 +754,17 @@ static void pktpair_cong_control(COMPAT_CONG_CONTROL_ARGS(sk, rs))
 		if (trace_pktpair_sample_enabled())
 			pktpair_trace(sk, train, path, orders);
 	}
+}
+
+static void pktpair_cong_control(COMPAT_CONG_CONTROL_ARGS(sk, rs))
+{
+	pktpair_take_ack(sk, rs, false);
+}
+
+/* Of its own, so that no acknowledgment of the others asks which law is theirs */
+static void pktpair_cong_control_1994(COMPAT_CONG_CONTROL_ARGS(sk, rs))
+{
+	pktpair_take_ack(sk, rs, true);
 }
 
 /* Asked right before the stack sizes an skb: one skb is one train. As a lower
@@ -847,13 +880,13 @@ static void pktpair_release(struct sock *sk)
 /* Not for everyone (no TCP_CONG_NON_RESTRICTED): at a bottleneck that is not
  * served in turn the gap shows the link, and the flow takes it.
  */
-#define PKTPAIR_OPS(its_name) {				\
+#define PKTPAIR_OPS(its_name, takes_ack) {		\
 	.flags		= 0,				\
 	.name		= its_name,			\
 	.owner		= THIS_MODULE,			\
 	.init		= pktpair_init,			\
 	.release	= pktpair_release,		\
-	.cong_control	= pktpair_cong_control,		\
+	.cong_control	= takes_ack,			\
 	.min_tso_segs	= pktpair_min_tso_segs,		\
 	.set_state	= pktpair_set_state,		\
 	.ssthresh	= pktpair_ssthresh,		\
@@ -865,15 +898,15 @@ static void pktpair_release(struct sock *sk)
 /* A name each, so that a socket or a route can choose */
 static struct pktpair_algorithm pktpair_algorithms[] __read_mostly = {
 	{	/* risk-averse: a fixed, small setpoint */
-		.ops = PKTPAIR_OPS("pktpair"),
+		.ops = PKTPAIR_OPS("pktpair", pktpair_cong_control),
 		.preset = { .trains = &pktpair_trains_of_knobs },
 	},
 	{	/* risk-taking: as much buffer as there is, within the bound */
-		.ops = PKTPAIR_OPS("pktpair_risky"),
+		.ops = PKTPAIR_OPS("pktpair_risky", pktpair_cong_control),
 		.preset = { .trains = &pktpair_trains_of_knobs, .probes = true },
 	},
 	{
-		.ops = PKTPAIR_OPS("pktpair_1994"),
+		.ops = PKTPAIR_OPS("pktpair_1994", pktpair_cong_control_1994),
 		.preset = {
 			.of_1994 = true,
 			.trains = &pktpair_trains_of_1994,

@@ -22,7 +22,7 @@ from labtools import expect, run
 # algorithm: its cong_control, and the hook that returns a constant
 HOOKS = {
     "pktpair": ("pktpair_cong_control", "pktpair_sndbuf_expand"),
-    "pktpair_1994": ("pktpair_cong_control", "pktpair_sndbuf_expand"),
+    "pktpair_1994": ("pktpair_cong_control_1994", "pktpair_sndbuf_expand"),
     "bbr": ("bbr_main", "bbr_sndbuf_expand"),
 }
 BOTTLENECK = "fq_rr rate 40mbit"

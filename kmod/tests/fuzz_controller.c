@@ -60,8 +60,10 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 		else if (fuzzy_run(&c->service, pair_service_time(&s), !bunched))
 			memset(&c->mean, 0, sizeof(c->mean));
 		else if (pair_mean_add(&c->mean, &s, (u32)(c->now_ns / 1000),
-				       rtt_us / 8))
+				       rtt_us / 8)) {
+			s = pair_mean_take(&c->mean);
 			fuzzy_update(&c->service, pair_service_time(&s));
+		}
 	}
 	prop_sample(&c->prop, rtt_us, now_ms);
 	if (delivered % 3 == 0)

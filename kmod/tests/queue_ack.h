@@ -19,7 +19,10 @@ static inline struct queue_backlog
 queue_estimate_ack(struct queue_estimate *q, const struct control_path *path,
 		   u32 now_us)
 {
-	s64 beyond_pipe_q8 = queue_beyond_pipe_q8(q, path);
+	s64 beyond_pipe_q8;
+
+	queue_pipe_count(q, path);
+	beyond_pipe_q8 = queue_beyond_pipe_q8(q, path);
 
 	return (struct queue_backlog) {
 		.newest_q8 = queue_newest_q8(q, path, beyond_pipe_q8, now_us),

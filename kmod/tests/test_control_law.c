@@ -21,8 +21,8 @@ static double oracle_rate(const struct control_path *p, double setpoint,
 {
 	double s_b = p->service_q10 / 1024.0 / 1e9;	/* s */
 	double n_b = p->backlog_q8 / 256.0;
-	double rtt = fmin(p->prop_us / 1e6 + n_b * s_b, CONTROL_RTT_MAX_US / 1e6);
-	double j = fmax(rtt * (setpoint > n_b ? 0.1875 : 26 / 256.0), 1e-6);
+	double rtt = p->prop_us / 1e6 + n_b * s_b;
+	double j = rtt * (setpoint > n_b ? 0.1875 : 26 / 256.0);
 	double rate = 1 / s_b + (setpoint - n_b) / j;
 
 	if (setpoint <= 0 || (n_b == 0 && p->outstanding <
@@ -48,12 +48,10 @@ static void rate_is_the_equation(void **state)
 		s32 setpoint = (s32)draw_scale(18) * (draw(4) ? 1 : -1);
 		double exact = oracle_rate(&p, setpoint / 256.0, mss);
 		double got = (double)control_rate_bytes_ps(&p, setpoint, mss);
-		/* J is cut to whole microseconds, of which it has at least one */
-		double round_us = fmin(p.prop_us + p.backlog_q8 / 256.0 *
-				       (p.service_q10 / 1024.0 / 1000),
-				       CONTROL_RTT_MAX_US);
-		double j_us = fmax(round_us * 26 / 256, 1);
-		double bound = 3 + exact * (1e-6 + 2 / j_us);
+		/* J in service times, which is kept to 2^-16 of one */
+		double j = (p.prop_us * 1e3 / (p.service_q10 / 1024.0) +
+			    p.backlog_q8 / 256.0) * 26 / 256;
+		double bound = 3 + exact * (1e-6 + 1 / 32768.0 / j);
 
 		if (fabs(got - exact) > bound)
 			fail_msg("%d: %f, exact %f (bound %f)", i, got, exact, bound);

@@ -436,6 +436,30 @@ static void take_train(u64 service_ns)
 	take_ack(2 * service_ns, false, rs);
 }
 
+static void an_ack_that_closes_a_train_leaves_the_rate_to_the_next(void **state)
+{
+	const struct rate_sample rs = {
+		.acked_sacked = 2, .delivered = 16, .interval_us = 25000,
+	};
+	/* whether it closes a train, and then sets the rate */
+	static const bool rows[][2] = {
+		{ true, false }, { false, true }, { true, false }, { false, true },
+		{ false, true }, { true, false }, { true, true }, { true, false },
+		{ true, true },
+	};
+	size_t i;
+
+	begin(AVERSE, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(1));
+	take_ack(NSEC_PER_MSEC, false, rs);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		s.sk.sk_pacing_rate = 1;
+		take_ack(NSEC_PER_MSEC, rows[i][0], rs);
+		if ((s.sk.sk_pacing_rate != 1) != rows[i][1])
+			fail_msg("ACK %zu: %lu bytes/s", i, s.sk.sk_pacing_rate);
+	}
+}
+
 static void a_round_trip_without_a_gap_is_the_share_if_the_queue_was_busy(void **state)
 {
 	static const struct {
@@ -835,6 +859,7 @@ int main(void)
 		cmocka_unit_test(what_an_application_sends_is_not_the_share),
 		cmocka_unit_test(after_a_pause_the_share_is_known),
 		cmocka_unit_test(nonsense_is_forgotten),
+		cmocka_unit_test(an_ack_that_closes_a_train_leaves_the_rate_to_the_next),
 		cmocka_unit_test(a_round_trip_without_a_gap_is_the_share_if_the_queue_was_busy),
 		cmocka_unit_test(before_the_first_gap_the_window_grows_by_what_is_delivered),
 		cmocka_unit_test(the_first_train_is_believed_while_it_comes_back),
