@@ -24,6 +24,10 @@
  * a user would notice, long beside the few round trips that a dip costs
  */
 #define PROP_REFRESH_MS		10000U
+/* or when the last dip was so many times longer ago, confirmed or not: a flow that needs
+ * no dips gives up a sixth of what they cost
+ */
+#define PROP_REFRESH_TRUST	6U
 /* and not more often than once in so many round trips: a dip of three leaves
  * an eighth of the pipe empty, so that this is 0.75 % of a lone flow's rate
  */
@@ -38,6 +42,12 @@
 #define PROP_DIP_ROUNDS		3U
 /* age is kept in 16 ms: 16 bits of it are 17 minutes */
 #define PROP_CLOCK_SHIFT	4
+/* A dip leaves so much of the pipe empty at least that round trips fall by an eighth
+ * where R is too large: one that falls by a 16th at once is followed by another
+ */
+#define PROP_FALL_SHIFT		4
+/* and that of the last dip in 4 s: 8 bits, the same 17 minutes */
+#define PROP_DIPPED_SHIFT	12
 /* no round trip seen yet; also the largest round trip that can be noted */
 #define PROP_UNKNOWN_US		U32_MAX
 
@@ -47,13 +57,17 @@
  * @dip_min_us: smallest round trip of the dip under way
  * @confirmed: time of the last round trip that confirmed the estimate, in units
  *	of 2^PROP_CLOCK_SHIFT ms
+ * @dipped: time of the last dip, in units of 2^PROP_DIPPED_SHIFT ms
  * @dip_rounds: round trips of the dip still to come; 0: no dip
+ * @fell: the estimate fell by more than 2^-PROP_FALL_SHIFT at once
  */
 struct propagation_delay {
 	u32 delay_us;
 	u32 dip_min_us;
 	u16 confirmed;
-	u8 dip_rounds;
+	u8 dipped;
+	u8 dip_rounds:7,
+	   fell:1;
 };
 
 /* What the age is kept in */
@@ -68,7 +82,9 @@ static inline void prop_init(struct propagation_delay *p, u32 now_ms)
 	p->delay_us = PROP_UNKNOWN_US;
 	p->dip_min_us = PROP_UNKNOWN_US;
 	p->confirmed = prop_clock(now_ms);
+	p->dipped = (u8)(now_ms >> PROP_DIPPED_SHIFT);
 	p->dip_rounds = 0;
+	p->fell = 0;
 }
 
 /** prop_dipping - whether the setpoint is to be dipped now */
@@ -87,6 +103,8 @@ static inline void prop_sample(struct propagation_delay *p, u32 rtt_us,
 			       u32 now_ms)
 {
 	if (rtt_us <= p->delay_us) {
+		if (p->delay_us - rtt_us > p->delay_us >> PROP_FALL_SHIFT)
+			p->fell = 1;
 		p->delay_us = rtt_us;
 		p->confirmed = prop_clock(now_ms);
 	}
@@ -103,12 +121,34 @@ static inline u32 prop_refresh_ms(const struct propagation_delay *p)
 		       PROP_REFRESH_MS, PROP_REFRESH_MAX_MS);
 }
 
+/* Whether the estimate is old */
+static inline bool prop_is_old(const struct propagation_delay *p, u32 now_ms)
+{
+	u32 refresh_ms = prop_refresh_ms(p);
+	u32 trust_ms = min_t(u32, PROP_REFRESH_TRUST * refresh_ms,
+			     PROP_REFRESH_MAX_MS);
+
+	return (u16)(prop_clock(now_ms) - p->confirmed) >
+	       refresh_ms >> PROP_CLOCK_SHIFT ||
+	       (u8)((now_ms >> PROP_DIPPED_SHIFT) - p->dipped) >
+	       trust_ms >> PROP_DIPPED_SHIFT;
+}
+
+/* A dip begins with the next round trip */
+static inline void prop_dip(struct propagation_delay *p)
+{
+	p->dip_rounds = PROP_DIP_ROUNDS;
+	p->dip_min_us = PROP_UNKNOWN_US;
+	p->fell = 0;
+}
+
 /**
  * prop_round - a round trip has passed
  * @p: the estimate
  * @now_ms: time, may wrap
  *
- * Begins a dip when the estimate is old, and ends it with the estimate replaced.
+ * Begins a dip when the estimate is old, and ends it with the estimate replaced; or
+ * begins another, where the estimate was still falling.
  */
 static inline void prop_round(struct propagation_delay *p, u32 now_ms)
 {
@@ -118,11 +158,11 @@ static inline void prop_round(struct propagation_delay *p, u32 now_ms)
 		if (p->dip_min_us != PROP_UNKNOWN_US)
 			p->delay_us = p->dip_min_us;
 		p->confirmed = prop_clock(now_ms);
-	} else if (p->delay_us != PROP_UNKNOWN_US &&
-		   (u16)(prop_clock(now_ms) - p->confirmed) >
-		   prop_refresh_ms(p) >> PROP_CLOCK_SHIFT) {
-		p->dip_rounds = PROP_DIP_ROUNDS;
-		p->dip_min_us = PROP_UNKNOWN_US;
+		p->dipped = (u8)(now_ms >> PROP_DIPPED_SHIFT);
+		if (p->fell)
+			prop_dip(p);
+	} else if (p->delay_us != PROP_UNKNOWN_US && prop_is_old(p, now_ms)) {
+		prop_dip(p);
 	}
 }
 
