@@ -60,6 +60,8 @@
  * ten segments to a whole pipe within one acknowledgment
  */
 #define PKTPAIR_SNDBUF_FACTOR	3
+/* What is claimed beyond a share that nothing confirms: a sixteenth in a round trip */
+#define PKTPAIR_CLAIM_SHIFT	4
 /* Pacing before the first gap: the initial window in half a round trip */
 #define PKTPAIR_FIRST_RATE_FACTOR 2
 
@@ -393,6 +395,35 @@ pktpair_sense(struct sock *sk, const struct rate_sample *rs)
 	return pair_probe_ack(&ca->probe, &ack, pktpair_limits(sk));
 }
 
+/* Trains that would show this receiver's gaps would last too long, the newest packet did
+ * not wait for half of another, and none was lost: nothing confirms the share.
+ * (Packets beyond the pipe are no queue by themselves: too long a service time makes
+ * the pipe look short.)
+ */
+static bool pktpair_unconfirmed(const struct sock *sk, const struct rate_sample *rs)
+{
+	const struct pktpair *ca = inet_csk_ca(sk);
+	u32 rtt_us = pktpair_rtt_us(tcp_sk(sk), rs);
+	u64 wait_ns;
+
+	if (ca->service.value * ca->probe.train <=
+	    pktpair_limits(sk)->train_max_ns << PAIR_SERVICE_SHIFT ||
+	    ca->lost || rtt_us < ca->prop.delay_us)
+		return false;
+	wait_ns = (u64)(rtt_us - ca->prop.delay_us) * NSEC_PER_USEC;
+	return 2 * wait_ns << PAIR_SERVICE_SHIFT < ca->service.value;
+}
+
+/* Of what has become free nothing is delivered before it is claimed. A claim that
+ * was wrong makes a queue, and then deliveries show the share.
+ */
+static void pktpair_claim_more(struct pktpair *ca)
+{
+	ca->service.value -= ca->service.value >> PKTPAIR_CLAIM_SHIFT;
+	ca->fresh = 1;
+	ca->anew = 1;
+}
+
 /* A round trip without a gap: what was delivered in it was the share, if the
  * bottleneck had something of ours to serve all the time. A queue says so; and
  * before anything is known of the queue, a loss. Nothing does while the queue is
@@ -409,14 +440,18 @@ static void pktpair_estimate_without_gap(struct sock *sk,
 		.segments = rs->delivered,
 		.verdict = PAIR_SAMPLE,
 	};
-	bool was_busy = ca->service.value ? ca->queued : ca->lost;
+	bool was_busy = (ca->service.value ? ca->queued : ca->lost) && !drained &&
+			!rs->is_app_limited;
 
 	/* an interval that spans an outage says nothing */
 	if (rs->interval_us <= 0 || rs->delivered <= 0 || rs->is_retrans ||
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		return;
-	if ((was_busy && !drained && !rs->is_app_limited) ||
-	    pair_service_time(&round_trip) < ca->service.value)
+	if (!drained && !rs->is_app_limited && pktpair_unconfirmed(sk, rs)) {
+		pktpair_claim_more(ca);
+		was_busy = false;
+	}
+	if (was_busy || pair_service_time(&round_trip) < ca->service.value)
 		pktpair_service_sample(ca, &round_trip);
 }
 
