@@ -76,6 +76,8 @@
 #define CONTROL_DRAIN_BELOW_SHIFT 2
 /* and what is left in flight at least: what makes a stock receiver send an ACK */
 #define CONTROL_DRAIN_LEAST	2
+/* What is claimed beyond a share that nothing confirms: a sixteenth in a round trip */
+#define CONTROL_CLAIM_SHIFT	4
 /* part of what is outstanding that may be lost without an overflow: an eighth, more
  * than every fiftieth packet, lost and sent again, is of a pipe of 44
  */
@@ -158,6 +160,39 @@ static inline u64 control_service_q10(u64 service_q10, u32 delivered,
 	    interval_q10 >> CONTROL_SERVICE_SHIFT)
 		return service_q10;
 	return min_t(u64, service_q10, max_t(u64, div_u64(interval_q10, delivered), 1));
+}
+
+/**
+ * control_unconfirmed - whether neither gaps nor a queue can confirm the service time
+ * @service_q10: s_b, ns, at most CONTROL_SERVICE_MAX_Q10
+ * @train: segments of a train that would show this receiver's gaps, 1 .. 255
+ * @train_max_ns: the longest that a train may last, below 2^53
+ * @waited_us: how long the newest packet waited
+ *
+ * Too long a service time makes the pipe look short, so that packets beyond the pipe
+ * are no queue by themselves: the newest one waited for half of another, or none did.
+ */
+static inline bool control_unconfirmed(u64 service_q10, u32 train, u64 train_max_ns,
+				       u32 waited_us)
+{
+	u64 waited_ns = (u64)waited_us * NSEC_PER_USEC;
+
+	return service_q10 * train > train_max_ns << CONTROL_SERVICE_SHIFT &&
+	       waited_ns << (CONTROL_SERVICE_SHIFT + 1) < service_q10;
+}
+
+/**
+ * control_claim_q10 - the service time to try where nothing confirms it
+ * @service_q10: s_b, ns
+ *
+ * Of what has become free nothing is delivered before it is claimed. A claim that
+ * was wrong makes a queue, and then deliveries show the share.
+ *
+ * Return: ns with CONTROL_SERVICE_SHIFT binary places, at least 1.
+ */
+static inline u64 control_claim_q10(u64 service_q10)
+{
+	return service_q10 - (service_q10 >> CONTROL_CLAIM_SHIFT);
 }
 
 /**

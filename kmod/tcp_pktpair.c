@@ -60,8 +60,6 @@
  * ten segments to a whole pipe within one acknowledgment
  */
 #define PKTPAIR_SNDBUF_FACTOR	3
-/* What is claimed beyond a share that nothing confirms: a sixteenth in a round trip */
-#define PKTPAIR_CLAIM_SHIFT	4
 /* Pacing before the first gap: the initial window in half a round trip */
 #define PKTPAIR_FIRST_RATE_FACTOR 2
 
@@ -395,33 +393,16 @@ pktpair_sense(struct sock *sk, const struct rate_sample *rs)
 	return pair_probe_ack(&ca->probe, &ack, pktpair_limits(sk));
 }
 
-/* Trains that would show this receiver's gaps would last too long, the newest packet did
- * not wait for half of another, and none was lost: nothing confirms the share.
- * (Packets beyond the pipe are no queue by themselves: too long a service time makes
- * the pipe look short.)
- */
+/* Nothing confirms the share: no gap can, no packet waited, none was lost */
 static bool pktpair_unconfirmed(const struct sock *sk, const struct rate_sample *rs)
 {
 	const struct pktpair *ca = inet_csk_ca(sk);
 	u32 rtt_us = pktpair_rtt_us(tcp_sk(sk), rs);
-	u64 wait_ns;
 
-	if (ca->service.value * ca->probe.train <=
-	    pktpair_limits(sk)->train_max_ns << PAIR_SERVICE_SHIFT ||
-	    ca->lost || rtt_us < ca->prop.delay_us)
-		return false;
-	wait_ns = (u64)(rtt_us - ca->prop.delay_us) * NSEC_PER_USEC;
-	return 2 * wait_ns << PAIR_SERVICE_SHIFT < ca->service.value;
-}
-
-/* Of what has become free nothing is delivered before it is claimed. A claim that
- * was wrong makes a queue, and then deliveries show the share.
- */
-static void pktpair_claim_more(struct pktpair *ca)
-{
-	ca->service.value -= ca->service.value >> PKTPAIR_CLAIM_SHIFT;
-	ca->fresh = 1;
-	ca->anew = 1;
+	return !ca->lost && rtt_us >= ca->prop.delay_us &&
+	       control_unconfirmed(ca->service.value, ca->probe.train,
+				   pktpair_limits(sk)->train_max_ns,
+				   rtt_us - ca->prop.delay_us);
 }
 
 /* A round trip without a gap: what was delivered in it was the share, if the
@@ -448,7 +429,9 @@ static void pktpair_estimate_without_gap(struct sock *sk,
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		return;
 	if (!drained && !rs->is_app_limited && pktpair_unconfirmed(sk, rs)) {
-		pktpair_claim_more(ca);
+		ca->service.value = control_claim_q10(ca->service.value);
+		ca->fresh = 1;
+		ca->anew = 1;
 		was_busy = false;
 	}
 	if (was_busy || pair_service_time(&round_trip) < ca->service.value)
