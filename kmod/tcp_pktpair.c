@@ -746,8 +746,8 @@ static noinline void pktpair_trace(const struct sock *sk, struct pair_sample tra
 				   struct control_path path,
 				   struct control_orders orders)
 {
-	/* the one in force */
-	if (!orders.rate_bytes_ps)
+	/* left to the next acknowledgment: the one in force */
+	if (path.service_q10 && !orders.rate_bytes_ps)
 		orders.rate_bytes_ps = READ_ONCE(sk->sk_pacing_rate);
 	trace_pktpair_sample(sk, &train, &path, &orders);
 }
