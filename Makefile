@@ -55,11 +55,11 @@ cost-ack: lab-modules ## instructions per acknowledgment, pktpair's and bbr's
 tdc: lab-modules ## the kernel's own tests of tc, on our cases; the last line counts
 	@scripts/tdc
 
-torture: plugin ## both modules in kernels that watch themselves: 45 minutes on two cores
+torture: plugin ## both modules in kernels that watch themselves
 	@scripts/bootstrap
 	@scripts/torture
 
-torture-short: plugin ## a minute of guest time of that, on one CPU
+torture-short: plugin ## a minute of guest time of that, on one CPU, and a part of it again
 	@scripts/bootstrap
 	@scripts/torture --short
 
