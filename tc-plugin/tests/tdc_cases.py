@@ -14,7 +14,7 @@ children.json
     compared.
 in_place.json
     of the suite's own family about children (``infra/qdiscs.json``, in kernels since
-    6.15), each case with fq_rr in the child's place; absent where the suite has none.
+    6.15), every case with fq_rr in the child's place; absent where the suite has none.
 """
 
 from __future__ import annotations
@@ -249,57 +249,127 @@ def children() -> Iterator[Case]:
             )
 
 
-LEAVES = "codel|fq_codel|pie|fq_pie|fq|hhf|sfq|skbprio|blackhole"
+LEAVES = "codel|fq_codel|pie|fq_pie|fq|hhf|sfq|skbprio|blackhole|cake|dualpi2"
 LEAF = re.compile(rf"(\$TC qdisc (?:add|replace|change) .*?\b)({LEAVES})\b(.*)")
-NETEM = re.compile(r"\$TC qdisc add dev (\S+) (?:.*handle (\w+):\S* )?.*netem\b.*")
+# qdiscs with one class, n:1, and a plain queue in it
+HOLDER = re.compile(r"\$TC qdisc add dev (\S+) (?:.*handle (\w+):\S* )?.*?(netem|tbf)\b.*")
 NAMELESS = "fefe"
-CLASS = re.compile(r"\$TC class add dev (\S+) .*classid (\S+) .*")
+CLASS = re.compile(r"\$TC class (?:add|replace) dev (\S+) .*classid (\S+) .*")
+# What drops every packet there: fq_rr never drops its last one, and the queue must stand. So
+# four packets come at once, of a second and a half each.
+DROPS_ALL = re.compile(r"mem(?:ory_)?limit [0-9] ?")
+# A device of four queues, of which Debian's kernels have no simulated one.
+SIMULATED = {
+    'echo "1 1 4" > /sys/bus/netdevsim/new_device': "$IP link add dev $ETH numtxqueues 4 type dummy",
+    'echo "1" > /sys/bus/netdevsim/del_device': "$IP link del dev $ETH",
+}
 
 
-def in_place(one: Case) -> Case:
-    """A case of the suite with fq_rr for its child, and in classes and netems that have none."""
+def swap(text: str) -> str:
+    """A command, or the pattern of what one shows, with fq_rr in the child's place."""
+    if text in SIMULATED:
+        return SIMULATED[text]
+    # about as long as tc 6.1 takes
+    text = text.replace("netem delay 5000000000", "netem delay 270s")
+    found = LEAF.fullmatch(text)
+    if not found:
+        return re.sub(rf"qdisc ({LEAVES})'", "qdisc fq_rr'", text)
+    head, kind, tail = found.groups()
+    if DROPS_ALL.search(tail) or kind == "skbprio":
+        return f"{head}fq_rr rate 8kbit limit 1 flows 1"
+    limit = re.search(r"limit [0-9]+", tail)
+    return f"{head}fq_rr{' ' + limit[0] if limit and kind != 'sfq' else ''}"
 
-    def swap(text: str) -> str:
-        found = LEAF.fullmatch(text)
-        if not found:
-            return re.sub(rf"qdisc ({LEAVES})'", "qdisc fq_rr'", text)
-        head, kind, tail = found.groups()
-        limit = re.search(r"limit [0-9]+", tail)
-        # what drops every packet there: fq_rr never drops its last one, and the queue must stand
-        words = " rate 8kbit limit 1 flows 1" if "memory_limit 1 " in tail or kind == "skbprio" else ""
-        return f"{head}fq_rr{words or (' ' + limit[0] if limit and kind != 'sfq' else '')}"
 
-    setup: list[Any] = []
-    commands = [entry if isinstance(entry, str) else entry[0] for entry in one["setup"]]
-    for entry, command in zip(one["setup"], commands, strict=True):
-        changed = swap(command)
-        netem = NETEM.fullmatch(command)
-        if netem and not netem[2]:
-            changed = changed.replace(" netem", f" handle {NAMELESS}: netem")
-        setup.append(changed if isinstance(entry, str) else [changed, *entry[1:]])
-        handle = netem and (netem[2] or NAMELESS)
-        if netem and not any(f"parent {handle}:" in other for other in commands):
-            setup.append(f"$TC qdisc add dev {netem[1]} parent {handle}:1 fq_rr")
-        leaf = CLASS.fullmatch(command)
-        if leaf and not any(f"parent {leaf[2]} " in other for other in commands):
-            setup.append(f"$TC qdisc add dev {leaf[1]} parent {leaf[2]} fq_rr")
+def counted(shown: dict[str, Any]) -> dict[str, Any]:
+    """What tc shall show of a qdisc: what a child dropped after it had taken it in, fq_rr sends."""
+    changed = {**shown, "kind": "fq_rr"} if re.fullmatch(LEAVES, shown.get("kind", "")) else shown
+    if shown.get("drops"):
+        changed = {**changed, "packets": shown["packets"] + shown["drops"], "drops": 0}
+    return changed
+
+
+# whose JSON is none in tc 6.1
+TEXT_ONLY = {"multiq", "taprio"}
+
+
+def of_qdisc(command: str, shown: list[dict[str, Any]]) -> dict[str, str]:
+    """What tc shall show of qdiscs, as text."""
+    pattern = ".*".join(
+        f"qdisc {one['kind']} {one['handle']} .*Sent {one['bytes']} bytes {one['packets']} pkt"
+        f".*backlog {one['backlog']}b {one['qlen']}p"
+        for one in shown
+    )
+    return {"verifyCmd": command.replace(" -j", ""), "matchPattern": pattern, "matchCount": "1"}
+
+
+def of_class(command: str, shown: list[dict[str, Any]]) -> dict[str, str]:
+    """What tc shall show of classes, as text: before 6.2 its JSON of them is none."""
+    pattern = ".*".join(
+        f"class {one['class']} {one['handle']} .*Sent {one['stats']['bytes']} bytes {one['stats']['packets']} pkt"
+        for one in shown
+    )
     return {
-        **one,
-        "name": f"With fq_rr: {one['name']}",
-        "setup": setup,
-        "cmdUnderTest": swap(one["cmdUnderTest"]),
-        "verifyCmd": swap(one["verifyCmd"]),
+        "verifyCmd": command.replace(" -j", ""),
+        "matchPattern": pattern or "class ",
+        "matchCount": str(int(bool(shown))),
     }
 
 
-def family(suite: Path) -> list[Case]:
-    """The suite's cases about children, changed; none if it has none.
+def in_place(one: Case) -> Case:
+    """A case of the suite with fq_rr for its child, and in classes, netems and tbfs that have none.
 
-    Left out are those that send with scapy, which is not among what the lab installs.
+    Of two netems that duplicate, which stable kernels refuse in one tree, the second is
+    added when the class of the first has been deleted.
     """
+    setup: list[Any] = []
+    later: list[Any] = []
+    duplicating = 0
+    commands = [entry if isinstance(entry, str) else entry[0] for entry in one["setup"]]
+    for entry, command in zip(one["setup"], commands, strict=True):
+        changed = swap(command)
+        holder = HOLDER.fullmatch(command)
+        if holder and not holder[2]:
+            changed = changed.replace(f" {holder[3]}", f" handle {NAMELESS}: {holder[3]}")
+        duplicating += "netem duplicate" in command
+        second = "netem duplicate" in command and duplicating > 1
+        place = later if second else setup
+        place.append(changed if isinstance(entry, str) else [changed, *entry[1:]])
+        handle = holder and (holder[2] or NAMELESS)
+        if holder and not any(f"parent {handle}:" in other for other in commands):
+            place.append(f"$TC qdisc add dev {holder[1]} parent {handle}:1 fq_rr")
+        leaf = CLASS.fullmatch(command)
+        if leaf and not any(f"parent {leaf[2]} " in other for other in commands):
+            setup.append(f"$TC qdisc add dev {leaf[1]} parent {leaf[2]} fq_rr")
+        if command.startswith("$TC class del "):
+            setup += later
+            later = []
+    changed_case = {
+        **one,
+        "name": f"With fq_rr: {one['name']}",
+        "setup": setup + later,
+        "cmdUnderTest": swap(one["cmdUnderTest"]),
+        "verifyCmd": swap(one["verifyCmd"]),
+        "teardown": [swap(entry) if isinstance(entry, str) else entry for entry in one["teardown"]],
+    }
+    if " -j " in one["verifyCmd"] and " class " in one["verifyCmd"]:
+        changed_case |= of_class(changed_case["verifyCmd"], changed_case.pop("matchJSON"))
+    elif any(shown.get("kind") in TEXT_ONLY for shown in one.get("matchJSON") or ()):
+        changed_case |= of_qdisc(changed_case["verifyCmd"], changed_case.pop("matchJSON"))
+    elif one.get("matchJSON"):
+        changed_case["matchJSON"] = [counted(shown) for shown in one["matchJSON"]]
+    elif "matchPattern" in one:
+        # hexadecimal in tc since 6.7
+        changed_case["matchPattern"] = one["matchPattern"].replace("default 0x", "default (?:0x)?")
+    if "scapy" in one and any(DROPS_ALL.search(command) for command in commands):
+        changed_case["scapy"] = {**one["scapy"], "packet": f"[{one['scapy']['packet']}/Raw(b'x' * 1400)] * 4"}
+    return changed_case
+
+
+def family(suite: Path) -> list[Case]:
+    """The suite's cases about children, changed; none if it has none."""
     source = suite / "tc-tests" / "infra" / "qdiscs.json"
-    cases = json.loads(source.read_text()) if source.exists() else []
-    return [in_place(one) for one in cases if "scapyPlugin" not in one["plugins"]["requires"]]
+    return [in_place(one) for one in json.loads(source.read_text())] if source.exists() else []
 
 
 def write(folder: Path, suite: Path | None) -> list[Path]:

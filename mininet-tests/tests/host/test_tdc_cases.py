@@ -11,7 +11,7 @@ sys.path.insert(0, str(TOP / "tc-plugin" / "tests"))
 
 import tdc_cases
 
-COMMON = {"name": "a case", "cmdUnderTest": "true", "verifyCmd": "$TC -s qdisc show dev $DUMMY"}
+COMMON = {"name": "a case", "cmdUnderTest": "true", "verifyCmd": "$TC -s qdisc show dev $DUMMY", "teardown": []}
 
 
 def setup_of(*commands: str | list[object]) -> list[object]:
@@ -42,14 +42,78 @@ def test_child_replaced() -> None:
 
 
 def test_child_added() -> None:
-    """What has no child gets one: netem, with a handle if it had none, and a class; what has one keeps it."""
+    """What has no child gets one: netem or tbf, with a handle if it had none, and a class; what has one keeps it."""
     netem = "$TC qdisc add dev $DUMMY parent 1:1 handle 2:0 netem duplicate 100%"
     assert setup_of(netem) == [netem, "$TC qdisc add dev $DUMMY parent 2:1 fq_rr"]
     nameless = setup_of("$TC qdisc add dev $DUMMY parent ffff:1 netem delay 1s")
     assert nameless[1] == f"$TC qdisc add dev $DUMMY parent {tdc_cases.NAMELESS}:1 fq_rr"
+    bucket = "$TC qdisc add dev $DUMMY parent 1:2 handle 20: tbf rate 8bit burst 100b latency 1s"
+    assert setup_of(bucket)[1] == "$TC qdisc add dev $DUMMY parent 20:1 fq_rr"
+    below = "$TC qdisc add dev $DUMMY parent 20: handle 3: drr"
+    assert setup_of(bucket, below) == [bucket, below]
     group = "$TC class add dev $DUMMY parent 3: classid 3:1 drr"
     assert setup_of(group) == [group, "$TC qdisc add dev $DUMMY parent 3:1 fq_rr"]
     assert setup_of(group, "$TC qdisc add dev $DUMMY parent 3:1 handle 4: drr") == [
         group,
         "$TC qdisc add dev $DUMMY parent 3:1 handle 4: drr",
     ]
+
+
+def test_counted_once_taken_in() -> None:
+    """A child that drops what it has taken in counts it as dropped; fq_rr sends it, and all above count that."""
+    shown = [
+        {"kind": "qfq", "handle": "1:", "packets": 4, "drops": 2},
+        {"kind": "dualpi2", "handle": "10:", "packets": 2, "drops": 2},
+        {"kind": "plug", "handle": "2:", "packets": 2, "drops": 0},
+        {"class": "ets", "handle": "1:1"},
+    ]
+    changed = tdc_cases.in_place({**COMMON, "setup": [], "matchJSON": shown})["matchJSON"]
+    assert changed == [
+        {"kind": "qfq", "handle": "1:", "packets": 6, "drops": 0},
+        {"kind": "fq_rr", "handle": "10:", "packets": 4, "drops": 0},
+        *shown[2:],
+    ]
+
+
+def test_device_with_queues() -> None:
+    """Where a case wants a simulated device of four queues, it gets a dummy one, and removes it."""
+    changed = tdc_cases.in_place(
+        {
+            **COMMON,
+            "setup": ['echo "1 1 4" > /sys/bus/netdevsim/new_device'],
+            "teardown": ["true", 'echo "1" > /sys/bus/netdevsim/del_device'],
+        }
+    )
+    assert changed["setup"] == ["$IP link add dev $ETH numtxqueues 4 type dummy"]
+    assert changed["teardown"] == ["true", "$IP link del dev $ETH"]
+
+
+def test_classes_as_text() -> None:
+    """What tc's JSON cannot say of classes before 6.2 is looked for in its text; and none is none."""
+    question = "$TC -j -s class show dev $DUMMY"
+    shown = [{"class": "ets", "handle": "1:1", "stats": {"bytes": 196, "packets": 2}}]
+    changed = tdc_cases.in_place({**COMMON, "setup": [], "verifyCmd": question, "matchJSON": shown})
+    assert "matchJSON" not in changed
+    assert changed["verifyCmd"] == "$TC -s class show dev $DUMMY"
+    assert (changed["matchPattern"], changed["matchCount"]) == ("class ets 1:1 .*Sent 196 bytes 2 pkt", "1")
+    none = tdc_cases.in_place({**COMMON, "setup": [], "verifyCmd": question, "matchJSON": []})
+    assert (none["matchPattern"], none["matchCount"]) == ("class ", "0")
+
+
+def test_packets_at_once() -> None:
+    """Where a child drops every packet, four come at once, so that fq_rr's queue stands."""
+    dropping = "$TC qdisc add dev $DUMMY parent 1:10 handle 10: fq_codel memory_limit 1 flows 1"
+    scapy = {"iface": "$DEV0", "count": 5, "packet": "Ether()/IP()"}
+    changed = tdc_cases.in_place({**COMMON, "setup": [dropping], "scapy": scapy})
+    assert changed["scapy"] == {**scapy, "packet": "[Ether()/IP()/Raw(b'x' * 1400)] * 4"}
+    assert tdc_cases.in_place({**COMMON, "setup": [], "scapy": scapy})["scapy"] == scapy
+
+
+def test_qdiscs_as_text() -> None:
+    """So too what tc's JSON cannot say of some qdiscs."""
+    shown = [{"kind": "multiq", "handle": "2:", "bytes": 98, "packets": 1, "backlog": 0, "qlen": 0}]
+    question = {"verifyCmd": "$TC -s -j qdisc ls dev $ETH parent 1:", "matchJSON": shown}
+    changed = tdc_cases.in_place({**COMMON, "setup": [], **question})
+    assert "matchJSON" not in changed
+    assert changed["verifyCmd"] == "$TC -s qdisc ls dev $ETH parent 1:"
+    assert changed["matchPattern"] == "qdisc multiq 2: .*Sent 98 bytes 1 pkt.*backlog 0b 0p"
