@@ -15,6 +15,8 @@ children.json
 in_place.json
     of the suite's own family about children (``infra/qdiscs.json``, in kernels since
     6.15), every case with fq_rr in the child's place; absent where the suite has none.
+own_child.json
+    the same with the children that they have, to tell a kernel's fault from fq_rr's.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -265,12 +267,15 @@ SIMULATED = {
 }
 
 
+def for_lab(text: str) -> str:
+    """A command of the suite with what the lab has."""
+    # about as long as tc 6.1 takes
+    return SIMULATED.get(text, text).replace("netem delay 5000000000", "netem delay 270s")
+
+
 def swap(text: str) -> str:
     """A command, or the pattern of what one shows, with fq_rr in the child's place."""
-    if text in SIMULATED:
-        return SIMULATED[text]
-    # about as long as tc 6.1 takes
-    text = text.replace("netem delay 5000000000", "netem delay 270s")
+    text = for_lab(text)
     found = LEAF.fullmatch(text)
     if not found:
         return re.sub(rf"qdisc ({LEAVES})'", "qdisc fq_rr'", text)
@@ -316,25 +321,53 @@ def of_class(command: str, shown: list[dict[str, Any]]) -> dict[str, str]:
     }
 
 
-def in_place(one: Case) -> Case:
+def as_text(one: Case) -> Case:
+    """What tc 6.1 shows: text where it has no JSON, and decimal where tc 6.7 has hexadecimal."""
+    changed = dict(one)
+    if " -j " in one["verifyCmd"] and " class " in one["verifyCmd"]:
+        changed |= of_class(one["verifyCmd"], changed.pop("matchJSON"))
+    elif any(shown.get("kind") in TEXT_ONLY for shown in one.get("matchJSON") or ()):
+        changed |= of_qdisc(one["verifyCmd"], changed.pop("matchJSON"))
+    elif "matchPattern" in one:
+        changed["matchPattern"] = one["matchPattern"].replace("default 0x", "default (?:0x)?")
+    return changed
+
+
+def edited(entry: Any, edit: Callable[[str], str]) -> Any:
+    """An entry of setup or teardown, which is a command or one with its statuses."""
+    return edit(entry) if isinstance(entry, str) else [edit(entry[0]), *entry[1:]]
+
+
+def own_child(one: Case) -> Case:
+    """A case of the suite as it is, but for what the lab and its tc do not have."""
+    return as_text(
+        {
+            **one,
+            "setup": [edited(entry, for_lab) for entry in one["setup"]],
+            "teardown": [edited(entry, for_lab) for entry in one["teardown"]],
+        }
+    )
+
+
+def in_place(one: Case, stable: bool = False) -> Case:
     """A case of the suite with fq_rr for its child, and in classes, netems and tbfs that have none.
 
-    Of two netems that duplicate, which stable kernels refuse in one tree, the second is
-    added when the class of the first has been deleted.
+    :param stable: for a stable kernel.  Those refuse two netems that duplicate in one tree:
+        the second is added when the class of the first has been deleted.
     """
     setup: list[Any] = []
     later: list[Any] = []
     duplicating = 0
     commands = [entry if isinstance(entry, str) else entry[0] for entry in one["setup"]]
     for entry, command in zip(one["setup"], commands, strict=True):
-        changed = swap(command)
+        changed = edited(entry, swap)
         holder = HOLDER.fullmatch(command)
         if holder and not holder[2]:
-            changed = changed.replace(f" {holder[3]}", f" handle {NAMELESS}: {holder[3]}")
+            named = f" handle {NAMELESS}: {holder[3]}"
+            changed = edited(changed, lambda text, old=f" {holder[3]}", new=named: text.replace(old, new))
         duplicating += "netem duplicate" in command
-        second = "netem duplicate" in command and duplicating > 1
-        place = later if second else setup
-        place.append(changed if isinstance(entry, str) else [changed, *entry[1:]])
+        place = later if stable and "netem duplicate" in command and duplicating > 1 else setup
+        place.append(changed)
         handle = holder and (holder[2] or NAMELESS)
         if holder and not any(f"parent {handle}:" in other for other in commands):
             place.append(f"$TC qdisc add dev {holder[1]} parent {handle}:1 fq_rr")
@@ -346,41 +379,50 @@ def in_place(one: Case) -> Case:
             later = []
     changed_case = {
         **one,
-        "name": f"With fq_rr: {one['name']}",
+        "name": f"With fq_rr: {one['name']} ({one['id']})",
         "setup": setup + later,
         "cmdUnderTest": swap(one["cmdUnderTest"]),
         "verifyCmd": swap(one["verifyCmd"]),
-        "teardown": [swap(entry) if isinstance(entry, str) else entry for entry in one["teardown"]],
+        "teardown": [edited(entry, swap) for entry in one["teardown"]],
     }
-    if " -j " in one["verifyCmd"] and " class " in one["verifyCmd"]:
-        changed_case |= of_class(changed_case["verifyCmd"], changed_case.pop("matchJSON"))
-    elif any(shown.get("kind") in TEXT_ONLY for shown in one.get("matchJSON") or ()):
-        changed_case |= of_qdisc(changed_case["verifyCmd"], changed_case.pop("matchJSON"))
-    elif one.get("matchJSON"):
+    if one.get("matchJSON"):
         changed_case["matchJSON"] = [counted(shown) for shown in one["matchJSON"]]
-    elif "matchPattern" in one:
-        # hexadecimal in tc since 6.7
-        changed_case["matchPattern"] = one["matchPattern"].replace("default 0x", "default (?:0x)?")
     if "scapy" in one and any(DROPS_ALL.search(command) for command in commands):
         changed_case["scapy"] = {**one["scapy"], "packet": f"[{one['scapy']['packet']}/Raw(b'x' * 1400)] * 4"}
-    return changed_case
+    return as_text(changed_case)
 
 
 def family(suite: Path) -> list[Case]:
-    """The suite's cases about children, changed; none if it has none."""
+    """The suite's cases about children, as they are; none if it has none."""
     source = suite / "tc-tests" / "infra" / "qdiscs.json"
-    return [in_place(one) for one in json.loads(source.read_text())] if source.exists() else []
+    return json.loads(source.read_text()) if source.exists() else []
+
+
+def sets(suite: Path | None, stable: bool = False) -> dict[str, list[Case]]:
+    """All cases by file; ours get numbers that the suite does not use.
+
+    :param stable: see in_place()
+    """
+    theirs = family(suite) if suite else []
+    ours = {
+        "options": list(options()),
+        "children": list(children()),
+        "in_place": [in_place(one, stable) for one in theirs],
+    }
+    numbered = {
+        name: [{**one, "id": f"rr{first}{index:02x}"} for index, one in enumerate(cases)]
+        for first, (name, cases) in enumerate(ours.items(), 1)
+    }
+    return {**numbered, "own_child": [own_child(one) for one in theirs]}
 
 
 def write(folder: Path, suite: Path | None) -> list[Path]:
-    """All files; each case gets a number that the suite does not use."""
+    """All files that have cases."""
     written = []
-    sets = {"options": list(options()), "children": list(children()), "in_place": family(suite) if suite else []}
-    for first, (name, cases) in enumerate(sets.items(), 1):
+    for name, cases in sets(suite).items():
         if cases:
-            numbered = [{**one, "id": f"rr{first}{index:02x}"} for index, one in enumerate(cases)]
             written.append(folder / f"{name}.json")
-            written[-1].write_text(json.dumps(numbered, indent=4) + "\n")
+            written[-1].write_text(json.dumps(cases, indent=4) + "\n")
     return written
 
 

@@ -10,8 +10,16 @@ from conftest import TOP
 sys.path.insert(0, str(TOP / "tc-plugin" / "tests"))
 
 import tdc_cases
+import tdc_drive
+import tdc_in_lab
 
-COMMON = {"name": "a case", "cmdUnderTest": "true", "verifyCmd": "$TC -s qdisc show dev $DUMMY", "teardown": []}
+COMMON = {
+    "id": "3a62",
+    "name": "a case",
+    "cmdUnderTest": "true",
+    "verifyCmd": "$TC -s qdisc show dev $DUMMY",
+    "teardown": [],
+}
 
 
 def setup_of(*commands: str | list[object]) -> list[object]:
@@ -117,3 +125,63 @@ def test_qdiscs_as_text() -> None:
     assert "matchJSON" not in changed
     assert changed["verifyCmd"] == "$TC -s qdisc ls dev $ETH parent 1:"
     assert changed["matchPattern"] == "qdisc multiq 2: .*Sent 98 bytes 1 pkt.*backlog 0b 0p"
+
+
+GOOD = tdc_drive.Outcome(True)
+MISMATCH = tdc_drive.Outcome(False, ["", "1..1", "not ok 1 3a62", "Value doesn't match"])
+PANIC = tdc_drive.Outcome(False, ["kernel ended", "BUG"])
+
+
+def verdicts(mine: tdc_drive.Outcome, own: tdc_drive.Outcome | None) -> list[tuple[str, str]]:
+    """Of one of our cases, which passes, and one of the family's, with fq_rr and with its own child."""
+    cases: dict[str, list[tdc_cases.Case]] = {
+        "options": [{"id": "rr100", "name": "ours"}],
+        "children": [],
+        "in_place": [{"id": "rr300", "name": "mine"}],
+        "own_child": [{"id": "3a62", "name": "own"}],
+    }
+    others = {"3a62": own} if own else {}
+    judged = tdc_drive.judge(cases, {"rr100": GOOD, "rr300": mine}, others)
+    return [(verdict, " ".join(said)) for verdict, _, said in judged]
+
+
+def test_whose_fault() -> None:
+    """A case that fails is skipped only where it fails with its own child as well, and no less gravely."""
+    assert verdicts(GOOD, None) == [("ok", ""), ("ok", "")]
+    assert verdicts(MISMATCH, None)[1][0] == "not ok"
+    assert verdicts(MISMATCH, GOOD)[1][0] == "not ok"
+    assert verdicts(MISMATCH, MISMATCH)[1] == ("skip", "with its own child too: Value doesn't match")
+    assert verdicts(MISMATCH, PANIC)[1] == ("skip", "with its own child too: kernel ended")
+    assert verdicts(PANIC, PANIC)[1][0] == "skip"
+    assert verdicts(PANIC, MISMATCH)[1][0] == "not ok"
+
+
+def test_kernel_complaints() -> None:
+    """A remark of the kernel's is none; of a warning only what 6.1 says of any child with a shaper is left out."""
+    said = ["HTB: quantum of class 10010 is small.", "------------[ cut here ]------------"]
+    warning = "WARNING: CPU: 0 PID: 152 at net/sched/sch_qfq.c:1023 qfq_dequeue+0x395/0x3b0 [sch_qfq]"
+    assert tdc_in_lab.complaints(said[:1]) == []
+    assert tdc_in_lab.complaints([*said, warning]) == [f"kernel says: {line}" for line in (said[1], warning)]
+    assert tdc_in_lab.complaints([*said, "qfq_dequeue: non-workconserving leaf", warning]) == []
+    assert tdc_in_lab.complaints(["BUG: kernel NULL pointer dereference"]) != []
+
+
+def test_stable_kernels() -> None:
+    """In those the second netem that duplicates comes when the class of the first has gone."""
+    setup = [
+        "$TC qdisc add dev $DUMMY parent 1:1 handle 2:0 netem duplicate 100%",
+        "$TC qdisc add dev $DUMMY parent 1:2 handle 3:0 netem duplicate 100%",
+        "$TC class del dev $DUMMY classid 1:1",
+    ]
+    children = ["$TC qdisc add dev $DUMMY parent 2:1 fq_rr", "$TC qdisc add dev $DUMMY parent 3:1 fq_rr"]
+    assert setup_of(*setup) == [setup[0], children[0], setup[1], children[1], setup[2]]
+    stable = tdc_cases.in_place({**COMMON, "setup": setup}, stable=True)["setup"]
+    assert stable == [setup[0], children[0], setup[2], setup[1], children[1]]
+
+
+def test_own_child() -> None:
+    """With its own child a case differs only in what the lab and its tc do not have."""
+    setup = ["$TC qdisc add dev $DUMMY parent 2: netem delay 5000000000", "$TC qdisc add dev $DUMMY root codel"]
+    changed = tdc_cases.own_child({**COMMON, "setup": setup, "scapy": {"packet": "Ether()"}})
+    assert changed["setup"] == ["$TC qdisc add dev $DUMMY parent 2: netem delay 270s", setup[1]]
+    assert {**changed, "setup": setup} == {**COMMON, "setup": setup, "scapy": {"packet": "Ether()"}}
