@@ -59,7 +59,7 @@ class Outcome:
     def reason(self) -> str:
         """In one line."""
         said = [line.strip() for line in self.remarks if line.strip()]
-        told = [line for line in said if not line.startswith(("1..", "not ok", "ok"))]
+        told = [line for line in said if not line.startswith(("1..", "not ok", "ok", "None"))]
         return (told or said or ["it says nothing"])[0]
 
 

@@ -128,7 +128,7 @@ def test_qdiscs_as_text() -> None:
 
 
 GOOD = tdc_drive.Outcome(True)
-MISMATCH = tdc_drive.Outcome(False, ["", "1..1", "not ok 1 3a62", "Value doesn't match"])
+MISMATCH = tdc_drive.Outcome(False, ["", "1..1", "not ok 1 3a62", "None", "Value doesn't match"])
 PANIC = tdc_drive.Outcome(False, ["kernel ended", "BUG"])
 
 
