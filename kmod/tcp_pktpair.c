@@ -60,11 +60,11 @@
  * ten segments to a whole pipe within one acknowledgment
  */
 #define PKTPAIR_SNDBUF_FACTOR	3
-/* Pacing before the first gap: the initial window in a 16th of a round trip. The first
- * ACK lets a packet or two go before the second shows the gap, and what these are paced
- * by holds up all that follow
+/* Pacing before the first gap: the initial window in a quarter of a round trip. The
+ * first ACK lets a packet or two go before the second shows the gap, and what these are
+ * paced by holds up all that follow
  */
-#define PKTPAIR_FIRST_RATE_FACTOR 16
+#define PKTPAIR_FIRST_RATE_FACTOR 4
 
 /**
  * struct pktpair - state of one connection
