@@ -433,7 +433,8 @@ static void burst_of_nonsense(u32 acks)
 				min_t(u64, 1000 + draw_scale(20), s.sk.tcp_mstamp);
 		s.sk.owned = !draw(9);
 		s.sk.icsk_ca_ops->cong_control(&s.sk, &rs);
-		note_highest(&s, &rs);
+		if (s.after_ack)
+			s.after_ack(&s, &rs);
 		if (!draw(9))
 			sender_run(&s, draw_scale(26));
 	}
@@ -468,6 +469,44 @@ static void after_any_nonsense_share_and_delay_are_found_again(void **state)
 			fail_msg("path %u: %u ms, %llu ns a packet: delay %u us, service time %+.3f, %.3f of the link",
 				 path, rtt_ms, (unsigned long long)service_ns,
 				 ca->prop.delay_us, error, used);
+	}
+}
+
+static void check_bounds(struct sender *of, const struct rate_sample *rs)
+{
+	assert_true(of->sk.sk_pacing_rate > 0);
+	assert_true(of->sk.sk_pacing_rate <= of->sk.sk_max_pacing_rate);
+	assert_true(of->sk.snd_cwnd > 0);
+	assert_true(of->sk.snd_cwnd <= of->sk.snd_cwnd_clamp);
+}
+
+static void whatever_comes_rate_and_window_are_within_their_bounds(void **state)
+{
+	static const u8 states[] = { TCP_CA_Open, TCP_CA_CWR, TCP_CA_Recovery,
+				     TCP_CA_Loss };
+	unsigned int path, i;
+
+	for (path = 0; path < 200; path++) {
+		begin((int)(path % 3), 1000 + draw_scale(27), 1 + draw_scale(9));
+		s.after_ack = check_bounds;
+		for (i = 0; i < 20; i++) {
+			/* both at once, as setsockopt() does it */
+			s.sk.sk_max_pacing_rate = 1 + draw_scale(32);
+			s.sk.sk_pacing_rate = min_t(u64, s.sk.sk_pacing_rate,
+						    s.sk.sk_max_pacing_rate);
+			s.sk.snd_cwnd_clamp = 1 + (u32)draw(300);
+			s.sk.snd_cwnd = min_t(u32, s.sk.snd_cwnd, s.sk.snd_cwnd_clamp);
+			s.service_ns = 1000 + draw_scale(27);
+			s.prop_ns = draw_scale(30);
+			s.ack_every = 1 + (u32)draw(20);
+			s.waiting = draw(4) ? U32_MAX : draw(100);
+			s.losses = !draw(3);
+			s.marks = !draw(3);
+			s.sk.icsk_ca_state = states[draw(ARRAY_SIZE(states))];
+			s.sk.icsk_ca_ops->set_state(&s.sk, s.sk.icsk_ca_state);
+			sender_run(&s, draw_scale(28));
+			burst_of_nonsense((u32)draw(20));
+		}
 	}
 }
 
@@ -965,6 +1004,7 @@ int main(void)
 		cmocka_unit_test(a_slow_share_that_grows_is_used),
 		cmocka_unit_test(what_an_application_sends_is_not_the_share),
 		cmocka_unit_test(after_a_pause_the_share_is_known),
+		cmocka_unit_test(whatever_comes_rate_and_window_are_within_their_bounds),
 		cmocka_unit_test(after_any_nonsense_share_and_delay_are_found_again),
 		cmocka_unit_test(an_ack_that_closes_a_train_leaves_the_rate_to_the_next),
 		cmocka_unit_test(a_round_trip_without_a_gap_is_the_share_if_the_queue_was_busy),
