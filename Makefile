@@ -55,12 +55,10 @@ cost-ack: lab-modules ## instructions per acknowledgment, pktpair's and bbr's
 tdc: lab-modules ## the kernel's own tests of tc, on our cases; the last line counts
 	@scripts/tdc
 
-torture: plugin ## both modules in kernels that watch themselves
-	@scripts/bootstrap
+torture: bootstrap plugin ## both modules in kernels that watch themselves
 	@scripts/torture
 
-torture-short: plugin ## a minute of guest time of that, on one CPU, and a part of it again
-	@scripts/bootstrap
+torture-short: bootstrap plugin ## a minute of guest time of that, on one CPU, and a part of it again
 	@scripts/torture --short
 
 test: lab-modules ## all tests; the last line counts them
