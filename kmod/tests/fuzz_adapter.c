@@ -12,18 +12,11 @@
 #pragma GCC diagnostic ignored "-Wunused-variable"
 #include "tcp_pktpair.c"
 
+#include "fuzz_check.h"
 #define SENDER_RING 512
 #include "stack/sender.h"
 
 #define WINDOW_MAX 200
-
-#define CHECK(cond)							\
-	do {								\
-		if (!(cond)) {						\
-			fprintf(stderr, "line %d: %s\n", __LINE__, #cond); \
-			abort();					\
-		}							\
-	} while (0)
 
 static struct sender s;
 static struct pktpair *const ca = (struct pktpair *)s.sk.icsk_ca_priv;

@@ -4,20 +4,13 @@
  * comes, the numbers stay in their ranges, and after any nonsense a path that
  * behaves is measured right again.
  */
-#include <stdlib.h>
-
 #include "control_law.h"
+#include "fuzz_check.h"
 #include "fuzzy_average.h"
 #include "law_1994.h"
 #include "pair_probe.h"
 #include "propagation_delay.h"
 #include "queue_ack.h"
-
-#define CHECK(cond)		\
-	do {			\
-		if (!(cond))	\
-			abort();\
-	} while (0)
 
 struct chain {
 	struct pair_probe probe;

@@ -4,18 +4,8 @@
  * sample, or four times the old one; a run moves it towards its samples only; and a
  * level that stays is reached.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "fuzz_check.h"
 #include "fuzzy_average.h"
-
-#define CHECK(cond)							\
-	do {								\
-		if (!(cond)) {						\
-			fprintf(stderr, "line %d: %s\n", __LINE__, #cond); \
-			abort();					\
-		}							\
-	} while (0)
 
 static void check_step(u64 before, u64 sample, u64 after, u64 slack)
 {
