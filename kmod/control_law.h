@@ -46,6 +46,7 @@
  */
 #define CONTROL_ATTACK_UP_Q8	48	/* 0.1875 round trips */
 #define CONTROL_ATTACK_DOWN_Q8	26	/* 0.1 round trips */
+/* the share, of which a correction is a part: 24 places leave a byte of 16 MB/s */
 #define CONTROL_ONE_Q24		(1U << 24)
 
 /* setpoint probing, table 2 */
@@ -377,6 +378,14 @@ static inline u32 control_first_window(u64 rate_bytes_ps, u32 mss_bytes,
 	return (u32)min_t(u64, div64_u64(bytes + mss - 1, mss), S32_MAX);
 }
 
+/* How far the queue is from the setpoint, packets: |B - n_b| */
+static inline u32 control_off_setpoint_q8(const struct control_path *path,
+					  u32 setpoint_q8)
+{
+	return max_t(u32, path->backlog_q8, setpoint_q8) -
+	       min_t(u32, path->backlog_q8, setpoint_q8);
+}
+
 /* What the pipe lacks, packets; 0 if there is a queue, or it is full */
 static inline s64 control_deficit_q8(const struct control_path *path)
 {
@@ -404,8 +413,7 @@ static inline u32 control_correction_q24(const struct control_path *path,
 					 u32 setpoint_q8, u32 attack_q8,
 					 u32 most_q24)
 {
-	u32 error_q8 = max_t(u32, path->backlog_q8, setpoint_q8) -
-		       min_t(u32, path->backlog_q8, setpoint_q8);
+	u32 error_q8 = control_off_setpoint_q8(path, setpoint_q8);
 	u64 round_q16 = mul_u64_u32_shr(control_packets_per_us_q40(path->service_q10),
 					path->prop_us, 40 - 16) +
 			((u64)path->backlog_q8 << 8);

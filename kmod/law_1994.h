@@ -46,8 +46,7 @@ law_1994_correction_bytes_ps(const struct control_path *path, u32 setpoint_q8,
 			     u32 mss_bytes, u32 attack_q8)
 {
 	u64 mss = min_t(u32, mss_bytes, CONTROL_MSS_MAX);
-	u32 error_q8 = max_t(u32, path->backlog_q8, setpoint_q8) -
-		       min_t(u32, path->backlog_q8, setpoint_q8);
+	u32 error_q8 = control_off_setpoint_q8(path, setpoint_q8);
 	u64 round_us, attack_us;
 
 	round_us = path->prop_us +
@@ -80,8 +79,8 @@ static inline u64 law_1994_rate_bytes_ps(const struct control_path *path,
 	const bool above = backlog_q8 > setpoint_q8;
 	u64 share = control_share_bytes_ps(path, mss_bytes);
 	u64 change = law_1994_correction_bytes_ps(path, setpoint_q8, mss_bytes,
-						 above ? LAW_1994_ATTACK_DOWN_Q8 :
-						 LAW_1994_ATTACK_UP_Q8);
+						  above ? LAW_1994_ATTACK_DOWN_Q8 :
+						  LAW_1994_ATTACK_UP_Q8);
 	u64 rate = above ? share - min_t(u64, share, change) : share + change;
 
 	if (backlog_q8 > LAW_1994_OVERFLOW * setpoint_q8)

@@ -534,8 +534,8 @@ static bool pktpair_brief(const struct pktpair *ca, const struct pair_sample *cl
 static noinline u32
 pktpair_watch_queue(struct sock *sk, s64 beyond_pipe_q8, struct control_path path)
 {
-	u32 newest_q8 = queue_newest_q8(&((struct pktpair *)inet_csk_ca(sk))->queue,
-					&path, beyond_pipe_q8,
+	struct pktpair *ca = inet_csk_ca(sk);
+	u32 newest_q8 = queue_newest_q8(&ca->queue, &path, beyond_pipe_q8,
 					(u32)tcp_sk(sk)->tcp_mstamp);
 
 	return pktpair_preset(sk)->of_1994 ? path.backlog_q8 : newest_q8;
