@@ -72,7 +72,7 @@ def what_makes_no_sense_is_refused() -> None:
     equal(refused(line), 0, "error of what makes sense")
     equal(refused(line.replace(cost.DEVICE, "nowhere")), errno.ENODEV, "error of an unknown device")
     equal(refused(line.replace(cost.HANDLE, "7")), errno.ENOENT, "error of an unknown handle")
-    for number, value in ((2, 0), (2, 65537), (3, 1515), (4, 45), (6, 0)):
+    for number, value in ((2, 0), (2, 65537), (3, 1515), (4, 45), (7, 2)):
         words = line.split()
         words[number] = str(value)
         equal(refused(" ".join(words)), errno.EINVAL, f"error of word {number} being {value}")
@@ -80,6 +80,18 @@ def what_makes_no_sense_is_refused() -> None:
     said = run("dmesg").stdout
     for text in ("there is no device nowhere", "its root qdisc is 8000:, not 7:", "cannot make sense of: what"):
         expect(text in said, f"the log does not say: {text}")
+
+
+def a_run_goes_on_with_what_waits() -> None:
+    """The next one finds what the last one left, and costs the same; there must be something."""
+    row = cost.Row("fq_rr", FLOWS, cost.CASES["below"], cost.FULL_BYTES)
+    cost.configure(row, cost.options(row, 0) or "")
+    equal(refused(cost.order(row, COUNT, goes_on=True)), errno.ENODATA, "error where nothing waits")
+    first = cost.ask(row, cost.order(row, COUNT))
+    second = cost.ask(row, cost.order(row, COUNT, goes_on=True))
+    equal(second["qlen_before"], first["qlen_after"], "packets that wait")
+    costs = [sum(cost.per_packet(row, counts)) for counts in (first, second)]
+    expect(abs(costs[1] / costs[0] - 1) < 0.02, f"instructions a packet, first and next: {costs}")
 
 
 def the_kernel_has_not_complained() -> None:
@@ -97,6 +109,7 @@ def main() -> int:
             a_packet_below_the_limit_is_cheap,
             a_flood_is_cheap,
             what_makes_no_sense_is_refused,
+            a_run_goes_on_with_what_waits,
             the_kernel_has_not_complained,
         ]
     )

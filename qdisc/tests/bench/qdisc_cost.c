@@ -2,9 +2,10 @@
 /*
  * What a packet costs in a qdisc: its own enqueue and dequeue, counted.
  *
- * For the lab, where the time stamp counter counts instructions. Never
- * installed. One line written to parameters/run says what to do with the root
- * qdisc of a device that nothing else sends to, and reading it gives the counts:
+ * For the lab, where the time stamp counter counts instructions, and for User Mode
+ * Linux, where it counts time (native_clock.h). Never installed. One line written to
+ * parameters/run says what to do with the root qdisc of a device that nothing else
+ * sends to, and reading it gives the counts:
  *
  *	DEVICE HANDLE flows bytes segs hashed standing closed enqueues dequeues
  *	warm count budget seed
@@ -17,7 +18,12 @@
  *
  * Closed: @standing packets of each flow wait, and the flow that a packet left
  * sends the next. Open: the flows of @enqueues packets are drawn, then @dequeues
- * are asked for, and so on; @standing packets of drawn flows come before.
+ * are asked for, and so on; @standing packets of drawn flows come before. With
+ * @standing 0 a run goes on with what the last one left waiting.
+ *
+ * Where packets that stand lie in memory has nothing to do with their order:
+ * else a processor would have fetched the next before it is asked for. Those that
+ * come later take the place of one that left, as with a driver.
  */
 #include <linux/etherdevice.h>
 #include <linux/ip.h>
@@ -31,11 +37,12 @@
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <linux/tcp.h>
-#include <linux/timex.h>
 #include <net/checksum.h>
 #include <net/ip.h>
 #include <net/sch_generic.h>
 #include <net/tcp.h>
+
+#include "native_clock.h"
 
 #define COST_HEADERS (ETH_HLEN + sizeof(struct iphdr) + sizeof(struct tcphdr))
 /* payload is shared by all packets: nobody reads it. A fragment is at most this. */
@@ -47,6 +54,11 @@
 #define COST_SEGS_MAX 44U
 /* instructions of the loop that shows what a tick is */
 #define COST_RULER 2000000U
+/*
+ * Empty calls, of which the cheapest is what a call costs: the first may have to be
+ * translated, and each may be interrupted.
+ */
+#define COST_IDLE_CALLS 16
 
 /**
  * struct cost - a run
@@ -93,12 +105,14 @@ struct cost {
 	u32 due;
 	bool counts;
 	u64 idle_enqueue, idle_dequeue;
-	u64 spent, enqueue, dequeue, segmenting;
+	s64 spent, enqueue, dequeue, segmenting;
 	u32 offered, sent, lost, nothing;
 	u32 truesize, truesize_sent;
 };
 
 static char cost_answer[512] = "nothing was run\n";
+/* ticks in a millisecond; 0: a tick is an instruction */
+static u32 cost_khz;
 
 /* ---- packets ---- */
 
@@ -142,7 +156,8 @@ static void cost_headers(const struct cost *c, struct sk_buff *skb, u32 flow)
 		skb_set_hash(skb, jhash_1word(flow, 0), PKT_HASH_TYPE_L4);
 }
 
-static struct sk_buff *cost_packet(struct cost *c, u32 flow)
+/* without headers: cost_headers() writes those */
+static struct sk_buff *cost_blank(struct cost *c)
 {
 	u32 payload = c->segs * (c->bytes - COST_HEADERS);
 	struct sk_buff *skb;
@@ -160,7 +175,6 @@ static struct sk_buff *cost_packet(struct cost *c, u32 flow)
 		skb_add_rx_frag(skb, frag, c->payload, 0, part, part);
 		payload -= part;
 	}
-	cost_headers(c, skb, flow);
 	qdisc_skb_cb(skb)->pkt_len = skb->len;
 	compat_qdisc_set_segs(skb, c->segs);
 	if (c->segs > 1) {
@@ -197,9 +211,9 @@ static noinline u64 cost_of_enqueue(cost_enqueue_fn enqueue,
 	u64 before, after;
 
 	local_irq_save(flags);
-	before = get_cycles();
+	before = cost_stamp();
 	enqueue(skb, sch, to_free);
-	after = get_cycles();
+	after = cost_stamp();
 	local_irq_restore(flags);
 	return after - before;
 }
@@ -211,9 +225,9 @@ static noinline u64 cost_of_dequeue(cost_dequeue_fn dequeue, struct Qdisc *sch,
 	u64 before, after;
 
 	local_irq_save(flags);
-	before = get_cycles();
+	before = cost_stamp();
 	*skb = dequeue(sch);
-	after = get_cycles();
+	after = cost_stamp();
 	local_irq_restore(flags);
 	return after - before;
 }
@@ -226,10 +240,10 @@ static noinline u64 cost_of_segmenting(struct sk_buff *skb,
 	u64 before, after;
 
 	local_irq_save(flags);
-	before = get_cycles();
+	before = cost_stamp();
 	*segs = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
 	consume_skb(skb);
-	after = get_cycles();
+	after = cost_stamp();
 	local_irq_restore(flags);
 	return after - before;
 }
@@ -241,14 +255,14 @@ static u64 cost_ruler(void)
 	u64 before, after;
 
 	local_irq_save(flags);
-	before = get_cycles();
-#ifdef CONFIG_X86
+	before = cost_stamp();
+#ifdef CONFIG_X86_64
 	{
 		unsigned long n = COST_RULER / 2;
 
 		asm volatile("1: dec %0; jnz 1b" : "+r" (n) : : "cc");
 	}
-	after = get_cycles();
+	after = cost_stamp();
 #else
 	after = before;
 #endif
@@ -256,21 +270,23 @@ static u64 cost_ruler(void)
 	return after - before;
 }
 
-static int cost_come(struct cost *c, u32 flow)
+/* @skb: blank */
+static int cost_come(struct cost *c, u32 flow, struct sk_buff *skb)
 {
-	struct sk_buff *skb = cost_packet(c, flow);
 	struct sk_buff *again = NULL, *segs = NULL, *to_free = NULL, *next;
-	u64 ticks, segmenting = 0;
+	s64 ticks, segmenting = 0;
 
 	if (!skb)
 		return -ENOMEM;
+	cost_headers(c, skb, flow);
 	c->truesize = skb->truesize;
 	if (c->counts && c->segs > 1) {
-		again = cost_packet(c, flow);
+		again = cost_blank(c);
 		if (!again) {
 			kfree_skb(skb);
 			return -ENOMEM;
 		}
+		cost_headers(c, again, flow);
 	}
 	/* before and after in turn, so that both find the allocator alike */
 	if (again && c->offered % 2)
@@ -299,7 +315,7 @@ static int cost_come(struct cost *c, u32 flow)
 static void cost_leave(struct cost *c)
 {
 	struct sk_buff *skb;
-	u64 ticks;
+	s64 ticks;
 	u32 flow;
 
 	ticks = cost_of_dequeue(c->sch->dequeue, c->sch, &skb);
@@ -338,7 +354,7 @@ static int cost_closed_step(struct cost *c)
 			return -ENODATA;
 		cost_leave(c);
 	}
-	return cost_come(c, c->due);
+	return cost_come(c, c->due, cost_blank(c));
 }
 
 static int cost_open_step(struct cost *c)
@@ -347,7 +363,7 @@ static int cost_open_step(struct cost *c)
 	int err;
 
 	for (i = 0; i < c->enqueues; i++) {
-		err = cost_come(c, cost_draw(c));
+		err = cost_come(c, cost_draw(c), cost_blank(c));
 		if (err)
 			return err;
 	}
@@ -363,7 +379,7 @@ static int cost_steps(struct cost *c, u32 packets)
 	int err;
 
 	c->spent = 0;
-	for (done = 0; done < packets && c->spent < c->budget; done += step) {
+	for (done = 0; done < packets && c->spent < (s64)c->budget; done += step) {
 		spinlock_t *lock = qdisc_lock(c->sch);
 
 		spin_lock_bh(lock);
@@ -376,36 +392,82 @@ static int cost_steps(struct cost *c, u32 packets)
 	return done;
 }
 
+static void cost_shuffle(struct sk_buff **skbs, u32 count)
+{
+	struct rnd_state random;
+	u32 i, other;
+
+	/* not what draws flows: who comes is the same wherever it lies */
+	prandom_seed_state(&random, count);
+	for (i = count; i > 1; i--) {
+		other = (u64)prandom_u32_state(&random) * i >> 32;
+		swap(skbs[i - 1], skbs[other]);
+	}
+}
+
+static int cost_stand(struct cost *c, struct sk_buff **blanks, u32 packets)
+{
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < packets && !err; i++) {
+		blanks[i] = cost_blank(c);
+		err = blanks[i] ? 0 : -ENOMEM;
+		cond_resched();
+	}
+	cost_shuffle(blanks, i);
+	for (i = 0; i < packets && !err; i++) {
+		spin_lock_bh(qdisc_lock(c->sch));
+		err = cost_come(c, c->closed ? i % c->flows : cost_draw(c),
+				blanks[i]);
+		spin_unlock_bh(qdisc_lock(c->sch));
+		blanks[i] = NULL;
+		cond_resched();
+	}
+	return err;
+}
+
 static int cost_fill(struct cost *c)
 {
 	u32 packets = c->standing * (c->closed ? c->flows : 1);
-	u32 i;
+	struct sk_buff **blanks;
 	int err;
+	u32 i;
 
-	for (i = 0; i < packets; i++) {
-		spin_lock_bh(qdisc_lock(c->sch));
-		err = cost_come(c, c->closed ? i % c->flows : cost_draw(c));
-		spin_unlock_bh(qdisc_lock(c->sch));
-		if (err)
-			return err;
-		cond_resched();
+	blanks = kvcalloc(packets, sizeof(*blanks), GFP_KERNEL);
+	if (!blanks)
+		return -ENOMEM;
+	err = cost_stand(c, blanks, packets);
+	for (i = 0; err && i < packets; i++)
+		kfree_skb(blanks[i]);
+	kvfree(blanks);
+	return err;
+}
+
+/* what a call costs in which nothing is done */
+static void cost_idle(struct cost *c)
+{
+	struct sk_buff *nothing = NULL;
+	u32 i;
+
+	c->idle_enqueue = U64_MAX;
+	c->idle_dequeue = U64_MAX;
+	for (i = 0; i < COST_IDLE_CALLS; i++) {
+		c->idle_enqueue = min(c->idle_enqueue,
+				      cost_of_enqueue(cost_no_enqueue, NULL,
+						      c->sch, &nothing));
+		c->idle_dequeue = min(c->idle_dequeue,
+				      cost_of_dequeue(cost_no_dequeue, c->sch,
+						      &nothing));
 	}
-	return 0;
 }
 
 static int cost_measure(struct cost *c)
 {
-	struct sk_buff *nothing = NULL;
 	u32 qlen_before;
 	int warmed, err;
 
-	/* twice: what is translated first may cost more */
-	cost_of_enqueue(cost_no_enqueue, NULL, c->sch, &nothing);
-	c->idle_enqueue = cost_of_enqueue(cost_no_enqueue, NULL, c->sch,
-					  &nothing);
-	cost_of_dequeue(cost_no_dequeue, c->sch, &nothing);
-	c->idle_dequeue = cost_of_dequeue(cost_no_dequeue, c->sch, &nothing);
-
+	cost_idle(c);
 	err = cost_fill(c);
 	if (err)
 		return err;
@@ -418,11 +480,12 @@ static int cost_measure(struct cost *c)
 	if (err < 0)
 		return err;
 	scnprintf(cost_answer, sizeof(cost_answer),
-		  "ruler=%llu ruler_instructions=%u warmed=%d offered=%u sent=%u lost=%u nothing=%u enqueue=%llu dequeue=%llu segmenting=%llu truesize=%u truesize_sent=%u qlen_before=%u qlen_after=%u can_bypass=%d\n",
+		  "ruler=%llu ruler_instructions=%u warmed=%d offered=%u sent=%u lost=%u nothing=%u enqueue=%lld dequeue=%lld segmenting=%lld truesize=%u truesize_sent=%u qlen_before=%u qlen_after=%u can_bypass=%d khz=%u\n",
 		  cost_ruler(), COST_RULER, warmed, c->offered, c->sent,
 		  c->lost, c->nothing, c->enqueue, c->dequeue, c->segmenting,
 		  c->truesize, c->truesize_sent, qlen_before,
-		  qdisc_qlen(c->sch), !!(c->sch->flags & TCQ_F_CAN_BYPASS));
+		  qdisc_qlen(c->sch), !!(c->sch->flags & TCQ_F_CAN_BYPASS),
+		  cost_khz);
 	return 0;
 }
 
@@ -433,8 +496,7 @@ static bool cost_makes_sense(const struct cost *c)
 	return c->flows && c->flows <= COST_FLOWS_MAX && c->segs &&
 	       c->segs <= COST_SEGS_MAX && c->bytes > COST_HEADERS &&
 	       c->bytes <= ETH_FRAME_LEN && c->closed <= 1 &&
-	       c->hashed <= 1 &&
-	       (c->closed ? c->standing : c->enqueues);
+	       c->hashed <= 1 && (c->closed || c->enqueues);
 }
 
 static int cost_on(struct cost *c, const char *device, u32 handle)
@@ -500,6 +562,19 @@ static const struct kernel_param_ops cost_ops = {
 };
 module_param_cb(run, &cost_ops, NULL, 0600);
 MODULE_PARM_DESC(run, "what to do with a qdisc; reads what it cost");
+
+static int __init cost_init(void)
+{
+	return cost_clock_start(&cost_khz);
+}
+
+static void __exit cost_exit(void)
+{
+	cost_clock_stop();
+}
+
+module_init(cost_init);
+module_exit(cost_exit);
 
 MODULE_DESCRIPTION("Counts what packets cost in a qdisc");
 MODULE_LICENSE("GPL");
