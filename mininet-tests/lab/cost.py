@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a packet costs in fq_rr and in its peers: measured in the lab, judged, written.
 
-Measuring is the guest's: ``qdisc/tests/cost.py``.
+Measuring is the guest's: ``qdisc/tests/cost.py``.  Nanoseconds: ``cost_native.py``.
 """
 
 from __future__ import annotations
@@ -33,10 +33,23 @@ AT_MOST: dict[str, dict[str, float]] = {
 # Cost of the dearer over the cheaper of these numbers of flows, at most.
 FLAT_FLOWS = (1024, 65536)
 FLAT_CASES = ("over-2x", "over-100x")
-FLAT = 1.2
 
 Row = dict[str, Any]
 Kind = tuple[str, int, str, bool]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What is counted, and the goals for it."""
+
+    key: str  # of a row
+    at_most: dict[str, dict[str, float]]
+    flat: float
+
+
+INSTRUCTIONS = Unit("instructions_per_packet", AT_MOST, 1.2)
+# Ratios to peers are shown, but depend on the processor: they are no goals.
+NANOSECONDS = Unit("nanoseconds_per_packet", {}, 1.5)
 
 
 @dataclass(frozen=True)
@@ -66,20 +79,20 @@ def name(of: Kind) -> str:
     return f"{case}, {packets}{', with a hash' if hashed else ''}"
 
 
-def by_place(rows: Iterable[Row]) -> dict[tuple[Kind, int], dict[str, float]]:
+def by_place(rows: Iterable[Row], unit: Unit) -> dict[tuple[Kind, int], dict[str, float]]:
     """Costs by qdisc, by kind and flows."""
     places: dict[tuple[Kind, int], dict[str, float]] = {}
     for row in rows:
-        places.setdefault((kind(row), row["flows"]), {})[row["qdisc"]] = row["instructions_per_packet"]
+        places.setdefault((kind(row), row["flows"]), {})[row["qdisc"]] = row[unit.key]
     return places
 
 
-def judge(rows: Sequence[Row]) -> list[Verdict]:
+def judge(rows: Sequence[Row], unit: Unit = INSTRUCTIONS) -> list[Verdict]:
     """Every goal wherever its rows were measured; packets with a hash have none."""
     verdicts = []
-    places = by_place(row for row in rows if not row["hashed"])
+    places = by_place((row for row in rows if not row["hashed"]), unit)
     for (of, flows), costs in places.items():
-        for peer, limit in AT_MOST[of[0]].items():
+        for peer, limit in unit.at_most.get(of[0], {}).items():
             if "fq_rr" in costs and peer in costs:
                 goal = f"{of[0]} over {peer}"
                 verdicts.append(Verdict(goal, f"{name(of)}, {flows} flows", costs["fq_rr"] / costs[peer], limit))
@@ -87,13 +100,13 @@ def judge(rows: Sequence[Row]) -> list[Verdict]:
         costs_of = [places.get((of, flows), {}).get("fq_rr") for flows in FLAT_FLOWS]
         if of[0] in FLAT_CASES and all(costs_of):
             few, many = (float(cost or 0) for cost in costs_of)
-            verdicts.append(Verdict(f"{of[0]} flat", name(of), max(few, many) / min(few, many), FLAT))
+            verdicts.append(Verdict(f"{of[0]} flat", name(of), max(few, many) / min(few, many), unit.flat))
     return verdicts
 
 
-def table(rows: Sequence[Row]) -> str:
+def table(rows: Sequence[Row], unit: Unit = INSTRUCTIONS) -> str:
     """A table for each kind, qdiscs by flows, as text that is also reStructuredText."""
-    places = by_place(rows)
+    places = by_place(rows, unit)
     parts = []
     for of in dict.fromkeys(of for of, _ in places):
         flows = sorted({count for other, count in places if other == of})
@@ -120,6 +133,13 @@ def verdict_lines(verdicts: Sequence[Verdict]) -> list[str]:
         )
         lines += [f"       missed: {v.where}: {v.ratio:.3f}" for v in mine if not v.met and v is not worst]
     return lines
+
+
+def as_json(verdicts: Sequence[Verdict]) -> list[dict[str, Any]]:
+    """Verdicts as a summary has them."""
+    return [
+        {"goal": v.goal, "where": v.where, "ratio": round(v.ratio, 3), "limit": v.limit, "met": v.met} for v in verdicts
+    ]
 
 
 def chosen(text: str, known: Sequence[str], what: str) -> list[str]:
@@ -152,26 +172,35 @@ def measure(arguments: list[str]) -> tuple[dict[str, Any], list[Row], int]:
     return about, rows, process.returncode
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Measure, write, draw, judge."""
+def add_choices(parser: argparse.ArgumentParser) -> None:
+    """What may be left out."""
+    parser.add_argument("--qdiscs", default=",".join(QDISCS), metavar="A,B", help="some of: %(default)s")
+    parser.add_argument("--cases", default=",".join(CASES), metavar="A,B", help="some of: %(default)s")
+    parser.add_argument("--flows", default=",".join(str(count) for count in FLOWS), metavar="N,M", help="%(default)s")
+    parser.add_argument("--show", type=Path, metavar="FILE", help="tables and goals of a summary, without measuring")
+
+
+def choices(arguments: argparse.Namespace) -> list[str]:
+    """What was chosen, for the guest; raises LabError for what there is not."""
     qdiscs = chosen(arguments.qdiscs, QDISCS, "qdisc")
     cases = chosen(arguments.cases, CASES, "case")
     flows = chosen(arguments.flows, [str(count) for count in FLOWS], "number of flows")
+    return ["--qdiscs", ",".join(qdiscs), "--cases", ",".join(cases), "--flows", ",".join(flows)]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Measure, write, draw, judge."""
+    asked = choices(arguments)
     module = TOP / "build" / find_kernel(None) / "bench" / "qdisc_cost.ko"
     if not module.exists():
         raise LabError(f"{module.relative_to(TOP)} does not exist: run make lab-modules")
-    about, rows, status = measure(
-        ["--qdiscs", ",".join(qdiscs), "--cases", ",".join(cases), "--flows", ",".join(flows)]
-    )
+    about, rows, status = measure(asked)
     if not rows:
         return status or 1
     OUT.mkdir(parents=True, exist_ok=True)
     verdicts = judge(rows)
-    judged = [
-        {"goal": v.goal, "where": v.where, "ratio": round(v.ratio, 3), "limit": v.limit, "met": v.met} for v in verdicts
-    ]
     summary = OUT / "summary.json"
-    summary.write_text(json.dumps({**about, "rows": rows, "goals": judged}, indent=1) + "\n")
+    summary.write_text(json.dumps({**about, "rows": rows, "goals": as_json(verdicts)}, indent=1) + "\n")
     picture = figures.costs(rows, OUT / "cost.png")
     print(f"instructions per packet, enqueue and dequeue, kernel {about['kernel']}\n")
     print(table(rows), end="\n\n")
@@ -191,10 +220,7 @@ def show(path: Path) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """The program; 0: all goals met, 1: one missed, 2: what was asked for makes no sense."""
     parser = argparse.ArgumentParser(prog="cost", description="instructions per packet of fq_rr and its peers")
-    parser.add_argument("--qdiscs", default=",".join(QDISCS), metavar="A,B", help="some of: %(default)s")
-    parser.add_argument("--cases", default=",".join(CASES), metavar="A,B", help="some of: %(default)s")
-    parser.add_argument("--flows", default=",".join(str(count) for count in FLOWS), metavar="N,M", help="%(default)s")
-    parser.add_argument("--show", type=Path, metavar="FILE", help="tables and goals of a summary, without measuring")
+    add_choices(parser)
     arguments = parser.parse_args(argv)
     try:
         return show(arguments.show) if arguments.show else run(arguments)

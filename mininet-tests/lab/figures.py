@@ -243,8 +243,8 @@ def flood(runs: list[dict[str, Any]], path: Path) -> Path:
         return save(figure, path)
 
 
-def costs(rows: list[dict[str, Any]], path: Path) -> Path:
-    """Instructions per full-size packet over the number of flows, a panel per case."""
+def costs(rows: list[dict[str, Any]], path: Path, unit: str = "instructions") -> Path:
+    """What a full-size packet costs over the number of flows, a panel per case."""
     plain = [row for row in rows if not row["gso"] and not row["hashed"]]
     size = max(row["packet_bytes"] for row in plain)
     plain = [row for row in plain if row["packet_bytes"] == size]
@@ -255,7 +255,7 @@ def costs(rows: list[dict[str, Any]], path: Path) -> Path:
         for case, axis in zip(cases, axes, strict=True):
             for qdisc, colour in zip(qdiscs, FLOW_COLOURS, strict=False):
                 mine = sorted(
-                    (row["flows"], row["instructions_per_packet"])
+                    (row["flows"], row[f"{unit}_per_packet"])
                     for row in plain
                     if (row["case"], row["qdisc"]) == (case, qdisc)
                 )
@@ -263,7 +263,7 @@ def costs(rows: list[dict[str, Any]], path: Path) -> Path:
             axis.set_title(case, fontsize=10)
             axis.set_xscale("log")
             axis.set_yscale("log")
-        label_outer(axes, "flows", f"instructions per packet of {size} bytes")
+        label_outer(axes, "flows", f"{unit} per packet of {size} bytes")
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, ncols=len(labels), loc="upper center")
         figure.tight_layout(rect=(0, 0, 1, 0.92))

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""What a packet costs in fq_rr and in its peers, in instructions.
+"""What a packet costs in fq_rr and in its peers, in instructions or in nanoseconds.
 
-Runs in the lab: scripts/cost.  Each row is a qdisc made by tc on a dummy device,
-whose own enqueue and dequeue the module in bench/ calls.  Prints one JSON object
-a line: first what holds for all rows, then the rows.
+Runs in the lab, or with --native in User Mode Linux: scripts/cost.  Each row is a
+qdisc made by tc on a dummy device, whose own enqueue and dequeue the module in bench/
+calls.  Prints one JSON object a line: first what holds for all rows, then the rows.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import statistics
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ DEVICE = "cost0"
 HANDLE = "8000"
 MODULE = Path(__file__).resolve().parents[2] / "build" / run("uname", "-r").stdout.strip() / "bench" / "qdisc_cost.ko"
 RUN = Path("/sys/module/qdisc_cost/parameters/run")
+CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
 
 SMALL_BYTES, FULL_BYTES = 64, 1514
 FLOWS = (1, 100, 1024, 65536)
@@ -49,9 +51,19 @@ NO_DELAY = "1000s"
 # Packets that warm up are as many as the limit holds, those counted fewer; a scheduler
 # that takes tens of thousands of instructions for one would take minutes.
 COUNT = 4096
-BUDGET_INSTRUCTIONS = 1_000_000_000
+BUDGET_TICKS = 1_000_000_000
 # What the counter may differ from instructions: nothing but its own two readings.
 RULER_ERROR = 1e-4
+
+# Nanoseconds. A batch is over in less than a millisecond, so that few of them are
+# interrupted (the timers of host and guest, the host's other programs), and the median
+# of many is one that was not. The first packets of a batch find the caches as the
+# program that asked left them.
+BATCH = 512
+BATCH_WARM = 256
+BATCHES = 65
+# DRR's classes have a queue each, and the kernel has so many numbers for queues.
+DRR_CLASSES_MAX = 32767
 
 
 @dataclass(frozen=True)
@@ -147,7 +159,7 @@ def options(row: Row, truesize: int) -> str | None:
             return f"limit {limit} flow_limit {limit} buckets {queues} orphan_mask {(1 << 20) - 1} quantum {FULL_BYTES}"
         case "fq_pie":
             return f"limit {limit} memory_limit {MEMORY_BYTES} flows {queues} target {NO_DELAY} quantum {FULL_BYTES}"
-        case "drr" if row.flows <= 65535:
+        case "drr" if row.flows <= DRR_CLASSES_MAX:
             return ""
         case "pfifo":
             return f"limit {limit}"
@@ -164,40 +176,57 @@ def configure(row: Row, told: str) -> None:
         run("tc", "-batch", str(batch))
 
 
-def order(row: Row, count: int) -> str:
-    """The line for the module."""
+def order(row: Row, count: int, seed: int = SEED, goes_on: bool = False) -> str:
+    """The line for the module: to begin, or to go on with what waits."""
     case = row.case
     closed = case.standing > 0
     # an open loop's standing packets fill the qdisc to its limit before anything is counted
     standing = case.standing if closed else (row.limit // row.queued + 1) * (case.load > 1)
     warm = row.limit // row.queued
+    if goes_on:
+        standing, warm = 0, BATCH_WARM
     dequeues = row.queued
     return (
         f"{DEVICE} {HANDLE}: {row.flows} {row.packet_bytes} {row.segments} {row.hashed:d}"
-        f" {standing} {closed:d} {case.load} {dequeues} {warm} {count} {BUDGET_INSTRUCTIONS} {SEED}"
+        f" {standing} {closed:d} {case.load} {dequeues} {warm} {count} {BUDGET_TICKS} {seed}"
     )
+
+
+def ask(row: Row, line: str) -> dict[str, int]:
+    """Have the module do something, and read what it found."""
+    try:
+        RUN.write_text(line)
+    except OSError as error:
+        last = [line for line in run("dmesg").stdout.splitlines() if "qdisc_cost" in line][-1:]
+        raise SystemExit(f"cost: {row}: {error.strerror}; {' '.join(last)}") from None
+    found = dict(field.split("=") for field in RUN.read_text().split())
+    return {name: int(value) for name, value in found.items()}
 
 
 def measure(row: Row, told: str, count: int) -> dict[str, int]:
     """Configure, run, read."""
     configure(row, told)
-    try:
-        RUN.write_text(order(row, count))
-    except OSError as error:
-        last = [line for line in run("dmesg").stdout.splitlines() if "qdisc_cost" in line][-1:]
-        raise SystemExit(f"cost: {row}: {error.strerror}; {' '.join(last)}") from None
-    found = dict(field.split("=") for field in RUN.read_text().split())
-    counts = {name: int(value) for name, value in found.items()}
+    counts = ask(row, order(row, count))
     check(row, counts)
+    if not counts["khz"]:
+        ratio = counts["ruler"] / counts["ruler_instructions"]
+        expect(abs(ratio - 1) < RULER_ERROR, f"the clock counts {ratio} for an instruction: {row}")
     return counts
+
+
+def measure_batches(row: Row, told: str) -> list[dict[str, int]]:
+    """The same in many batches."""
+    configure(row, told)
+    ask(row, order(row, BATCH))
+    batches = [ask(row, order(row, BATCH, SEED + number, goes_on=True)) for number in range(1, BATCHES + 1)]
+    check(row, {name: sum(batch[name] for batch in batches) for name in batches[0]})
+    return batches
 
 
 def check(row: Row, counts: dict[str, int]) -> None:
     """The case was what it is called."""
     kind = f"{row.packet_bytes} bytes {row.gso}{' hashed' if row.hashed else ''}"
     what = f"{row.qdisc}, {row.flows} flows, {row.case.name}, {kind}: {counts}"
-    ratio = counts["ruler"] / counts["ruler_instructions"]
-    expect(abs(ratio - 1) < RULER_ERROR, f"the clock counts {ratio} for an instruction: {what}")
     equal(counts["nothing"], 0, f"dequeues in vain, {what}")
     if row.case.load == 1:
         equal(counts["lost"], 0, f"lost below the limit, {what}")
@@ -213,11 +242,16 @@ def waiting_truesize(row: Row) -> int:
     return measure(probe, options(probe, 0) or "", 64)["truesize_sent"]
 
 
-def result(row: Row, told: str, counts: dict[str, int]) -> dict[str, object]:
-    """A row of the summary."""
+def per_packet(row: Row, counts: dict[str, int]) -> tuple[float, float]:
+    """Ticks in enqueue and dequeue for a packet that comes."""
     # one that is offered, and one that leaves for each that does
     enqueue = (counts["enqueue"] - counts["segmenting"] * (row.gso == "split")) / counts["offered"] / row.queued
     dequeue = counts["dequeue"] / counts["sent"] / row.case.load
+    return enqueue, dequeue
+
+
+def common(row: Row, told: str, counts: dict[str, int]) -> dict[str, object]:
+    """What rows have whatever was counted."""
     return {
         "qdisc": row.qdisc,
         "flows": row.flows,
@@ -225,6 +259,16 @@ def result(row: Row, told: str, counts: dict[str, int]) -> dict[str, object]:
         "packet_bytes": row.packet_bytes,
         "gso": row.gso or None,
         "hashed": row.hashed,
+        "waiting": counts["qlen_after"],
+        "options": told or f"{row.flows} classes, flow hash",
+    }
+
+
+def result(row: Row, told: str, counts: dict[str, int]) -> dict[str, object]:
+    """A row of the summary, in instructions."""
+    enqueue, dequeue = per_packet(row, counts)
+    return {
+        **common(row, told, counts),
         "instructions_per_packet": round(enqueue + dequeue, 1),
         "enqueue": round(enqueue, 1),
         "dequeue": round(dequeue, 1),
@@ -233,9 +277,23 @@ def result(row: Row, told: str, counts: dict[str, int]) -> dict[str, object]:
         "sent": counts["sent"],
         "lost": counts["lost"],
         "warmed": counts["warmed"],
-        "waiting": counts["qlen_after"],
         "segmentation_per_packet": round(counts["segmenting"] / counts["offered"] / row.queued, 1),
-        "options": told or f"{row.flows} classes, flow hash",
+    }
+
+
+def result_in_ns(row: Row, told: str, batches: list[dict[str, int]]) -> dict[str, object]:
+    """A row in nanoseconds: the batch in the middle, and the mean of all."""
+    ns_per_tick = 1e6 / batches[0]["khz"]
+    costs = sorted((tuple(ns_per_tick * part for part in per_packet(row, batch)) for batch in batches), key=sum)
+    enqueue, dequeue = costs[len(costs) // 2]
+    return {
+        **common(row, told, batches[-1]),
+        "nanoseconds_per_packet": round(enqueue + dequeue, 1),
+        "enqueue": round(enqueue, 1),
+        "dequeue": round(dequeue, 1),
+        "mean": round(statistics.fmean(sum(cost) for cost in costs), 1),
+        "offered": sum(batch["offered"] for batch in batches),
+        "lost": sum(batch["lost"] for batch in batches),
     }
 
 
@@ -269,13 +327,14 @@ def about() -> dict[str, object]:
     return {
         "kernel": run("uname", "-r").stdout.strip(),
         "modules": {"sch_fq_rr": Path("/sys/module/sch_fq_rr/srcversion").read_text().strip()},
+        "clock": CLOCK.read_text().strip(),
         "seed": SEED,
         "parameters": {
             "standing_per_flow": STANDING,
             "limit_per_flow": LIMIT_PER_FLOW,
             "limit_least": LIMIT_LEAST,
             "segments_of_a_super_packet": SEGMENTS,
-            "budget_instructions": BUDGET_INSTRUCTIONS,
+            "budget_ticks": BUDGET_TICKS,
         },
     }
 
@@ -289,21 +348,27 @@ def main() -> int:
     parser.add_argument("--no-gso", dest="gso", action="store_false")
     parser.add_argument("--no-small", dest="small", action="store_false")
     parser.add_argument("--count", type=int, default=COUNT)
+    parser.add_argument("--native", action="store_true")
+    parser.add_argument("--rounds", type=int, default=1)
     chosen = parser.parse_args()
     set_up()
     print(json.dumps(about()), flush=True)
     failed = 0
-    for row in rows(chosen.qdiscs, chosen.flows, chosen.cases, chosen.gso, chosen.small):
+    chosen_rows = list(rows(chosen.qdiscs, chosen.flows, chosen.cases, chosen.gso, chosen.small))
+    for number, row in itertools.product(range(chosen.rounds), chosen_rows):
         told = options(row, waiting_truesize(row))
         if told is None:
             continue
         try:
-            counts = measure(row, told, chosen.count if not row.gso else chosen.count // 4)
+            if chosen.native:
+                found = {"round": number, **result_in_ns(row, told, measure_batches(row, told))}
+            else:
+                found = result(row, told, measure(row, told, chosen.count if not row.gso else chosen.count // 4))
         except TestFailedError as error:
             failed += 1
             print(f"cost: {error}", file=sys.stderr, flush=True)
         else:
-            print(json.dumps(result(row, told, counts)), flush=True)
+            print(json.dumps(found), flush=True)
     equal(dmesg_complaints(), [], "kernel log")
     return 1 if failed else 0
 

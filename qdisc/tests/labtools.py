@@ -132,9 +132,10 @@ def new_namespace() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(CLONE_NEWNET) != 0:
         raise OSError(ctypes.get_errno(), "unshare: a new network namespace needs root")
-    for family in ("all", "default"):
-        with open(f"/proc/sys/net/ipv6/conf/{family}/disable_ipv6", "w") as file:
-            file.write("1")
+    conf = Path("/proc/sys/net/ipv6/conf")
+    if conf.exists():
+        for family in ("all", "default"):
+            (conf / family / "disable_ipv6").write_text("1")
 
 
 def enter_namespace() -> None:

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What is concluded from nanoseconds, and what is said where there can be none."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lab import cost, cost_native, native
+from lab.vm import LabError
+
+
+def row(qdisc: str, ns: float, **changes: Any) -> dict[str, Any]:
+    """A row of full-size packets above the limit."""
+    values: dict[str, Any] = {
+        "qdisc": qdisc,
+        "flows": 1024,
+        "case": "over-2x",
+        "packet_bytes": 1514,
+        "gso": None,
+        "hashed": False,
+        "nanoseconds_per_packet": ns,
+        "enqueue": ns - 1,
+    }
+    return {**values, **changes}
+
+
+def test_the_round_in_the_middle_counts() -> None:
+    """Not the mean: one round in which the machine did something else changes nothing"""
+    rounds = [row("fq_rr", ns, round=number) for number, ns in enumerate((300, 9000, 310))]
+    (found,) = cost_native.medians([*rounds[:2], rounds[2]])
+    assert (found["nanoseconds_per_packet"], found["enqueue"]) == (310, 309)
+    assert (found["least"], found["most"], found["rounds"]) == (300, 9000, 3)
+    assert "round" not in found
+
+
+def test_rounds_of_different_rows_are_apart() -> None:
+    rows = [row("fq_rr", 1), row("fq_rr", 2, flows=1), row("fq_rr", 3, hashed=True), row("drr", 4)]
+    found = cost_native.medians([{**one, "round": 0} for one in rows])
+    assert [one["nanoseconds_per_packet"] for one in found] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("few", "many", "missed"), [(100, 150, []), (100, 151, ["over-2x flat"])])
+def test_flat(few: float, many: float, missed: list[str]) -> None:
+    """Half as much again is the limit; a peer's cost is none"""
+    rows = [row("fq_rr", few), row("fq_rr", many, flows=65536), row("fq_codel", 1), row("fq_codel", 9, flows=65536)]
+    assert [v.goal for v in cost.judge(rows, cost.NANOSECONDS) if not v.met] == missed
+
+
+def test_ratios_and_spans() -> None:
+    """They are of like rows, for those that there are"""
+    rows = [
+        row("fq_rr", 100),
+        row("fq_rr", 140, flows=65536),
+        row("fq_codel", 200),
+        row("fq_codel", 700, flows=65536),
+        row("cake", 400),
+        row("fq_rr", 7, hashed=True),
+    ]
+    over, spans = cost_native.lines_of(rows)
+    assert over == [
+        "over-2x, 1514 bytes, over fq_codel: 0.50 (1024), 0.20 (65536)",
+        "over-2x, 1514 bytes, over cake: 0.25 (1024)",
+    ]
+    assert spans == ["over-2x, 1514 bytes: fq_rr 1.40, fq_codel 3.50"]
+
+
+def test_join() -> None:
+    """Nanoseconds stand beside instructions of the same source only"""
+    instructions = {"modules": {"sch_fq_rr": "A"}, "rows": [row("fq_rr", 0), row("cake", 0)], "goals": []}
+    for one in instructions["rows"]:
+        del one["nanoseconds_per_packet"]
+    found = {"modules": {"sch_fq_rr": "A"}, "rows": [row("fq_rr", 123)]}
+    joined = cost_native.join(instructions, found)
+    assert [one.get("nanoseconds_per_packet") for one in joined["rows"]] == [123, None]
+    assert joined["native"] == found
+    other = cost_native.join({**instructions, "modules": {"sch_fq_rr": "B"}}, found)
+    assert other["rows"] == instructions["rows"]
+    assert cost_native.join({}, found) == {"rows": [], "native": found}
+
+
+def test_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = tmp_path / "summary.json"
+    found = {"kernel": "6.1", "processor": "P", "rows": [row("fq_rr", 100), row("fq_rr", 160, flows=65536)]}
+    kept.write_text(json.dumps({"native": found}))
+    assert cost_native.main(["--show", str(kept)]) == 0
+    shown = capsys.readouterr().out
+    assert "fq_rr         100      160" in shown
+    assert "MISSED over-2x flat             at most 1.600 (goal 1.5)" in shown
+    kept.write_text("{}")
+    assert cost_native.main(["--show", str(kept)]) == 2
+    assert "has no nanoseconds: run make cost-native" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(["--rounds", "0"], "--rounds 0: at least 1"), (["--flows", "7"], "there is no number of flows '7'")],
+)
+def test_bad_input(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is built"""
+    assert cost_native.main(arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_counter_that_does_not_count_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = tmp_path / "cpuinfo"
+    monkeypatch.setattr(native, "CPU_INFO", info)
+    info.write_text("model name\t: P 1\nflags\t\t: fpu constant_tsc nonstop_tsc\n")
+    assert native.processor() == "P 1"
+    info.write_text("model name\t: P 1\nflags\t\t: fpu constant_tsc\n")
+    with pytest.raises(LabError, match="no nonstop_tsc in"):
+        native.processor()
+
+
+def kernel_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str) -> native.UserModeLinux:
+    """A program in the place of User Mode Linux."""
+    program = tmp_path / "linux"
+    program.write_text(f"#!/bin/sh\n{does}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(native, "BUILD", tmp_path)
+    monkeypatch.setattr(native, "LOG", tmp_path / "log")
+    return native.UserModeLinux(["command"])
+
+
+def test_lines_and_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What comes after the status is the kernel's"""
+    with kernel_that(tmp_path, monkeypatch, "echo one; echo two; echo status 3; echo Power down") as guest:
+        assert list(guest.lines()) == ["one", "two"]
+        assert guest.status == 3
+
+
+def test_a_kernel_that_cannot_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its own last words are passed on: ptrace may be forbidden"""
+    does = "echo Checking ptrace; echo ptrace: Operation not permitted >&2; exit 1"
+    with (
+        kernel_that(tmp_path, monkeypatch, does) as guest,
+        pytest.raises(LabError, match="ended early: ptrace: Operation not permitted / Checking ptrace"),
+    ):
+        list(guest.lines())
