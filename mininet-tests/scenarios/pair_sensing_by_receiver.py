@@ -119,8 +119,8 @@ CASES = {
         error=0.03,
     ),
     "held": Case(
-        "the application writes 64 bytes at a time, and so holds its socket much of the time",
-        block_bytes=64,
+        "the application writes 16 bytes at a time, and so holds its socket much of the time",
+        block_bytes=16,
         error=0.03,
         sampled=(0.5, 0.5),
         shows="held",
