@@ -67,6 +67,10 @@
 #define CONTROL_SERVICE_MAX_Q10	(1ULL << 47)
 /* deliveries that bound the share: two trains */
 #define CONTROL_DELIVERED_LEAST	8U
+/* A share grows at most so many times in a round trip: more than where ten of eleven
+ * flows stop at once
+ */
+#define CONTROL_GROWTH		16U
 /* part of the pipe that is left empty to look for R: an eighth costs 0.4 % of a
  * lone flow's throughput at 100 ms, once in ten seconds for three round trips
  */
@@ -161,6 +165,33 @@ static inline u64 control_service_q10(u64 service_q10, u32 delivered,
 	    interval_q10 >> CONTROL_SERVICE_SHIFT)
 		return service_q10;
 	return min_t(u64, service_q10, max_t(u64, div_u64(interval_q10, delivered), 1));
+}
+
+/**
+ * control_grown_q10 - a train's service time, where the share has grown
+ * @took_q10: the train's, ns, shorter than the believed one
+ * @believed_q10: s_b, ns
+ * @delivered: packets delivered in an interval, those of the last acknowledgment too
+ * @interval_us: the interval, a round trip or a little more
+ *
+ * ACKs that were held up together arrive as fast as they can follow each other. Where
+ * that happens to two trains in a row, the share seems to be hundreds of times what it
+ * was, and at that rate a second's queue leaves before the next round trip tells. So a
+ * share is at most CONTROL_GROWTH times what was delivered.
+ *
+ * Return: ns with CONTROL_SERVICE_SHIFT binary places: @took_q10, or more, up to
+ * @believed_q10. Below CONTROL_DELIVERED_LEAST packets deliveries say too little.
+ */
+static inline u64 control_grown_q10(u64 took_q10, u64 believed_q10, u32 delivered,
+				    u32 interval_us)
+{
+	u64 interval_q10 = (u64)min_t(u32, interval_us, CONTROL_RTT_MAX_US) *
+			   (NSEC_PER_USEC << CONTROL_SERVICE_SHIFT);
+
+	if (delivered < CONTROL_DELIVERED_LEAST)
+		return took_q10;
+	return clamp_t(u64, div_u64(interval_q10, delivered) / CONTROL_GROWTH,
+		       took_q10, believed_q10);
 }
 
 /**

@@ -56,6 +56,8 @@
  * over before the law could act on them stay inside one mean
  */
 #define PKTPAIR_MEANS_PER_RTT	8
+/* Where a train shows four times the share it is asked whether that can be */
+#define PKTPAIR_GROWN_SHIFT	2
 /* Send buffer beyond the window: three windows, since the window may grow from
  * ten segments to a whole pipe within one acknowledgment
  */
@@ -478,11 +480,24 @@ static void pktpair_choose_train(struct sock *sk)
 	ca->anew = 1;
 }
 
+/* A service time far below the believed one, as far as it may be believed. What an
+ * application leaves unused says nothing of the share.
+ */
+static noinline u64 pktpair_grown_q10(const struct pktpair *ca,
+				      const struct rate_sample *rs, u64 took_q10)
+{
+	if (rs->is_app_limited || rs->delivered < 0 || rs->interval_us <= 0)
+		return took_q10;
+	return control_grown_q10(took_q10, ca->service.value, rs->delivered,
+				 rs->interval_us);
+}
+
 /* A train's service time: of the 1994 preset each counts, else the mean of some,
  * unless train after train shows that the share is another now
  */
 static __always_inline void
-pktpair_believe(struct sock *sk, bool of_1994, const struct pair_sample *closed)
+pktpair_believe(struct sock *sk, const struct rate_sample *rs, bool of_1994,
+		const struct pair_sample *closed)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
@@ -495,6 +510,9 @@ pktpair_believe(struct sock *sk, bool of_1994, const struct pair_sample *closed)
 	}
 	bunched = pair_probe_bunched(&ca->probe, closed->segments, service_q10,
 				     ca->service.value, pktpair_limits(sk));
+	/* the mean takes it as it is: a bunch is right in the mean */
+	if (service_q10 < ca->service.value >> PKTPAIR_GROWN_SHIFT)
+		service_q10 = pktpair_grown_q10(ca, rs, service_q10);
 	if (fuzzy_run(&ca->service, service_q10, !bunched)) {
 		memset(&ca->mean, 0, sizeof(ca->mean));
 		ca->fresh = 1;
@@ -552,7 +570,7 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs, bool of_1994,
 	s64 beyond_pipe_q8;
 
 	if (closed->verdict == PAIR_SAMPLE) {
-		pktpair_believe(sk, of_1994, closed);
+		pktpair_believe(sk, rs, of_1994, closed);
 		ca->sampled = 1;
 	} else if (!ca->started) {
 		/* the first train is believed while it comes back */

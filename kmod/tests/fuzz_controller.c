@@ -47,10 +47,18 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 						  pair_service_time(&s),
 						  c->service.value, &limits);
 
+		u64 took_q10 = pair_service_time(&s), grown_q10;
+
 		CHECK(s.segments >= 1);
+		if (took_q10 < c->service.value) {
+			grown_q10 = control_grown_q10(took_q10, c->service.value,
+						      delivered, rtt_us);
+			CHECK(grown_q10 >= took_q10 && grown_q10 <= c->service.value);
+			took_q10 = grown_q10;
+		}
 		if (!c->service.value)
-			fuzzy_start(&c->service, pair_service_time(&s));
-		else if (fuzzy_run(&c->service, pair_service_time(&s), !bunched))
+			fuzzy_start(&c->service, took_q10);
+		else if (fuzzy_run(&c->service, took_q10, !bunched))
 			memset(&c->mean, 0, sizeof(c->mean));
 		else if (pair_mean_add(&c->mean, &s, (u32)(c->now_ns / 1000),
 				       rtt_us / 8)) {

@@ -150,6 +150,38 @@ static void acks_in_bunches_are_not_the_share(void **state)
 	}
 }
 
+static u32 longest_us;
+
+static void note_longest(struct sender *of, const struct rate_sample *rs)
+{
+	(void)rs;
+	longest_us = max_t(u32, longest_us, of->sk.srtt_us >> 3);
+}
+
+static void acks_that_are_jittered_make_no_queue_of_many_round_trips(void **state)
+{
+	static const u64 jitters_us[] = { 150, 300, 500, 800, 2000 };
+	size_t i, drawn;
+
+	for (i = 0; i < ARRAY_SIZE(jitters_us); i++) {
+		for (drawn = 1; drawn <= 10; drawn++) {
+			begin(AVERSE, 100 * NSEC_PER_USEC, 44);
+			s.sk.mss_cache = 448;
+			s.ack_ns = NSEC_PER_USEC;
+			s.jitter_ns = jitters_us[i] * NSEC_PER_USEC;
+			s.drawn = drawn;
+			/* the first train is believed whatever it shows */
+			sender_run(&s, SECONDS(1));
+			longest_us = 0;
+			s.after_ack = note_longest;
+			sender_run(&s, SECONDS(4));
+			if (longest_us > 5 * 44 * USEC_PER_MSEC)
+				fail_msg("%llu us, %zu: a round trip of %u us", jitters_us[i],
+					 drawn, longest_us);
+		}
+	}
+}
+
 static void a_bad_knob_is_refused_by_name_and_limits(void **state)
 {
 	static const struct {
@@ -993,6 +1025,7 @@ int main(void)
 		cmocka_unit_test(the_train_follows_every_change_of_the_share),
 		cmocka_unit_test(the_link_is_full_and_the_queue_at_its_setpoint),
 		cmocka_unit_test(acks_in_bunches_are_not_the_share),
+		cmocka_unit_test(acks_that_are_jittered_make_no_queue_of_many_round_trips),
 		cmocka_unit_test(a_bad_knob_is_refused_by_name_and_limits),
 		cmocka_unit_test(trains_are_counted_by_what_became_of_them),
 		cmocka_unit_test(the_pacing_rate_is_never_above_the_sockets_nor_zero),

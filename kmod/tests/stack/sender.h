@@ -39,6 +39,8 @@ struct sender {
 	 * that had to wait follow each other in ack_ns
 	 */
 	u64 back_period_ns, back_taken_ns, ack_ns;
+	/* each ACK is held up by any time up to this one, and none overtakes another */
+	u64 jitter_ns, drawn;
 	/* what the application has for us yet, segments */
 	u64 waiting;
 	/* said of the next ACK, once */
@@ -82,8 +84,13 @@ static inline void sender_init(struct sender *s, const struct tcp_congestion_ops
 /* The way back, for an ACK that the receiver sends at a time */
 static inline u64 sender_way_back(struct sender *s, u64 at_ns)
 {
-	u64 arrives_ns = max_t(u64, at_ns + s->prop_ns, s->back_free_ns);
+	u64 arrives_ns = at_ns + s->prop_ns;
 
+	if (s->jitter_ns) {
+		s->drawn = s->drawn * 6364136223846793005ULL + 1442695040888963407ULL;
+		arrives_ns += (s->drawn >> 33) % s->jitter_ns;
+	}
+	arrives_ns = max_t(u64, arrives_ns, s->back_free_ns);
 	if (s->back_period_ns && arrives_ns % s->back_period_ns < s->back_taken_ns)
 		arrives_ns += s->back_taken_ns - arrives_ns % s->back_period_ns;
 	s->back_free_ns = arrives_ns + s->ack_ns;
