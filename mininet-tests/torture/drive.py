@@ -53,6 +53,11 @@ class Way:
     seconds: float
     requests: int
     limit_s: float
+    # of a round, without what it takes to set its arenas up
+    round_s: float = 20
+    # how many times as long as drawn the pauses are of what goes on around the requests: so that
+    # those get a half of the CPU or more
+    slow: float = 6
     # with a number, a second guest like that of the same kernel and seed, ended after so many rounds
     again: int = 0
 
@@ -109,6 +114,7 @@ def torture(way: Way, seed: int) -> list[str]:
     command = ["/usr/bin/python3", "-S", "-E", "-B", "/lab/mininet-tests/torture/torture.py"]
     command += ["--name", way.name, "--seed", str(seed), "--seconds", str(way.seconds)]
     command += ["--arenas", str(way.arenas), "--requests", str(way.requests)]
+    command += ["--round", str(way.round_s), "--slow", str(way.slow)]
     lines: list[str] = []
     rest = b""
     began = time.monotonic()
@@ -172,9 +178,11 @@ def ways(arguments: argparse.Namespace) -> list[list[Way]]:
         return [[one], [replace(one, again=1)]]
     one = Way("one CPU", checkers, "virtual", 1, 1, 600, 20000, 7200)
     first = [one]
-    second = [replace(one, again=2), Way("four CPUs", checkers, "emulated", 4, 3, 600, 3000, 3600)]
-    if races:
-        second.append(Way("races", races, "emulated", 4, 3, 300, 1000, 3600))
+    second = [
+        replace(one, again=2),
+        Way("four CPUs", checkers, "emulated", 4, 2, 600, 500, 3600, round_s=60, slow=10),
+        Way("races", races, "emulated", 4, 2, 300, 1000, 3600, round_s=60, slow=10),
+    ]
     return [first, second]
 
 
@@ -182,7 +190,7 @@ def main() -> int:
     """Run them, print TAP; the last line counts."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--checkers", required=True)
-    parser.add_argument("--races")
+    parser.add_argument("--races", help="the kernel for that, unless --short")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", choices=("one CPU", "one CPU again", "four CPUs", "races"))
@@ -194,13 +202,19 @@ def main() -> int:
         wanted = [[replace(way, seconds=arguments.seconds, requests=1) for way in row] for row in wanted]
 
     told: dict[str, list[str]] = {}
+    over = threading.Event()
 
     def one_after_another(row: list[Way]) -> None:
         for way in row:
-            told[way.label] = torture(way, arguments.seed)
+            if not over.is_set():
+                told[way.label] = torture(way, arguments.seed)
 
     with ThreadPoolExecutor(len(wanted)) as pool:
-        list(pool.map(one_after_another, wanted))
+        try:
+            list(pool.map(one_after_another, wanted))
+        finally:
+            # after a signal, which ends the guests, none begins
+            over.set()
     lines = [line for row in wanted for way in row for line in told[way.label]]
     if len(told.keys() & {"one CPU", "one CPU again"}) == 2:
         lines += repeats(told["one CPU"], told["one CPU again"])

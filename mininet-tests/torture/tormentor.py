@@ -145,15 +145,15 @@ class Faults:
             os.pwrite(self.share, b"0", 0)
 
 
-class Tc:
-    """tc as one process that takes commands: to start it for each takes as long as a hundred requests."""
+class Batch:
+    """tc or ip as one process that takes commands: to start it for each takes as long as a hundred requests."""
 
     # What it does not know it reports at once, with its line.
     MARK = "end-of-command"
 
-    def __init__(self) -> None:
+    def __init__(self, program: str) -> None:
         """Start it; the qdiscs that it is asked for need no plugin."""
-        command = ["tc", "-force", "-batch", "-"]
+        command = [program, "-force", "-batch", "-"]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
@@ -170,7 +170,19 @@ class Tc:
             if text == f"Command failed -:{self.line}\n":
                 return [line for line in said if self.MARK not in line]
             said.append(text.strip())
-        raise RuntimeError(f"tc ended: {said}")
+        raise RuntimeError(f"{self.process.args} ended: {said}")
+
+    def must(self, *commands: str) -> None:
+        """Run commands, none of which may fail."""
+        said = self.do(*commands)
+        if said:
+            raise RuntimeError(f"{commands}: {said}")
+
+    def end(self) -> None:
+        """No more commands: all are done."""
+        # other processes may have its input open, so that it need not see an end of that
+        self.process.kill()
+        self.process.wait()
 
 
 class Tormentor:
@@ -187,7 +199,7 @@ class Tormentor:
         self.netlink = messages.Netlink()
         self.control = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.faults = Faults()
-        self.tc = Tc()
+        self.tc = Batch("tc")
         self.options = options.read()
         self.by_number = {option.number: option for option in self.options}
         self.tally = Tally()
@@ -336,9 +348,7 @@ class Tormentor:
         self.parent = kind
         if kind:
             commands, places, _ = PARENTS[kind]
-            said = self.tc.do(*commands)
-            if said:
-                raise RuntimeError(f"{kind} could not be made: {said}")
+            self.tc.must(*commands)
             self.places = {(PARENT_MAJOR << 16) + n: n for n in range(1, places + 1)}
         else:
             self.places = {TC_H_ROOT: 1}
@@ -556,8 +566,9 @@ class Tormentor:
 
     # ---- all of it ----
 
-    def torment(self, until_s: float) -> Tally:
-        """Do things at random until that time of the monotonic clock."""
+    def torment(self, seconds: float) -> Tally:
+        """Do things at random for so long."""
+        until_s = time.monotonic() + seconds
         deeds = (
             (self.change_soundly, 30),
             (self.change_out_of_range, 15),

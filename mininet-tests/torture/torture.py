@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """In the guest: torture both modules and tell, as TAP, what broke.
 
-    torture.py --seed N --seconds S --arenas N [--requests MIN]
+    torture.py --seed N --seconds S --arenas N [--requests MIN] [--round S] [--slow FACTOR]
 
 In rounds: each has some arenas, a pair of namespaces with a link, in which one
 process makes requests about qdiscs while others flood the link, use TCP sockets
@@ -19,6 +19,7 @@ import hashlib
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from collections import Counter
@@ -30,14 +31,18 @@ sys.path.insert(0, str(TOP / "qdisc" / "tests"))
 
 import traffic  # noqa: E402
 from complaints import is_complaint  # noqa: E402
-from labtools import CLONE_NEWNET, run  # noqa: E402
-from tormentor import REACHED, Tormentor  # noqa: E402
+from labtools import CLONE_NEWNET, expect, run  # noqa: E402
+from tormentor import REACHED, Batch, Tormentor  # noqa: E402
 
 MODULES = {name: TOP / "modules" / f"{name}.ko" for name in ("tcp_pktpair", "sch_fq_rr")}
 DEBUG = Path("/sys/kernel/debug")
 LEAKS = DEBUG / "kmemleak"
 FAULTS = DEBUG / "failslab"
-ROUND_S = 20
+WATCHES = Path("/sys/module/kcsan/parameters")
+# How long KCSAN waits for another CPU to touch what one is about to, and how many accesses
+# it lets pass in between. By default 80 us, 20 us and 4,000, for real CPUs, which do more
+# in so short a time than emulated ones.
+WATCH = {"udelay_task": 1000, "udelay_interrupt": 200, "skip_watch": 2000}
 # How often the kernel's log is read.
 LOG_S = 0.5
 # What is done around the requests gives way to them, or one CPU would make few.
@@ -102,50 +107,69 @@ def set_up() -> None:
             (DEBUG / kind / name).write_text(str(value))
     if LEAKS.exists():
         LEAKS.write_text("clear")
+        # looked for at the end; every ten minutes besides, it takes a CPU for half of one
+        LEAKS.write_text("scan=off")
+    for name, value in WATCH.items():
+        if WATCHES.exists():
+            (WATCHES / name).write_text(str(value))
 
 
-def new_namespace() -> None:
-    """A network namespace of this process' own."""
+def new_namespace() -> Batch:
+    """A network namespace of this process' own, and what makes links in it."""
     if LIBC.unshare(CLONE_NEWNET):
         raise OSError(ctypes.get_errno(), "unshare")
-    run("ip", "link", "set", "lo", "up")
+    ip = Batch("ip")
+    ip.must("link set lo up")
+    return ip
 
 
-def far_end(ready: int, seed: str) -> None:
+def far_end(arena: socket.socket, seed: str) -> None:
     """The other namespace: it takes connections, over an fq_rr of its own."""
-    new_namespace()
-    os.write(ready, b"r")
-    while run("ip", "link", "show", "v1", check=False).returncode:
-        time.sleep(0.01)
-    run("ip", "addr", "add", f"{traffic.FAR}/24", "dev", "v1")
-    run("ip", "link", "set", "v1", "up")
+    ip = new_namespace()
+    arena.send(b"namespace")
+    arena.recv(1)
+    ip.must(f"addr add {traffic.FAR}/24 dev v1", "link set v1 up")
+    ip.end()
     Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text("pktpair")
     run("tc", "qdisc", "add", "dev", "v1", "root", "handle", "1:", "fq_rr", "rate", "20mbit")
-    os.write(ready, b"u")
+    arena.send(b"link")
     traffic.serve(seed)
 
 
-def arena(seed: str, until_s: float, answer: int) -> None:
+def link_up(seed: str) -> int:
+    """A link between two new namespaces; returns the process in the far one."""
+    ip = new_namespace()
+    here, there = socket.socketpair()
+    far = traffic.child(lambda: far_end(there, seed + "serve"), NICE)
+    # so that nothing comes from it once that process has ended
+    there.close()
+    expect(here.recv(16) == b"namespace", "the far end has no namespace")
+    queues = "numtxqueues 2 numrxqueues 2"
+    ip.must(
+        f"link add v0 {queues} type veth peer name v1 netns {far} {queues}",
+        f"addr add {traffic.NEAR}/24 dev v0",
+        "link set v0 up",
+        f"neigh add {traffic.TARGET} lladdr {traffic.TARGET_MAC} dev v0 nud permanent",
+    )
+    ip.end()
+    here.send(b"l")
+    expect(here.recv(16) == b"link", "the far end has no link")
+    here.close()
+    return far
+
+
+def arena(seed: str, seconds: float, slow: float, answer: int) -> None:
     """One link with all that goes on around it; answers with what was done."""
-    new_namespace()
-    read, write = os.pipe()
-    far = traffic.child(lambda: far_end(write, seed + "serve"), NICE)
-    os.read(read, 1)
-    link = f"link add v0 numtxqueues 2 numrxqueues 2 type veth peer name v1 netns {far} numtxqueues 2 numrxqueues 2"
-    run("ip", *link.split())
-    run("ip", "addr", "add", f"{traffic.NEAR}/24", "dev", "v0")
-    run("ip", "link", "set", "v0", "up")
-    os.read(read, 1)
-    run("ip", *f"neigh add {traffic.TARGET} lladdr {traffic.TARGET_MAC} dev v0 nud permanent".split())
+    far = link_up(seed)
     deeds = traffic.Deeds()
     senders = [
-        traffic.child(lambda: traffic.flood(seed + "flood", "v0"), NICE),
-        traffic.child(lambda: traffic.connect(seed + "connect", deeds), NICE),
+        traffic.child(lambda: traffic.flood(seed + "flood", "v0", slow), NICE),
+        traffic.child(lambda: traffic.connect(seed + "connect", deeds, slow), NICE),
     ]
-    reader = traffic.child(lambda: traffic.read(seed + "read", "v0"), NICE)
+    reader = traffic.child(lambda: traffic.read(seed + "read", "v0", slow), NICE)
     around = dict(zip(("flood", "connect", "read", "serve"), (*senders, reader, far), strict=True))
     try:
-        tally = Tormentor(seed, senders).torment(until_s)
+        tally = Tormentor(seed, senders).torment(seconds)
         gone = [name for name, pid in around.items() if os.waitpid(pid, os.WNOHANG)[0]]
         tally.broken += [f"the process that should {name} ended" for name in gone]
         met = [*sorted(tally.met), *deeds.done()]
@@ -200,9 +224,9 @@ class Torture:
     def round(self, number: int, seconds: float) -> None:
         """Some arenas at once, then the modules anew."""
         read, write = os.pipe()
-        until_s = time.monotonic() + seconds
         seeds = [f"{self.arguments.seed}/{number}/{place}" for place in range(self.arguments.arenas)]
-        pids = [traffic.child(lambda seed=seed: arena(seed, until_s, write)) for seed in seeds]
+        slow = self.arguments.slow
+        pids = [traffic.child(lambda seed=seed: arena(seed, seconds, slow, write)) for seed in seeds]
         for pid, seed in zip(pids, seeds, strict=True):
             # a kernel with much to report overwrites its log before the round is over
             while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
@@ -239,11 +263,11 @@ class Torture:
             left = self.arguments.seconds - (time.monotonic() - began)
             if left < 1:
                 break
-            self.round(number, min(ROUND_S, left))
+            self.round(number, min(self.arguments.round, left))
             self.log.read()
             number += 1
             digests = f"requests {self.hash.hexdigest()[:16]}, log {self.log.hash.hexdigest()[:16]}"
-            if left >= ROUND_S:
+            if left >= self.arguments.round:
                 print(f"# round {number}: {digests}", flush=True)
             print(
                 f"# {time.monotonic() - began:.0f} s: {number} rounds, {dict(sorted(self.counts.items()))},"
@@ -300,6 +324,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--arenas", type=int, default=1)
     parser.add_argument("--requests", type=int, default=20000)
+    parser.add_argument("--round", type=float, default=20)
+    parser.add_argument("--slow", type=float, default=1)
     torture = Torture(parser.parse_args())
     set_up()
     reload_modules()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What goes on around the requests: floods, TCP sockets, readers.
 
-Each function is a process of its own that runs until it is killed.
+Each function is a process of its own that runs until it is killed. Its pauses are
+``slow`` times as long as drawn: what is left of the CPU is for the requests.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def _frame(random: Random) -> bytes:
 FRAMES = [_frame(random) for random in (Random(1),) for _ in range(FLOWS)]
 
 
-def flood(seed: str, device: str) -> None:
+def flood(seed: str, device: str, slow: float) -> None:
     """Frames of thousands of flows in bursts, super-packets among them."""
     random = Random(seed)
     raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
@@ -137,7 +138,7 @@ def flood(seed: str, device: str) -> None:
                 large.setsockopt(SOL_UDP, UDP_SEGMENT, random.choice((100, 536, 1448)))
                 # to a neighbour that is found again after the device was down
                 large.sendto(payload[: random.choice((1000, 6000, 30000))], (FAR, random.randrange(1, 100)))
-        time.sleep(random.choice((0.01, 0.05, 0.15)))
+        time.sleep(slow * random.choice((0.01, 0.05, 0.15)))
 
 
 # ---- TCP ----
@@ -243,7 +244,7 @@ def _turn_knobs(random: Random) -> None:
             knob.write_text(before)
 
 
-def connect(seed: str, deeds: Deeds) -> None:
+def connect(seed: str, deeds: Deeds, slow: float) -> None:
     """Open connections, use them in every way, switch what controls them, abort them."""
     random = Random(seed)
     streams: list[socket.socket] = []
@@ -263,13 +264,13 @@ def connect(seed: str, deeds: Deeds) -> None:
             stream.close()
         if random.random() < 0.02:
             _turn_knobs(random)
-        time.sleep(random.choice((0.002, 0.01, 0.04)))
+        time.sleep(slow * random.choice((0.002, 0.01, 0.04)))
 
 
 # ---- readers ----
 
 
-def read(seed: str, device: str) -> None:
+def read(seed: str, device: str, slow: float) -> None:
     """Dump qdiscs, classes and TCP sockets all the time."""
     random = Random(seed)
     netlink = Netlink()
@@ -285,4 +286,4 @@ def read(seed: str, device: str) -> None:
             sockets.send(message(SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, question))
             while struct.unpack_from("=H", sockets.recv(1 << 20), 4)[0] == SOCK_DIAG_BY_FAMILY:
                 pass
-        time.sleep(random.choice((0.01, 0.03, 0.1)))
+        time.sleep(slow * random.choice((0.01, 0.03, 0.1)))

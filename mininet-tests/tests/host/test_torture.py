@@ -64,6 +64,7 @@ def test_a_complaint_is_seen(line: str) -> None:
         "__nla_validate_parse: 21 callbacks suppressed",
         "ets_qdisc_dequeue: fq_rr qdisc 1: is non-work-conserving?",
         "BUG: KCSAN: data-race in tick_nohz_stop_tick / tick_sched_do_timer",
+        "Huh VM_FAULT_OOM leaked out to the #PF handler. Retrying PF",
     ],
 )
 def test_a_refusal_is_no_complaint(line: str) -> None:
@@ -74,7 +75,7 @@ def test_a_refusal_is_no_complaint(line: str) -> None:
 def test_tc_says_which_commands_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     """One tc takes command after command, and says of each batch what failed in it."""
     monkeypatch.setenv("PATH", f"{os.environ['PATH']}:/usr/sbin:/sbin")
-    tc = tormentor.Tc()
+    tc = tormentor.Batch("tc")
     assert tc.do() == []
     said = tc.do("qdisc show dev no-such-device")
     assert any("no-such-device" in line for line in said)
@@ -118,7 +119,7 @@ def verdicts(
 ) -> list[str]:
     """What a short torture says in which two arenas answer like that."""
 
-    def arena(_seed: str, _until_s: float, write: int) -> None:
+    def arena(_seed: str, _seconds: float, _slow: float, write: int) -> None:
         os.write(write, json.dumps(answer).encode())
         if status:
             raise SystemExit(status)
@@ -136,7 +137,7 @@ def verdicts(
     monkeypatch.setattr(torture, "LEAK_AGE_S", 0)
     monkeypatch.setattr(torture, "LOG_S", 0.01)
     monkeypatch.setattr(torture.Torture, "leaks", lambda _: leaks.splitlines())
-    made = torture.Torture(argparse.Namespace(name="x", seed=1, seconds=9, arenas=2, requests=2 * wanted))
+    made = torture.Torture(argparse.Namespace(name="x", seed=1, seconds=9, arenas=2, slow=1, requests=2 * wanted))
     made.round(0, 1)
     made.tell()
     return [line for line in capsys.readouterr().out.splitlines() if "ok " in line[:7]]
