@@ -25,6 +25,23 @@
 #define COST_CALIBRATION_NS (200 * NSEC_PER_MSEC)
 
 /**
+ * cost_begin - cost_stamp(), when what has been written has reached memory as well
+ *
+ * A packet that comes has been there for a while: who takes it does not wait until it
+ * has been made.
+ *
+ * Return: ticks.
+ */
+static inline u64 cost_begin(void)
+{
+	u32 low, high;
+
+	asm volatile("mfence; lfence; rdtsc; lfence"
+		     : "=a" (low), "=d" (high) : : "memory");
+	return (u64)high << 32 | low;
+}
+
+/**
  * cost_stamp - the counter, when all before it is done and nothing after has begun
  *
  * Return: ticks.
@@ -81,6 +98,11 @@ static inline void cost_clock_stop(void)
 }
 
 #else
+
+static inline u64 cost_begin(void)
+{
+	return get_cycles();
+}
 
 static inline u64 cost_stamp(void)
 {

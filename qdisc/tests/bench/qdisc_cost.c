@@ -211,7 +211,7 @@ static noinline u64 cost_of_enqueue(cost_enqueue_fn enqueue,
 	u64 before, after;
 
 	local_irq_save(flags);
-	before = cost_stamp();
+	before = cost_begin();
 	enqueue(skb, sch, to_free);
 	after = cost_stamp();
 	local_irq_restore(flags);
@@ -225,7 +225,7 @@ static noinline u64 cost_of_dequeue(cost_dequeue_fn dequeue, struct Qdisc *sch,
 	u64 before, after;
 
 	local_irq_save(flags);
-	before = cost_stamp();
+	before = cost_begin();
 	*skb = dequeue(sch);
 	after = cost_stamp();
 	local_irq_restore(flags);
@@ -240,7 +240,7 @@ static noinline u64 cost_of_segmenting(struct sk_buff *skb,
 	u64 before, after;
 
 	local_irq_save(flags);
-	before = cost_stamp();
+	before = cost_begin();
 	*segs = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
 	consume_skb(skb);
 	after = cost_stamp();
@@ -255,7 +255,7 @@ static u64 cost_ruler(void)
 	u64 before, after;
 
 	local_irq_save(flags);
-	before = cost_stamp();
+	before = cost_begin();
 #ifdef CONFIG_X86_64
 	{
 		unsigned long n = COST_RULER / 2;
