@@ -15,72 +15,97 @@
  * member sinks. So dequeuing never touches the heap, and the work of finding
  * the longest is paid for by the growth before it: O(log n) per packet.
  *
- * Each node has four children: a path to the root is half as long as in a
- * binary heap, and four keys are one cache line.
+ * Each node has eight children, whose keys are one cache line, so that a path from
+ * 65,536 queues to the root is six lines long. Queues are numbers, and a queue's place is in a
+ * table of its own: what the heap touches of each queue is 12 bytes close to the others',
+ * not the queue.
  */
 #ifndef _FQ_RR_LONGEST_QUEUE_H
 #define _FQ_RR_LONGEST_QUEUE_H
 
 #include "portable.h"
 
-/* children per node; 4 members of 16 bytes are a cache line of 64 */
-#define LQ_FANOUT 4
-
-/**
- * struct lq_queue - one queue's length, all zero at first
- * @bytes: its length (bytes)
- * @slot: where it is in the heap; valid only if that member points back, so
- *	that a heap can be given up without visiting its members
- */
-struct lq_queue {
-	u32 bytes;
-	u32 slot;
-};
+/* children per node; 8 members of 8 bytes are a cache line of 64 */
+#define LQ_FANOUT 8
+/* members left out before the root, so that children begin with a cache line */
+#define LQ_PAD (LQ_FANOUT - 1)
+/* no queue */
+#define LQ_NONE U32_MAX
 
 /**
  * struct lq_member - a queue in the heap
- * @queue: the queue
+ * @queue: its number
  * @key: no less than its length (bytes)
  */
 struct lq_member {
-	struct lq_queue *queue;
+	u32 queue;
 	u32 key;
 };
 
 /**
  * struct lq - the heap
  * @heap: room for every queue there is
+ * @slots: where in it each queue is; valid only if that member has the queue's number, so
+ *	that a heap can be given up without visiting its members
  * @count: members
  * @calm: packets that may still be queued without an overflow before the heap
  *	is given up; 0: there is no heap
  */
 struct lq {
 	struct lq_member *heap;
+	u32 *slots;
 	u32 count;
 	u32 calm;
 };
 
 /**
+ * lq_room_bytes - what lq_init() wants
+ * @queues: how many there are (at most 2^31)
+ *
+ * Return: bytes.
+ */
+static inline size_t lq_room_bytes(u32 queues)
+{
+	return (LQ_PAD + (size_t)queues) * sizeof(struct lq_member) +
+	       queues * sizeof(u32);
+}
+
+/**
  * lq_init - start without a heap
  * @lq: to initialise
- * @heap: room for as many members as there are queues
+ * @room: lq_room_bytes() for as many queues as there are, zero or of an earlier heap,
+ *	best at the beginning of a cache line
+ * @queues: how many there are
  */
-static inline void lq_init(struct lq *lq, struct lq_member *heap)
+static inline void lq_init(struct lq *lq, void *room, u32 queues)
 {
-	lq->heap = heap;
+	lq->heap = (struct lq_member *)room + LQ_PAD;
+	lq->slots = (u32 *)(lq->heap + queues);
 	lq->count = 0;
 	lq->calm = 0;
 }
 
-static inline bool lq_is_member(const struct lq *lq, const struct lq_queue *q)
+/**
+ * lq_reset - forget the heap: lengths have changed otherwise than by lq_grow()
+ * @lq: the heap
+ */
+static inline void lq_reset(struct lq *lq)
 {
-	return q->slot < lq->count && lq->heap[q->slot].queue == q;
+	lq->count = 0;
+	lq->calm = 0;
+}
+
+static inline bool lq_is_member(const struct lq *lq, u32 queue)
+{
+	u32 slot = lq->slots[queue];
+
+	return slot < lq->count && lq->heap[slot].queue == queue;
 }
 
 static inline void lq_put(struct lq *lq, u32 slot, struct lq_member m)
 {
 	lq->heap[slot] = m;
-	m.queue->slot = slot;
+	lq->slots[m.queue] = slot;
 }
 
 /* place @m at @slot or above */
@@ -118,13 +143,6 @@ static inline void lq_sink(struct lq *lq, u32 slot, struct lq_member m)
 	lq_put(lq, slot, m);
 }
 
-static inline void lq_append(struct lq *lq, struct lq_queue *q)
-{
-	struct lq_member m = { .queue = q, .key = q->bytes };
-
-	lq_put(lq, lq->count++, m);
-}
-
 /**
  * lq_collecting - whether the caller must collect before asking
  * @lq: the heap
@@ -140,11 +158,14 @@ static inline bool lq_collecting(const struct lq *lq)
 /**
  * lq_collect - add one queue to a heap under construction
  * @lq: the heap
- * @q: a queue that is not empty and was not added before
+ * @queue: number of a queue that is not empty and was not added before
+ * @bytes: its length
  */
-static inline void lq_collect(struct lq *lq, struct lq_queue *q)
+static inline void lq_collect(struct lq *lq, u32 queue, u32 bytes)
 {
-	lq_append(lq, q);
+	struct lq_member m = { .queue = queue, .key = bytes };
+
+	lq_put(lq, lq->count++, m);
 }
 
 /**
@@ -164,57 +185,51 @@ static inline void lq_collected(struct lq *lq)
 }
 
 /**
- * lq_grow - a queue has grown
+ * lq_grow - a queue has grown; that it has shrunk need not be told
  * @lq: the heap
- * @q: the queue
- * @len: by how much (bytes); a queue's length must stay below 4 GiB
+ * @queue: its number
+ * @bytes: its length now
  */
-static inline void lq_grow(struct lq *lq, struct lq_queue *q, u32 len)
+static inline void lq_grow(struct lq *lq, u32 queue, u32 bytes)
 {
-	struct lq_member m = { .queue = q };
+	struct lq_member m = { .queue = queue, .key = bytes };
 
-	q->bytes += len;
 	if (likely(!lq->calm))
 		return;
 	if (!--lq->calm) {
 		lq->count = 0;
 		return;
 	}
-	m.key = q->bytes;
-	if (!lq_is_member(lq, q))
+	if (!lq_is_member(lq, queue))
 		lq_rise(lq, lq->count++, m);
-	else if (m.key > lq->heap[q->slot].key)
-		lq_rise(lq, q->slot, m);
-}
-
-/**
- * lq_shrink - a queue has shrunk
- * @q: the queue
- * @len: by how much (bytes, at most its length)
- */
-static inline void lq_shrink(struct lq_queue *q, u32 len)
-{
-	q->bytes -= len;
+	else if (m.key > lq->heap[lq->slots[queue]].key)
+		lq_rise(lq, lq->slots[queue], m);
 }
 
 /**
  * lq_longest - the longest queue
  * @lq: the heap, for which lq_collecting() is false
+ * @bytes_of: tells a queue's length
+ * @queues: what @bytes_of is to look at
  *
  * Counts as an overflow: the heap is kept for as many more packets as it now
  * has members.
  *
- * Return: a queue with no fewer bytes than any other, NULL if all are empty.
+ * Return: number of a queue with no fewer bytes than any other, LQ_NONE if all are empty.
  */
-static inline struct lq_queue *lq_longest(struct lq *lq)
+static __always_inline u32 lq_longest(struct lq *lq,
+				      u32 (*bytes_of)(const void *queues,
+						      u32 queue),
+				      const void *queues)
 {
 	while (lq->count) {
 		struct lq_member m = lq->heap[0];
+		u32 bytes = bytes_of(queues, m.queue);
 
-		if (m.queue->bytes == m.key && m.key)
+		if (bytes == m.key && m.key)
 			break;
-		if (m.queue->bytes) {
-			m.key = m.queue->bytes;
+		if (bytes) {
+			m.key = bytes;
 		} else {
 			/* empty: leaves, and the last member takes its place */
 			m = lq->heap[--lq->count];
@@ -224,7 +239,7 @@ static inline struct lq_queue *lq_longest(struct lq *lq)
 		lq_sink(lq, 0, m);
 	}
 	lq->calm = lq->count + 1;
-	return lq->count ? lq->heap[0].queue : NULL;
+	return lq->count ? lq->heap[0].queue : LQ_NONE;
 }
 
 #endif /* _FQ_RR_LONGEST_QUEUE_H */

@@ -391,6 +391,40 @@ static inline struct rr_flow *rr_next(struct rr *rr)
 }
 
 /**
+ * rr_upcoming - the flow of the round that will be next, if no sparse flow is
+ * @rr: scheduler
+ *
+ * For a guess at what memory will be needed: nothing changes.
+ *
+ * Return: the flow, or NULL if there is none in the round, now or after a grant.
+ */
+static inline struct rr_flow *rr_upcoming(const struct rr *rr)
+{
+	const struct rr_link *list = &rr->list[RR_ROUND];
+
+	if (rr_link_empty(list))
+		list = &rr->list[RR_PARKED];
+	return rr_link_empty(list) ? NULL : (struct rr_flow *)list->next;
+}
+
+/**
+ * rr_behind - the flow behind another
+ * @rr: scheduler
+ * @f: a backlogged flow
+ *
+ * Return: the flow, or NULL if @f is the last of its list.
+ */
+static inline struct rr_flow *rr_behind(const struct rr *rr,
+					const struct rr_flow *f)
+{
+	const struct rr_link *next = f->link.next;
+
+	if (next >= rr->list && next < rr->list + RR_LISTS)
+		return NULL;
+	return (struct rr_flow *)next;
+}
+
+/**
  * rr_sent - the flow that rr_next() returned has sent one packet
  * @rr: scheduler
  * @f: that flow

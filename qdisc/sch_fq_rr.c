@@ -26,7 +26,9 @@
  * ahead.
  *
  * Cost: a packet takes constant time while the buffer is not full, O(log n) of
- * the backlogged flows when it is. An idle queue takes 80 bytes.
+ * the backlogged flows when it is; so does a flush, whatever the queue's length.
+ * An idle queue takes 76 bytes. Memory that nobody has touched for long is what a
+ * packet waits for most: one line of its queue, one of its own, is what there is.
  */
 #include <linux/errno.h>
 #include <linux/if_vlan.h>
@@ -34,6 +36,7 @@
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
+#include <linux/prefetch.h>
 #include <linux/random.h>
 #include <linux/jiffies.h>
 #include <linux/siphash.h>
@@ -64,22 +67,24 @@
  * @rr: its turn; must stay the first member
  * @head: oldest packet
  * @tail: newest packet, if there is a head
- * @length: bytes in it
+ * @bytes: length of what is in it
  * @packets: packets in it
+ * @memory: what they occupy (bytes)
  * @hash: of the flow whose packet came last
  */
 struct fq_rr_flow {
 	struct rr_flow rr;
 	struct sk_buff *head;
 	struct sk_buff *tail;
-	struct lq_queue length;
+	u32 bytes;
 	u32 packets;
+	u32 memory;
 	u32 hash;
 };
 
 /* what the header promises for an idle queue, and one cache line for a busy */
-static_assert(!IS_ENABLED(CONFIG_64BIT) ||
-	      sizeof(struct fq_rr_flow) + sizeof(struct lq_member) == 80);
+static_assert(!IS_ENABLED(CONFIG_64BIT) || sizeof(struct fq_rr_flow) == 64);
+static_assert(sizeof(struct lq_member) + sizeof(u32) == 12);
 static_assert(offsetof(struct fq_rr_flow, rr) == 0);
 static_assert(offsetof(struct rr_flow, link) == 0);
 static_assert(FQ_RR_WEIGHT_MAX == RR_WEIGHT_MAX);
@@ -130,7 +135,7 @@ struct fq_rr_sched {
 	struct fq_rr_stats stats;
 
 	/* seldom used */
-	struct lq_member *heap;
+	void *lq_room;
 	struct tcf_block *block;
 	struct qdisc_watchdog watchdog;
 };
@@ -159,12 +164,28 @@ static bool fq_rr_strict(const struct fq_rr_sched *q)
 	return q->config.scheduler == FQ_RR_SCHEDULER_STRICT;
 }
 
-/* what is noted in a packet that waits: its pacing, and how to place it anew */
+/**
+ * struct fq_rr_cb - what is noted in a packet that waits
+ * @truesize: what it occupies (bytes)
+ * @hash: how to place it anew
+ * @segs: segments it stands for
+ * @classified: placed by a class, not by its hash
+ * @unpaced_ns: when it would leave without pacing; 0: not noted
+ *
+ * All but the last lie in the packet's first cache line (of 64 bytes), beside its length
+ * and its neighbours: who takes it out, much later, reads no other.
+ */
 struct fq_rr_cb {
-	u64 unpaced_ns;	/* when it would leave without pacing; 0: not noted */
+	u32 truesize;
 	u32 hash;
+	u16 segs;
 	bool classified;
-};
+	u64 unpaced_ns;
+} __packed __aligned(4);
+
+static_assert(offsetof(struct sk_buff, cb) +
+	      offsetof(struct qdisc_skb_cb, data) +
+	      offsetof(struct fq_rr_cb, unpaced_ns) <= 64);
 
 static struct fq_rr_cb *fq_rr_cb(const struct sk_buff *skb)
 {
@@ -388,9 +409,10 @@ static void fq_rr_account_out(struct Qdisc *sch, struct fq_rr_flow *flow,
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 
-	lq_shrink(&flow->length, qdisc_pkt_len(skb));
+	flow->bytes -= qdisc_pkt_len(skb);
 	flow->packets--;
-	q->memory -= skb->truesize;
+	flow->memory -= fq_rr_cb(skb)->truesize;
+	q->memory -= fq_rr_cb(skb)->truesize;
 	qdisc_qstats_backlog_dec(sch, skb);
 	qdisc_qlen_dec(sch);
 }
@@ -401,26 +423,40 @@ static bool fq_rr_over(const struct Qdisc *sch, const struct fq_rr_sched *q)
 	       q->memory > q->config.memory_limit;
 }
 
+static u32 fq_rr_number(const struct fq_rr_sched *q,
+			const struct fq_rr_flow *flow)
+{
+	return flow - q->flows;
+}
+
+static u32 fq_rr_bytes_of(const void *flows, u32 number)
+{
+	return ((const struct fq_rr_flow *)flows)[number].bytes;
+}
+
 static void fq_rr_collect(struct fq_rr_sched *q)
 {
+	struct fq_rr_flow *flow;
 	unsigned int list;
 	struct rr_flow *f;
 
-	for (list = 0; list < RR_LISTS; list++)
-		rr_for_each(&q->rr, list, f)
-			lq_collect(&q->lq, &container_of(f, struct fq_rr_flow,
-							 rr)->length);
+	for (list = 0; list < RR_LISTS; list++) {
+		rr_for_each(&q->rr, list, f) {
+			flow = container_of(f, struct fq_rr_flow, rr);
+			lq_collect(&q->lq, fq_rr_number(q, flow), flow->bytes);
+		}
+	}
 	lq_collected(&q->lq);
 }
 
 static struct fq_rr_flow *fq_rr_longest(struct fq_rr_sched *q)
 {
-	struct lq_queue *length;
+	u32 number;
 
 	if (lq_collecting(&q->lq))
 		fq_rr_collect(q);
-	length = lq_longest(&q->lq);
-	return length ? container_of(length, struct fq_rr_flow, length) : NULL;
+	number = lq_longest(&q->lq, fq_rr_bytes_of, q->flows);
+	return number == LQ_NONE ? NULL : &q->flows[number];
 }
 
 /* ---- pace ---- */
@@ -528,23 +564,55 @@ static void fq_rr_lose(struct Qdisc *sch, struct fq_rr_flow *flow,
 	qdisc_drop(skb, sch, to_free);
 }
 
-/* drop all of a queue but the packet @keep, if that is its newest */
+/*
+ * Drop all of a queue but the packet @keep, if that is its newest. None of the packets
+ * is looked at, unless somebody is to pay for each.
+ */
 static void fq_rr_flush(struct Qdisc *sch, struct fq_rr_flow *flow,
-			const struct sk_buff *keep,
-			struct fq_rr_outcome *outcome, struct sk_buff **to_free)
+			struct sk_buff *keep, struct fq_rr_outcome *outcome,
+			struct sk_buff **to_free)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct sk_buff *last = flow->tail;
+	struct fq_rr_flow lost = *flow;
 
 	q->stats.flushes++;
-	while (flow->head && flow->head != keep) {
-		q->stats.drops_flushed++;
-		fq_rr_lose(sch, flow, fq_rr_take_head(flow), outcome, to_free);
+	q->stats.drops_flushed += flow->packets - (last == keep);
+	if (q->config.charge_drops) {
+		while (flow->head && flow->head != keep)
+			fq_rr_lose(sch, flow, fq_rr_take_head(flow), outcome,
+				   to_free);
+		return;
 	}
+	flow->head = NULL;
+	flow->bytes = 0;
+	flow->packets = 0;
+	flow->memory = 0;
+	if (last == keep) {
+		last = keep->prev;
+		keep->prev = NULL;
+		flow->head = keep;
+		flow->bytes = qdisc_pkt_len(keep);
+		flow->packets = 1;
+		flow->memory = fq_rr_cb(keep)->truesize;
+	} else {
+		rr_idle(&q->rr, &flow->rr);
+	}
+	last->next = *to_free;
+	*to_free = lost.head;
+	lost.bytes -= flow->bytes;
+	lost.packets -= flow->packets;
+	q->memory -= lost.memory - flow->memory;
+	WRITE_ONCE(sch->q.qlen, sch->q.qlen - lost.packets);
+	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog - lost.bytes);
+	__qdisc_qstats_drop(sch, lost.packets);
+	outcome->lost += lost.packets;
+	outcome->lost_bytes += lost.bytes;
 }
 
 /* drop what the policy says of one queue */
 static void fq_rr_drop_from(struct Qdisc *sch, struct fq_rr_flow *flow,
-			    const struct sk_buff *arrived,
+			    struct sk_buff *arrived,
 			    struct fq_rr_outcome *outcome,
 			    struct sk_buff **to_free)
 {
@@ -572,7 +640,7 @@ static void fq_rr_drop_from(struct Qdisc *sch, struct fq_rr_flow *flow,
  */
 static noinline void fq_rr_make_room(struct Qdisc *sch,
 				     const struct fq_rr_flow *own,
-				     const struct sk_buff *arrived,
+				     struct sk_buff *arrived,
 				     struct fq_rr_outcome *outcome,
 				     struct sk_buff **to_free)
 {
@@ -649,7 +717,9 @@ static inline void fq_rr_put(struct fq_rr_sched *q, struct fq_rr_flow *flow,
 	flow->hash = fq_rr_cb(skb)->hash;
 	fq_rr_append(flow, skb);
 	flow->packets++;
-	lq_grow(&q->lq, &flow->length, qdisc_pkt_len(skb));
+	flow->memory += fq_rr_cb(skb)->truesize;
+	flow->bytes += qdisc_pkt_len(skb);
+	lq_grow(&q->lq, fq_rr_number(q, flow), flow->bytes);
 }
 
 /* every packet comes here, and a call has a price: into both of its callers */
@@ -664,7 +734,7 @@ static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
 	u32 len = qdisc_pkt_len(skb);
 
 	trace_fq_rr_enqueue(sch, skb, hash, flow - q->flows, len,
-			    flow->packets, flow->length.bytes, sch->q.qlen);
+			    flow->packets, flow->bytes, sch->q.qlen);
 
 	if (unlikely(fq_rr_refuses(sch, q, skb))) {
 		q->stats.drops_arriving++;
@@ -684,11 +754,13 @@ static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
 	} else if (flow->hash != hash) {
 		q->stats.collisions++;
 	}
+	fq_rr_cb(skb)->truesize = skb->truesize;
+	fq_rr_cb(skb)->segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
 	fq_rr_put(q, flow, skb);
 	q->memory += skb->truesize;
 	q->stats.enqueued++;
 	q->stats.classified += fq_rr_cb(skb)->classified;
-	q->stats.longest_max = max(q->stats.longest_max, flow->length.bytes);
+	q->stats.longest_max = max(q->stats.longest_max, flow->bytes);
 	q->stats.memory_max = max(q->stats.memory_max, q->memory);
 	qdisc_qstats_backlog_inc(sch, skb);
 	qdisc_qlen_inc(sch);
@@ -721,8 +793,9 @@ static struct sk_buff *fq_rr_empty_queues(struct fq_rr_sched *q,
 			*last = flow->tail;
 			rr_idle(&q->rr, &flow->rr);
 			flow->head = NULL;
-			flow->length.bytes = 0;
+			flow->bytes = 0;
 			flow->packets = 0;
+			flow->memory = 0;
 		}
 	}
 	return all;
@@ -744,7 +817,7 @@ static void fq_rr_rehash(struct Qdisc *sch, bool anew)
 
 	skb = fq_rr_empty_queues(q, &last);
 	rr_restart(&q->rr, q->rr.quantum);
-	lq_init(&q->lq, q->heap);
+	lq_reset(&q->lq);
 	for (; skb; skb = next) {
 		struct fq_rr_cb *cb = fq_rr_cb(skb);
 		struct fq_rr_flow *flow;
@@ -916,6 +989,24 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 
 /* ---- dequeue ---- */
 
+/*
+ * With many flows nobody has touched the next one's packet since it came. Its
+ * address is in its queue, which must be there before: so that is fetched one packet
+ * earlier. (A function of its own would have no effect for gcc, and no calls.)
+ */
+static __always_inline void fq_rr_fetch_ahead(const struct fq_rr_sched *q)
+{
+	struct rr_flow *next = rr_upcoming(&q->rr);
+	struct rr_flow *after;
+
+	if (!next)
+		return;
+	after = rr_behind(&q->rr, next);
+	if (after)
+		prefetchw(after);
+	prefetch(container_of(next, struct fq_rr_flow, rr)->head);
+}
+
 static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
@@ -941,7 +1032,8 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 	fq_rr_account_out(sch, flow, skb);
 	cost = rr_cost(fq_rr_strict(q), qdisc_pkt_len(skb));
 	rr_sent(&q->rr, &flow->rr, cost, flow->head);
-	qdisc_bstats_update(sch, skb);
+	_bstats_update(&sch->bstats, qdisc_pkt_len(skb), fq_rr_cb(skb)->segs);
+	fq_rr_fetch_ahead(q);
 	if (now_ns)
 		fq_rr_pace(sch, skb, now_ns);
 	trace_fq_rr_dequeue(sch, skb, flow - q->flows, q->shaper.rate_Bps);
@@ -959,7 +1051,7 @@ static void fq_rr_reset(struct Qdisc *sch)
 	all = fq_rr_empty_queues(q, &last);
 	if (all)
 		rtnl_kfree_skbs(all, last);
-	lq_init(&q->lq, q->heap);
+	lq_reset(&q->lq);
 	q->memory = 0;
 	q->untold_bytes = 0;
 	q->shaper.next_ns = 0;
@@ -1180,7 +1272,7 @@ static void fq_rr_destroy(struct Qdisc *sch)
 
 	qdisc_watchdog_cancel(&q->watchdog);
 	tcf_block_put(q->block);
-	kvfree(q->heap);
+	kvfree(q->lq_room);
 	kvfree(q->flows);
 }
 
@@ -1210,7 +1302,7 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	/* first: when this fails, destroy is called, and reset before it */
 	qdisc_watchdog_init(&q->watchdog, sch);
 	rr_init(&q->rr, psched_mtu(qdisc_dev(sch)));
-	lq_init(&q->lq, NULL);
+	lq_reset(&q->lq);
 	err = tcf_block_get(&q->block, &q->filters, sch, extack);
 	if (err)
 		return err;
@@ -1221,11 +1313,10 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	}
 	q->flows = kvcalloc(config.flows, sizeof(*q->flows),
 			    GFP_KERNEL_ACCOUNT);
-	q->heap = kvmalloc_array(config.flows, sizeof(*q->heap),
-				 GFP_KERNEL_ACCOUNT);
-	if (!q->flows || !q->heap)
+	q->lq_room = kvzalloc(lq_room_bytes(config.flows), GFP_KERNEL_ACCOUNT);
+	if (!q->flows || !q->lq_room)
 		return -ENOMEM;
-	lq_init(&q->lq, q->heap);
+	lq_init(&q->lq, q->lq_room, config.flows);
 	fq_rr_apply(sch, &config);
 	fq_rr_init_hash(q);
 	return 0;
@@ -1287,7 +1378,7 @@ static void fq_rr_take_snapshot(struct Qdisc *sch, struct fq_rr_snapshot *snap)
 	longest = fq_rr_longest(q);
 	snap->stats = q->stats;
 	snap->flows_active = q->rr.active;
-	snap->longest = longest ? longest->length.bytes : 0;
+	snap->longest = longest ? longest->bytes : 0;
 	snap->memory = q->memory;
 	snap->quantum = fq_rr_quantum_bytes(sch);
 	snap->qlbp = q->config.rule;
@@ -1532,7 +1623,7 @@ static void fq_rr_take_flow(struct Qdisc *sch, unsigned long cl,
 	/* it may have emptied since it was found */
 	if (flow->head) {
 		snap->queue.qlen = flow->packets;
-		snap->queue.backlog = flow->length.bytes;
+		snap->queue.backlog = flow->bytes;
 		snap->credit = rr_credit(&q->rr, &flow->rr);
 		snap->hash = flow->hash;
 		snap->sparse = flow->rr.sparse;

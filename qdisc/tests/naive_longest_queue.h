@@ -30,23 +30,33 @@ static inline u32 naive_longest(const u32 *bytes, u32 count)
 	return longest;
 }
 
+static inline u32 naive_bytes(const void *queues, u32 queue)
+{
+	return ((const u32 *)queues)[queue];
+}
+
 /* what the qdisc does to find the longest queue */
-static inline struct lq_queue *naive_ask(struct lq *lq, struct lq_queue *q,
-					 u32 count)
+static inline u32 naive_ask(struct lq *lq, const u32 *bytes, u32 count)
 {
 	u32 i;
 
 	if (lq_collecting(lq)) {
 		for (i = 0; i < count; i++)
-			if (q[i].bytes)
-				lq_collect(lq, &q[i]);
+			if (bytes[i])
+				lq_collect(lq, i, bytes[i]);
 		lq_collected(lq);
 	}
-	return lq_longest(lq);
+	return lq_longest(lq, naive_bytes, bytes);
+}
+
+static inline void naive_grow(struct lq *lq, u32 *bytes, u32 queue, u32 len)
+{
+	bytes[queue] += len;
+	lq_grow(lq, queue, bytes[queue]);
 }
 
 /* every key at least its queue's length, no child above its parent */
-static inline void naive_check_heap(const struct lq *lq)
+static inline void naive_check_heap(const struct lq *lq, const u32 *bytes)
 {
 	u32 i;
 
@@ -55,9 +65,9 @@ static inline void naive_check_heap(const struct lq *lq)
 	for (i = 0; i < lq->count; i++) {
 		const struct lq_member *m = &lq->heap[i];
 
-		if (m->queue->slot != i)
+		if (lq->slots[m->queue] != i)
 			naive_die("a member does not know its slot");
-		if (m->key < m->queue->bytes)
+		if (m->key < bytes[m->queue])
 			naive_die("a key below its queue's length");
 		if (i && lq->heap[(i - 1) / LQ_FANOUT].key < m->key)
 			naive_die("a child above its parent");
@@ -73,45 +83,39 @@ static inline void naive_check_heap(const struct lq *lq)
  */
 static inline void naive_compare(const u8 *script, size_t length)
 {
-	struct lq_queue q[NAIVE_QUEUES] = { 0 };
-	struct lq_member heap[NAIVE_QUEUES];
 	u32 bytes[NAIVE_QUEUES] = { 0 };
 	struct lq lq;
+	void *room;
 	size_t i;
 
-	lq_init(&lq, heap);
+	/* of its own, so that what is beyond it is noticed */
+	room = calloc(1, lq_room_bytes(NAIVE_QUEUES));
+	lq_init(&lq, room, NAIVE_QUEUES);
 	for (i = 0; i + 1 < length; i++) {
-		u32 index = script[i] % NAIVE_QUEUES, len = bytes[index];
+		u32 index = script[i] % NAIVE_QUEUES;
 		int act = script[i] / NAIVE_QUEUES;
 
 		if (act < 3) {
-			len = 1 + script[++i] * 60;
-			lq_grow(&lq, &q[index], len);
-			bytes[index] += len;
+			naive_grow(&lq, bytes, index, 1 + script[++i] * 60);
 		} else if (act < 5) {
-			len = min_t(u32, len, 1 + script[i + 1] * 60);
-			i++;
-			lq_shrink(&q[index], len);
-			bytes[index] -= len;
+			u32 len = 1 + script[++i] * 60;
+
+			bytes[index] -= min_t(u32, bytes[index], len);
 		} else if (act == 5) {
 			u32 longest = naive_longest(bytes, NAIVE_QUEUES);
-			struct lq_queue *found = naive_ask(&lq, q,
-							   NAIVE_QUEUES);
+			u32 found = naive_ask(&lq, bytes, NAIVE_QUEUES);
 
-			if (!found ? longest != 0 : bytes[found - q] != longest)
+			if (found == LQ_NONE ? longest != 0 :
+					       bytes[found] != longest)
 				naive_die("another queue is longer");
-			if (found && script[i + 1] & 1) {
-				lq_shrink(found, longest);
-				bytes[found - q] = 0;
-			}
+			if (found != LQ_NONE && script[i + 1] & 1)
+				bytes[found] = 0;
 		} else {
-			lq_shrink(&q[index], len);
 			bytes[index] = 0;
 		}
-		if (q[index].bytes != bytes[index])
-			naive_die("a queue is not as long as what is in it");
-		naive_check_heap(&lq);
+		naive_check_heap(&lq, bytes);
 	}
+	free(room);
 }
 
 #endif /* _NAIVE_LONGEST_QUEUE_H */

@@ -17,17 +17,17 @@
 
 struct table {
 	struct lq lq;
-	struct lq_queue *q;
-	struct lq_member *heap;
+	u32 *bytes;
+	void *room;
 };
 
 static int setup(void **state)
 {
 	struct table *t = calloc(1, sizeof(*t));
 
-	t->q = calloc(MANY, sizeof(*t->q));
-	t->heap = calloc(MANY, sizeof(*t->heap));
-	lq_init(&t->lq, t->heap);
+	t->bytes = calloc(MANY, sizeof(*t->bytes));
+	t->room = calloc(1, lq_room_bytes(MANY));
+	lq_init(&t->lq, t->room, MANY);
 	*state = t;
 	return 0;
 }
@@ -36,8 +36,8 @@ static int teardown(void **state)
 {
 	struct table *t = *state;
 
-	free(t->q);
-	free(t->heap);
+	free(t->bytes);
+	free(t->room);
 	free(t);
 	return 0;
 }
@@ -46,11 +46,11 @@ static void nothing_is_longest_when_all_are_empty(void **state)
 {
 	struct table *t = *state;
 
-	assert_null(naive_ask(&t->lq, t->q, MANY));
-	lq_grow(&t->lq, &t->q[5], 100);
-	assert_ptr_equal(naive_ask(&t->lq, t->q, MANY), &t->q[5]);
-	lq_shrink(&t->q[5], 100);
-	assert_null(naive_ask(&t->lq, t->q, MANY));
+	assert_int_equal(naive_ask(&t->lq, t->bytes, MANY), LQ_NONE);
+	naive_grow(&t->lq, t->bytes, 5, 100);
+	assert_int_equal(naive_ask(&t->lq, t->bytes, MANY), 5);
+	t->bytes[5] -= 100;
+	assert_int_equal(naive_ask(&t->lq, t->bytes, MANY), LQ_NONE);
 }
 
 static void below_the_limit_nothing_is_kept(void **state)
@@ -59,7 +59,7 @@ static void below_the_limit_nothing_is_kept(void **state)
 	u32 i;
 
 	for (i = 0; i < 1000; i++)
-		lq_grow(&t->lq, &t->q[i % 7], 1514);
+		naive_grow(&t->lq, t->bytes, i % 7, 1514);
 	assert_int_equal(t->lq.count, 0);
 	assert_true(lq_collecting(&t->lq));
 }
@@ -68,21 +68,21 @@ static void a_queue_that_shrinks_is_overtaken(void **state)
 {
 	struct table *t = *state;
 
-	lq_grow(&t->lq, &t->q[1], 3000);
-	lq_grow(&t->lq, &t->q[2], 2000);
-	assert_ptr_equal(naive_ask(&t->lq, t->q, MANY), &t->q[1]);
-	lq_shrink(&t->q[1], 1500);
-	assert_ptr_equal(naive_ask(&t->lq, t->q, MANY), &t->q[2]);
+	naive_grow(&t->lq, t->bytes, 1, 3000);
+	naive_grow(&t->lq, t->bytes, 2, 2000);
+	assert_int_equal(naive_ask(&t->lq, t->bytes, MANY), 1);
+	t->bytes[1] -= 1500;
+	assert_int_equal(naive_ask(&t->lq, t->bytes, MANY), 2);
 }
 
 static void a_new_queue_is_noticed(void **state)
 {
 	struct table *t = *state;
 
-	lq_grow(&t->lq, &t->q[1], 3000);
-	assert_ptr_equal(naive_ask(&t->lq, t->q, MANY), &t->q[1]);
-	lq_grow(&t->lq, &t->q[2], 4000);
-	assert_ptr_equal(naive_ask(&t->lq, t->q, MANY), &t->q[2]);
+	naive_grow(&t->lq, t->bytes, 1, 3000);
+	assert_int_equal(naive_ask(&t->lq, t->bytes, MANY), 1);
+	naive_grow(&t->lq, t->bytes, 2, 4000);
+	assert_int_equal(naive_ask(&t->lq, t->bytes, MANY), 2);
 }
 
 /* the largest length there may be: a whole limit of 64 KiB super-packets */
@@ -90,10 +90,10 @@ static void lengths_up_to_the_limit_of_the_type(void **state)
 {
 	struct table *t = *state;
 
-	lq_grow(&t->lq, &t->q[1], UINT32_MAX - 1);
-	lq_grow(&t->lq, &t->q[2], UINT32_MAX);
-	assert_ptr_equal(naive_ask(&t->lq, t->q, MANY), &t->q[2]);
-	assert_int_equal(naive_ask(&t->lq, t->q, MANY)->bytes, UINT32_MAX);
+	naive_grow(&t->lq, t->bytes, 1, UINT32_MAX - 1);
+	naive_grow(&t->lq, t->bytes, 2, UINT32_MAX);
+	assert_int_equal(naive_ask(&t->lq, t->bytes, MANY), 2);
+	assert_int_equal(t->bytes[2], UINT32_MAX);
 }
 
 /* collecting again happens no more often than once per packets collected */
@@ -103,13 +103,13 @@ static void collecting_is_paid_for_by_packets(void **state)
 	u32 collected = 0, packets = 0, round, i;
 
 	for (i = 0; i < 1000; i++)
-		lq_grow(&t->lq, &t->q[i], 100);
+		naive_grow(&t->lq, t->bytes, i, 100);
 	for (round = 0; round < 20; round++) {
 		if (lq_collecting(&t->lq))
 			collected += 1000;
-		naive_ask(&t->lq, t->q, 1000);
+		naive_ask(&t->lq, t->bytes, 1000);
 		while (!lq_collecting(&t->lq)) {
-			lq_grow(&t->lq, &t->q[packets % 1000], 1);
+			naive_grow(&t->lq, t->bytes, packets % 1000, 1);
 			packets++;
 		}
 	}
@@ -123,37 +123,40 @@ static void collecting_is_paid_for_by_packets(void **state)
  */
 static void stays_right_in_a_flood_of_many_flows(void **state)
 {
-	static u32 bytes[MANY];
 	struct table *t = *state;
 	u32 corrections = 0, i;
+	u32 *bytes = t->bytes;
 
-	for (i = 0; i < MANY; i++) {
-		bytes[i] = 1500 + i % 1000;
-		lq_grow(&t->lq, &t->q[i], bytes[i]);
-	}
-	naive_ask(&t->lq, t->q, MANY);
+	for (i = 0; i < MANY; i++)
+		naive_grow(&t->lq, bytes, i, 1500 + i % 1000);
+	naive_ask(&t->lq, bytes, MANY);
 	srand(1);
 	for (i = 0; i < 200000; i++) {
-		struct lq_queue *longest;
-		u32 which = rand() % MANY, len;
+		u32 which = rand() % MANY, longest;
 
-		lq_grow(&t->lq, &t->q[which], 1500);
-		bytes[which] += 1500;
+		naive_grow(&t->lq, bytes, which, 1500);
 		which = rand() % MANY;
-		len = min_t(u32, bytes[which], 1500);
-		lq_shrink(&t->q[which], len);
-		bytes[which] -= len;
-		if (t->lq.heap[0].key != t->lq.heap[0].queue->bytes)
+		bytes[which] -= min_t(u32, bytes[which], 1500);
+		if (t->lq.heap[0].key != bytes[t->lq.heap[0].queue])
 			corrections++;
-		longest = lq_longest(&t->lq);
-		len = min_t(u32, bytes[longest - t->q], 1500);
-		lq_shrink(longest, len);
-		bytes[longest - t->q] -= len;
+		longest = lq_longest(&t->lq, naive_bytes, bytes);
+		bytes[longest] -= min_t(u32, bytes[longest], 1500);
 	}
 	assert_false(lq_collecting(&t->lq));
 	assert_true(corrections > 0);
-	naive_check_heap(&t->lq);
-	assert_int_equal(lq_longest(&t->lq)->bytes, naive_longest(bytes, MANY));
+	naive_check_heap(&t->lq, bytes);
+	assert_int_equal(bytes[lq_longest(&t->lq, naive_bytes, bytes)],
+			 naive_longest(bytes, MANY));
+}
+
+/* a node's children are one cache line, if the room begins with one */
+static void children_share_a_cache_line(void **state)
+{
+	struct table *t = *state;
+	size_t first = (char *)&t->lq.heap[1] - (char *)t->room;
+
+	assert_int_equal(first % 64, 0);
+	assert_int_equal(LQ_FANOUT * sizeof(struct lq_member), 64);
 }
 
 static void agrees_with_a_look_at_all(void **state)
@@ -184,6 +187,7 @@ int main(void)
 		LQ_TEST(lengths_up_to_the_limit_of_the_type),
 		LQ_TEST(collecting_is_paid_for_by_packets),
 		LQ_TEST(stays_right_in_a_flood_of_many_flows),
+		LQ_TEST(children_share_a_cache_line),
 		LQ_TEST(agrees_with_a_look_at_all),
 	};
 

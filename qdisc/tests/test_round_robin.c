@@ -85,6 +85,36 @@ static void equal_sizes_alternate_strictly(void **state)
 	}
 }
 
+/* who is next, and who is behind, is known beforehand where nobody is sparse */
+static void the_next_two_are_known(void **state)
+{
+	struct source s[3] = { { .size = 1514 }, { .size = 1514 },
+			       { .size = 1514 } };
+	unsigned int i;
+	struct rr rr;
+
+	(void)state;
+	rr_init(&rr, QUANTUM);
+	assert_null(rr_upcoming(&rr));
+	for (i = 0; i < 3; i++)
+		arrive(&rr, &s[i], 10);
+	for (i = 0; i < 3; i++)
+		serve(&rr);
+	for (i = 0; i < 20; i++) {
+		struct rr_flow *next = rr_upcoming(&rr);
+		struct rr_flow *after = rr_behind(&rr, next);
+
+		assert_ptr_equal(&serve(&rr)->rr, next);
+		/* at the end of a round nobody is behind */
+		assert_true(after || i % 3 == 2);
+		if (after)
+			assert_ptr_equal(rr_upcoming(&rr), after);
+	}
+	while (serve(&rr))
+		;
+	assert_null(rr_upcoming(&rr));
+}
+
 /*
  * The same for flows that come one after the other, whatever the phase of the
  * round: order is kept from a flow's second packet on (the first one went
@@ -832,6 +862,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_is_backlogged_at_first),
 		cmocka_unit_test(equal_sizes_alternate_strictly),
+		cmocka_unit_test(the_next_two_are_known),
 		cmocka_unit_test(a_flow_that_joins_alternates_at_once),
 		cmocka_unit_test(alternation_does_not_depend_on_the_past),
 		cmocka_unit_test(bytes_are_shared_whatever_the_sizes),
