@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -176,3 +177,25 @@ def test_each_check_of_torture_can_fail(
     """Where one thing is wrong the check that is for it fails."""
     said = verdicts(monkeypatch, capsys, tmp_path, **trouble)  # type: ignore[arg-type]
     assert any(line.startswith("not ok ") and failing in line for line in said), said
+
+
+@pytest.mark.parametrize(("met_in", "rounds"), [(1, 3), (3, 3), (5, 5), (99, 6)])
+def test_torture_goes_on_until_all_paths_were_taken(monkeypatch: pytest.MonkeyPatch, met_in: int, rounds: int) -> None:
+    """A path that the last of three rounds has not taken is waited for, as long again at most."""
+    clock = [0.0]
+    done: list[float] = []
+    monkeypatch.setattr(torture, "Log", QuietLog)
+    monkeypatch.setattr(torture, "busy", lambda: 0.5)
+    monkeypatch.setattr(torture, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    made = torture.Torture(argparse.Namespace(seed=1, seconds=60, arenas=1, slow=1, round=20, requests=1))
+
+    def act(_: torture.Torture, number: int, seconds: float) -> None:
+        assert 1 <= seconds <= 20
+        clock[0] += seconds + 0.5
+        done.append(seconds)
+        if number + 1 >= met_in:
+            made.met = set(torture.ALL_PATHS)
+
+    monkeypatch.setattr(torture.Torture, "round", act)
+    made.rounds()
+    assert len(done) == rounds
