@@ -859,6 +859,34 @@ static void a_share_that_has_grown_is_believed_after_two_trains(void **state)
 			SERVICE_NS(20) * 104 / 100);
 }
 
+/* Trains of a hundredth of the service time, of which a round trip delivered eight
+ * segments in 100 ms: a sixteenth of their mean is 0.78 ms
+ */
+static u64 grown_to_us(bool is_app_limited)
+{
+	const struct rate_sample rs = {
+		.acked_sacked = 2, .delivered = 8, .interval_us = 100000,
+		.is_app_limited = is_app_limited,
+	};
+	int i;
+
+	begin(AVERSE, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(2));
+	for (i = 0; i < 3; i++) {
+		take_ack(NSEC_PER_MSEC, true, rs);
+		take_ack(2 * SERVICE_NS(1000), false, rs);
+	}
+	return (ca->service.value >> 10) / NSEC_PER_USEC;
+}
+
+static void a_share_is_sixteen_times_what_was_delivered_at_most(void **state)
+{
+	assert_in_range(grown_to_us(false), 780, 800);
+	/* what an application did not send could have been delivered */
+	assert_in_range(grown_to_us(true), SERVICE_NS(1000) / 1000,
+			SERVICE_NS(10) / 1000 / 16);
+}
+
 static void more_deliveries_than_the_share_bound_the_service_time(void **state)
 {
 	const struct rate_sample rs = {
@@ -1049,6 +1077,7 @@ int main(void)
 		cmocka_unit_test(an_ack_that_a_timer_sent_ends_no_gap_and_is_no_round_trip),
 		cmocka_unit_test(trains_that_differ_are_averaged),
 		cmocka_unit_test(a_share_that_has_grown_is_believed_after_two_trains),
+		cmocka_unit_test(a_share_is_sixteen_times_what_was_delivered_at_most),
 		cmocka_unit_test(more_deliveries_than_the_share_bound_the_service_time),
 		cmocka_unit_test(the_queue_is_drained_below_zero_to_look_for_the_propagation_delay),
 		cmocka_unit_test(a_setpoint_that_probes_rises_to_its_bound_in_time),
