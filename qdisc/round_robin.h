@@ -408,20 +408,16 @@ static inline struct rr_flow *rr_upcoming(const struct rr *rr)
 }
 
 /**
- * rr_behind - the flow behind another
- * @rr: scheduler
+ * rr_behind - what hangs behind a flow
  * @f: a backlogged flow
  *
- * Return: the flow, or NULL if @f is the last of its list.
+ * For a guess at what memory will be needed, and only for that.
+ *
+ * Return: another flow, or the scheduler's own list behind its last one.
  */
-static inline struct rr_flow *rr_behind(const struct rr *rr,
-					const struct rr_flow *f)
+static inline const struct rr_link *rr_behind(const struct rr_flow *f)
 {
-	const struct rr_link *next = f->link.next;
-
-	if (next >= rr->list && next < rr->list + RR_LISTS)
-		return NULL;
-	return (struct rr_flow *)next;
+	return f->link.next;
 }
 
 /**

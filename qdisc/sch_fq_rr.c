@@ -997,13 +997,11 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 static __always_inline void fq_rr_fetch_ahead(const struct fq_rr_sched *q)
 {
 	struct rr_flow *next = rr_upcoming(&q->rr);
-	struct rr_flow *after;
 
 	if (!next)
 		return;
-	after = rr_behind(&q->rr, next);
-	if (after)
-		prefetchw(after);
+	/* behind the last one that is a list of ours: harmless, and not asked for */
+	prefetchw(rr_behind(next));
 	prefetch(container_of(next, struct fq_rr_flow, rr)->head);
 }
 
