@@ -472,6 +472,16 @@ def super_packets_are_split() -> None:
     link.close()
 
 
+def what_was_dropped_at_once_is_no_backlog() -> None:
+    """Of a super-packet that is larger than the buffer, with each policy."""
+    for policy in POLICIES:
+        link = Link(f"limit 1 drop {policy}")
+        link.flow(1, segment_bytes=1000).send(10042)
+        found = statistics()
+        equal((found["qlen"], found["drops"], found["backlog"]), (1, 9, 1042), f"{policy}: backlog")
+        link.close()
+
+
 def super_packets_may_stay_whole() -> None:
     """With no-split-gso they take one turn, and the full time of their segments."""
     for arguments, wire_bytes in (
@@ -855,6 +865,7 @@ def main() -> int:
             memory_is_limited,
             a_smaller_limit_takes_effect_at_once,
             super_packets_are_split,
+            what_was_dropped_at_once_is_no_backlog,
             super_packets_may_stay_whole,
             queues_are_shown_as_classes,
             credit_is_what_a_queue_may_send,
