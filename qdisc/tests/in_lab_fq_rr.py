@@ -408,6 +408,7 @@ def a_flow_that_flushes_itself_keeps_what_arrives() -> None:
     found = statistics()
     equal((found["drops_flushed"], found["qlen"]), (10, 1), "drops and backlog")
     equal(sequences(link.release(1), 1), [10], "packets")
+    equal(statistics()["memory_bytes"], 0, "memory once all is sent")
     link.close()
 
 
@@ -435,6 +436,8 @@ def memory_is_limited() -> None:
         expect(found["memory_bytes"] <= 131072, f"{policy}: {found['memory_bytes']}")
         expect(found["drops"] > 0, f"{policy}: no drops")
         equal(found["qlen"] + found["drops"], 240, f"{policy}: packets")
+        link.release(found["qlen"])
+        equal(statistics()["memory_bytes"], 0, f"{policy}: memory once all is sent")
         link.close()
 
 
