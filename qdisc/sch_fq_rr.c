@@ -890,12 +890,13 @@ static int fq_rr_report(struct Qdisc *sch, const struct fq_rr_outcome *outcome,
 	if (!outcome->queued)
 		return NET_XMIT_DROP;
 	if (outcome->was_empty && sch->q.qlen == 1) {
-		/* nobody to tell: then the backlog is what waits, at once */
-		if (!fq_rr_has_parents(sch))
-			return NET_XMIT_SUCCESS;
-		q->untold_bytes = (int)len - (int)outcome->queued_bytes +
-				  lost_bytes;
-		sch->qstats.backlog += q->untold_bytes;
+		/* with nobody to tell, the backlog is what waits, at once */
+		if (fq_rr_has_parents(sch)) {
+			q->untold_bytes = (int)len -
+					  (int)outcome->queued_bytes +
+					  lost_bytes;
+			sch->qstats.backlog += q->untold_bytes;
+		}
 		return NET_XMIT_SUCCESS;
 	}
 	uncounted = outcome->own ||
