@@ -246,8 +246,7 @@ def below_mq_each_queue_has_its_own() -> None:
         adds_up(statistics("t0"), "the first queue's")
         # both: a packet that leaves while the dump is written is counted by mq alone
         for queue in (1, 2):
-            slow = request(encode("rate 8kbit"), 0x80000 + queue, device="t0", major=queue)
-            equal(slow, (0, ""), f"change of queue {queue}")
+            equal(request(encode("rate 8kbit"), 0x80000 + queue, device="t0", major=queue), (0, ""), "change")
         send_from(FLOWS, 5)
         found = backlogs("t0")
         waiting = [value for kind, value in found.items() if kind != "mq"]

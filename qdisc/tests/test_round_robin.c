@@ -105,9 +105,11 @@ static void the_next_two_are_known(void **state)
 		const struct rr_link *behind = rr_behind(next);
 
 		assert_ptr_equal(&serve(&rr)->rr, next);
-		/* at the end of a round nobody is behind */
+		/* at the end of a round nobody is behind but the list itself */
 		if (i % 3 != 2)
 			assert_ptr_equal(&rr_upcoming(&rr)->link, behind);
+		else
+			assert_true(behind >= rr.list && behind < rr.list + RR_LISTS);
 	}
 	while (serve(&rr))
 		;
