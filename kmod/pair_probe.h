@@ -233,8 +233,11 @@ static inline void pair_probe_per_ack(struct pair_probe *p, u32 segments)
 }
 
 /* Learn the train length from the way a train came back. A train that the
- * application or the window cut short proves nothing by its single ACK: what
- * came back must be more than half of what a train should be.
+ * application cut short proves nothing by its single ACK: what came back must be
+ * half of what a train should be. Halves do prove something: where the next ACK is
+ * more than a millisecond away the stack does not wait for the rest of a train, and
+ * once it has sent a half, the other half goes before the next train, whose own
+ * half waits, and so on. A longer train has parts that show a gap.
  */
 static inline void pair_probe_adapt(struct pair_probe *p, bool no_gap,
 				    const struct pair_limits *limits)
@@ -251,7 +254,7 @@ static inline void pair_probe_adapt(struct pair_probe *p, bool no_gap,
 		u32 segments = p->first_segments + p->waiting;
 
 		p->too_long = 0;
-		if (2 * segments <= train)
+		if (2 * segments < train)
 			return;
 		if (++p->singles < PAIR_SINGLE_ACKS)
 			return;

@@ -331,6 +331,25 @@ static void trains_cut_short_do_not_lengthen_the_train(void **state)
 	assert_int_equal(p.train, 4);
 }
 
+static void trains_cut_in_half_are_lengthened(void **state)
+{
+	struct pair_probe p;
+	u32 sent;
+
+	(void)state;
+	/* each half leaves by itself, and has the receiver's one ACK for two */
+	pair_probe_init(&p, 4);
+	for (sent = 0; sent < PAIR_SINGLE_ACKS; sent++)
+		ack(&p, sent * 1000, sent, 2);
+	assert_int_equal(p.train, 4);
+	ack(&p, sent * 1000, sent, 2);
+	assert_int_equal(p.train, 8);
+	/* less than half: the application has no more to send */
+	for (; sent < 100; sent++)
+		ack(&p, sent * 1000, sent, 2);
+	assert_int_equal(p.train, 8);
+}
+
 static void length_in_time_is_bounded(void **state)
 {
 	static const struct {
@@ -413,6 +432,7 @@ int main(void)
 		cmocka_unit_test(bunches_make_trains_long_until_pauses_end),
 		cmocka_unit_test(a_long_first_flight_is_counted_while_it_fits),
 		cmocka_unit_test(trains_cut_short_do_not_lengthen_the_train),
+		cmocka_unit_test(trains_cut_in_half_are_lengthened),
 		cmocka_unit_test(length_in_time_is_bounded),
 		cmocka_unit_test(extremes_do_not_overflow),
 		cmocka_unit_test(the_longest_train_holds_where_the_shortest_is_longer),
