@@ -28,7 +28,7 @@ PARAMETERS = {
     "samples": Parameter(1500, "samples", "about how many to collect", 1, 1_000_000),
     "settle": Parameter(3.0, "s", "from the last start to the measured window", 0, 600),
 }
-# In the last one the stack cuts trains in half, for as long as it is let
+# In the last one the stack cuts trains of four in half, again and again
 VARIANTS: list[dict[str, scenario.Value]] = [
     {"flows": 1},
     {"flows": 2},
