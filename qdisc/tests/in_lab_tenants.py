@@ -89,6 +89,10 @@ def as_tenant(act: Callable[[], object], become: Callable[[], None] = become_ten
         equal((status, said.read()), (0, ""), "the tenant's end")
 
 
+# What the kernel may spend on the test's own process meanwhile: its page tables
+OWN_BYTES = 64 << 10
+
+
 def memory_is_the_tenants_own() -> None:
     """65536 queues are 5 MiB, charged to its group, and given back."""
     (CGROUPS / "cgroup.subtree_control").write_text("+memory")
@@ -111,10 +115,10 @@ def memory_is_the_tenants_own() -> None:
         configure("flows 65536", create=True)
         taken = charged() - before
         # 76 bytes each; in pieces of a power of two where the machine has such
-        expect(76 << 16 <= taken <= (80 << 16) + (4 << 12), f"{taken} bytes are charged")
+        expect(76 << 16 <= taken <= (80 << 16) + OWN_BYTES, f"{taken} bytes are charged")
         equal(request(b"", delete=True), (0, ""), "delete")
         for _ in range(100):
-            if charged() == before:
+            if charged() <= before + OWN_BYTES:
                 return
         expect(False, f"{charged() - before} bytes are still charged")
 
