@@ -309,6 +309,14 @@ static u32 pktpair_now_ms(const struct tcp_sock *tp)
 	return (u32)div_u64(tp->tcp_mstamp, USEC_PER_MSEC);
 }
 
+/* Whether something arrived that had not arrived before. What a receiver has got
+ * twice (RFC 2883) the stack counts in acked_sacked, but it makes no sample of it.
+ */
+static bool pktpair_delivers(const struct rate_sample *rs)
+{
+	return rs->delivered > 0;
+}
+
 /* What speaks against taking this ACK's time for a departure at the bottleneck */
 static enum pair_verdict pktpair_flaw(const struct sock *sk,
 				      const struct rate_sample *rs)
@@ -337,7 +345,7 @@ static enum pair_verdict pktpair_flaw(const struct sock *sk,
 static u32 pktpair_rtt_us(const struct tcp_sock *tp,
 			  const struct rate_sample *rs)
 {
-	if (!rs->acked_sacked || rs->is_retrans)
+	if (!pktpair_delivers(rs) || rs->is_retrans)
 		return 0;
 	return tcp_stamp_us_delta(tp->tcp_mstamp, tp->first_tx_mstamp);
 }
@@ -359,7 +367,7 @@ static u32 pktpair_newest_age_us(const struct tcp_sock *tp)
 static bool pktpair_round_passed(struct pktpair *ca, const struct tcp_sock *tp,
 				 const struct rate_sample *rs)
 {
-	if (rs->delivered <= 0 || before(rs->prior_delivered, ca->round_delivered))
+	if (!pktpair_delivers(rs) || before(rs->prior_delivered, ca->round_delivered))
 		return false;
 	ca->round_delivered = tp->delivered;
 	return true;
@@ -392,7 +400,7 @@ pktpair_sense(struct sock *sk, const struct rate_sample *rs)
 		.segments = rs->acked_sacked,
 	};
 
-	if (!rs->acked_sacked)
+	if (!pktpair_delivers(rs))
 		return (struct pair_sample) { .verdict = PAIR_OPEN };
 	ack.flaw = pktpair_flaw(sk, rs);
 	return pair_probe_ack(&ca->probe, &ack, pktpair_limits(sk));
@@ -430,7 +438,7 @@ static void pktpair_estimate_without_gap(struct sock *sk,
 			!rs->is_app_limited;
 
 	/* an interval that spans an outage says nothing */
-	if (rs->interval_us <= 0 || rs->delivered <= 0 || rs->is_retrans ||
+	if (rs->interval_us <= 0 || !pktpair_delivers(rs) || rs->is_retrans ||
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		return;
 	if (!drained && !rs->is_app_limited && pktpair_unconfirmed(sk, rs)) {
@@ -593,7 +601,7 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs, bool of_1994,
 		pktpair_choose_train(sk);
 
 	if (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US ||
-	    rs->delivered <= 0)
+	    !pktpair_delivers(rs))
 		return false;
 
 	*path = (struct control_path) {
@@ -740,7 +748,7 @@ static void pktpair_grow(struct sock *sk, const struct rate_sample *rs)
 	u8 state = inet_csk(sk)->icsk_ca_state;
 
 	if (state == TCP_CA_Recovery || state == TCP_CA_CWR ||
-	    rs->is_app_limited || !rs->acked_sacked)
+	    rs->is_app_limited || !pktpair_delivers(rs))
 		return;
 	tcp_snd_cwnd_set(tp, min_t(u32, tcp_snd_cwnd(tp) + rs->acked_sacked,
 				   tp->snd_cwnd_clamp));

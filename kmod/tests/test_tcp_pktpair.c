@@ -702,17 +702,19 @@ static void before_the_first_gap_the_window_grows_by_what_is_delivered(void **st
 	static const struct {
 		u8 ca_state;
 		u32 acked;
+		s32 delivered;
 		bool app_limited;
 		u32 window;
 		const char *reason;
 	} rows[] = {
-		{ TCP_CA_Open, 2, false, 12, "two delivered" },
-		{ TCP_CA_Loss, 2, false, 14, "after a timeout as well" },
-		{ TCP_CA_Open, 2, true, 14, "it is not the window that holds it up" },
-		{ TCP_CA_Recovery, 2, false, 14, "something was lost" },
-		{ TCP_CA_CWR, 2, false, 14, "something was marked" },
-		{ TCP_CA_Open, 0, false, 14, "nothing delivered" },
-		{ TCP_CA_Open, 9, false, 20, "what the socket allows" },
+		{ TCP_CA_Open, 2, 2, false, 12, "two delivered" },
+		{ TCP_CA_Loss, 2, 2, false, 14, "after a timeout as well" },
+		{ TCP_CA_Open, 2, 2, true, 14, "it is not the window that holds it up" },
+		{ TCP_CA_Recovery, 2, 2, false, 14, "something was lost" },
+		{ TCP_CA_CWR, 2, 2, false, 14, "something was marked" },
+		{ TCP_CA_Open, 0, -1, false, 14, "nothing delivered" },
+		{ TCP_CA_Loss, 2, -1, false, 14, "delivered before already" },
+		{ TCP_CA_Open, 9, 9, false, 20, "what the socket allows" },
 	};
 	size_t i;
 
@@ -722,6 +724,7 @@ static void before_the_first_gap_the_window_grows_by_what_is_delivered(void **st
 		s.sk.icsk_ca_state = rows[i].ca_state;
 		take_ack(NSEC_PER_MSEC, true, (struct rate_sample) {
 			.acked_sacked = rows[i].acked,
+			.delivered = rows[i].delivered,
 			.is_app_limited = rows[i].app_limited,
 		});
 		if (s.sk.snd_cwnd != rows[i].window)
@@ -730,6 +733,27 @@ static void before_the_first_gap_the_window_grows_by_what_is_delivered(void **st
 	assert_int_equal(ca->service.value, 0);
 	/* four times in a round trip */
 	assert_int_equal(s.sk.sk_pacing_rate, 4 * 20 * 1448 * 50);
+}
+
+static void what_arrives_twice_shows_nothing(void **state)
+{
+	struct pair_probe probe;
+	struct propagation_delay prop;
+	u32 window;
+
+	begin(AVERSE, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(1));
+	/* anything would do for a round trip */
+	ca->prop.delay_us = PROP_UNKNOWN_US;
+	probe = ca->probe;
+	prop = ca->prop;
+	window = s.sk.snd_cwnd;
+	take_ack(NSEC_PER_MSEC, false, (struct rate_sample) {
+		.acked_sacked = 2, .delivered = -1, .interval_us = -1,
+	});
+	assert_memory_equal(&ca->probe, &probe, sizeof(probe));
+	assert_memory_equal(&ca->prop, &prop, sizeof(prop));
+	assert_int_equal(s.sk.snd_cwnd, window);
 }
 
 static void the_first_train_is_believed_while_it_comes_back(void **state)
@@ -1071,6 +1095,7 @@ int main(void)
 		cmocka_unit_test(a_round_trip_without_a_gap_is_the_share_if_the_queue_was_busy),
 		cmocka_unit_test(more_is_claimed_only_where_nothing_confirms_the_share),
 		cmocka_unit_test(before_the_first_gap_the_window_grows_by_what_is_delivered),
+		cmocka_unit_test(what_arrives_twice_shows_nothing),
 		cmocka_unit_test(the_first_train_is_believed_while_it_comes_back),
 		cmocka_unit_test(the_first_flight_is_what_the_knobs_know),
 		cmocka_unit_test(the_window_is_never_above_the_sockets),
