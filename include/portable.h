@@ -57,6 +57,8 @@ typedef int64_t s64;
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
+#define noinline __attribute__((__noinline__))
+#define __maybe_unused __attribute__((__unused__))
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define sizeof_field(type, member) sizeof(((type *)0)->member)
 #define BUILD_BUG_ON(cond) _Static_assert(!(cond), "BUILD_BUG_ON: " #cond)

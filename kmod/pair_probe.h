@@ -358,6 +358,30 @@ static inline u64 pair_service_time(const struct pair_sample *s)
 	return max_t(u64, div_u64(time << PAIR_SERVICE_SHIFT, s->segments), 1);
 }
 
+/* What an unusual train says of bunches; out of line, since few are */
+static noinline __maybe_unused void
+pair_probe_unusual(struct pair_probe *p, u32 segments, u64 took_q10, u64 believed_q10,
+		   bool is_long, bool is_dense, const struct pair_limits *limits)
+{
+	bool pause = false, bunch;
+
+	if (is_long)
+		pause = (took_q10 - believed_q10) * segments >
+			PAIR_PAUSE_SEGMENTS * believed_q10;
+	bunch = is_long ? p->dense : p->paused;
+	p->paused = pause && !p->paused;
+	p->dense = is_dense;
+	if (bunch && p->suspected) {
+		p->bunched = 1;
+		p->train = (u8)clamp_t(u32, 2 * p->train, limits->train_min,
+				       limits->train_max);
+	}
+	if (bunch)
+		p->suspected = 1;
+	if (bunch || (pause && p->bunched))
+		p->too_long = 0;
+}
+
 /**
  * pair_probe_bunched - whether ACKs come in bunches; lengthens the trains if so
  * @p: the probe
@@ -385,27 +409,11 @@ static inline bool pair_probe_bunched(struct pair_probe *p, u32 segments,
 {
 	bool is_long = took_q10 > believed_q10 + (believed_q10 >> 3);
 	bool is_dense = took_q10 << PAIR_DENSE_SHIFT < believed_q10;
-	bool pause = false, bunch;
 
 	/* the common case in a few instructions */
-	if (!is_long && !is_dense && !p->dense && !p->paused)
-		return p->bunched;
-
-	if (is_long)
-		pause = (took_q10 - believed_q10) * segments >
-			PAIR_PAUSE_SEGMENTS * believed_q10;
-	bunch = is_long ? p->dense : p->paused;
-	p->paused = pause && !p->paused;
-	p->dense = is_dense;
-	if (bunch && p->suspected) {
-		p->bunched = 1;
-		p->train = (u8)clamp_t(u32, 2 * p->train, limits->train_min,
-				       limits->train_max);
-	}
-	if (bunch)
-		p->suspected = 1;
-	if (bunch || (pause && p->bunched))
-		p->too_long = 0;
+	if (is_long || is_dense || p->dense || p->paused)
+		pair_probe_unusual(p, segments, took_q10, believed_q10, is_long,
+				   is_dense, limits);
 	return p->bunched;
 }
 
