@@ -65,6 +65,10 @@
  * longer than believed: a share does not change so much and back
  */
 #define PAIR_DENSE_SHIFT	4
+/* Where ACKs come in bunches, a train a quarter longer than believed does not hold
+ * pause and bunch yet: twice as long it is an eighth longer at most
+ */
+#define PAIR_UNEVEN_SHIFT	2
 /* weight of a new observation of segments per ACK: 1/8, as for SRTT */
 #define PAIR_PER_ACK_SHIFT	3
 
@@ -363,22 +367,30 @@ static noinline __maybe_unused void
 pair_probe_unusual(struct pair_probe *p, u32 segments, u64 took_q10, u64 believed_q10,
 		   bool is_long, bool is_dense, const struct pair_limits *limits)
 {
-	bool pause = false, bunch;
+	bool pause = false, uneven = false, bunch, lengthen;
 
-	if (is_long)
+	if (is_long) {
 		pause = (took_q10 - believed_q10) * segments >
 			PAIR_PAUSE_SEGMENTS * believed_q10;
+		/* of a train that was cut it is no wonder */
+		uneven = p->bunched && 2 * segments > p->train;
+	}
 	bunch = is_long ? p->dense : p->paused;
+	lengthen = (bunch && p->suspected) ||
+		   (uneven && took_q10 - believed_q10 >
+			      believed_q10 >> PAIR_UNEVEN_SHIFT);
 	p->paused = pause && !p->paused;
 	p->dense = is_dense;
-	if (bunch && p->suspected) {
+	if (lengthen) {
 		p->bunched = 1;
 		p->train = (u8)clamp_t(u32, 2 * p->train, limits->train_min,
 				       limits->train_max);
 	}
 	if (bunch)
 		p->suspected = 1;
-	if (bunch || (pause && p->bunched))
+	if (uneven)
+		p->too_long /= 2;
+	if (bunch || lengthen || (pause && p->bunched))
 		p->too_long = 0;
 }
 
@@ -400,6 +412,12 @@ pair_probe_unusual(struct pair_probe *p, u32 segments, u64 took_q10, u64 believe
  * none without a pause. One may be a coincidence of many neighbours; where there is
  * another within PAIR_TRAINS_TOO_LONG trains, these are doubled until they hold pause
  * and bunch.
+ *
+ * Nor are the gaps right in the mean where trains are about as long as a bunch: they
+ * fall into step with the pauses, which all come inside the trains, or all between
+ * them. So once bunches are known, a whole train that is a quarter longer than
+ * believed doubles the trains, and such as are an eighth longer, if they are more
+ * than a few, keep their length.
  *
  * Return: whether a train's service time says nothing by itself.
  */

@@ -302,6 +302,51 @@ static void bunches_make_trains_long_until_pauses_end(void **state)
 	assert_true(took(&p, 0.2));
 }
 
+/* So many trains, two segments an ACK, that took so many times what is believed */
+static void trains(struct pair_probe *p, u32 *sent, u32 count, u32 segments, double services)
+{
+	const u64 believed_q10 = 100000ULL << PAIR_SERVICE_SHIFT;
+	u32 i;
+
+	for (; count--; (*sent)++) {
+		for (i = 0; i < segments / 2; i++)
+			ack(p, 10000 * *sent + 1000 * i, *sent, 2);
+		pair_probe_bunched(p, segments - 2,
+				   (u64)(services * (double)believed_q10),
+				   believed_q10, &limits);
+	}
+}
+
+static void where_bunches_are_known_trains_outgrow_them(void **state)
+{
+	struct pair_probe p;
+	u32 sent = 0;
+	int i;
+
+	(void)state;
+	pair_probe_init(&p, 4);
+	/* no bunch is known */
+	for (i = 0; i < 100; i++)
+		trains(&p, &sent, 1, 4, i % 2 ? 1.4 : 0.6);
+	assert_int_equal(p.train, 4);
+	for (i = 0; i < 4; i++)
+		took(&p, i % 2 ? 0.2 : 9);
+	assert_int_equal(p.train, 8);
+	/* one that was cut in two may have the pause in either part */
+	trains(&p, &sent, 1, 4, 1.4);
+	assert_int_equal(p.train, 8);
+	trains(&p, &sent, 1, 8, 1.4);
+	assert_int_equal(p.train, 16);
+	/* less than a quarter does not lengthen it, and often an eighth keeps its length */
+	for (i = 0; i < 20; i++) {
+		trains(&p, &sent, 7, 16, 0.8);
+		trains(&p, &sent, 1, 16, 1.2);
+		assert_int_equal(p.train, 16);
+	}
+	trains(&p, &sent, 40, 16, 1.1);
+	assert_int_equal(p.train, 8);
+}
+
 static void a_long_first_flight_is_counted_while_it_fits(void **state)
 {
 	struct pair_probe p;
@@ -430,6 +475,7 @@ int main(void)
 		cmocka_unit_test(an_ack_for_many_trains_lengthens_them_at_once),
 		cmocka_unit_test(a_pause_and_a_short_train_after_it_are_a_bunch),
 		cmocka_unit_test(bunches_make_trains_long_until_pauses_end),
+		cmocka_unit_test(where_bunches_are_known_trains_outgrow_them),
 		cmocka_unit_test(a_long_first_flight_is_counted_while_it_fits),
 		cmocka_unit_test(trains_cut_short_do_not_lengthen_the_train),
 		cmocka_unit_test(trains_cut_in_half_are_lengthened),

@@ -34,12 +34,17 @@ static struct control_path traced_path;
 /* sum and number of the service times that the law counted on */
 static double counted_on_ns;
 static unsigned int counted_on;
+static u64 gaps_ns, gaps;
 
 static void stack_traced(const struct sock *sk, const struct pair_sample *sample,
 			 const struct control_path *path,
 			 const struct control_orders *orders)
 {
 	traced++;
+	if (sample->verdict == PAIR_SAMPLE) {
+		gaps_ns += sample->span_ns;
+		gaps += sample->segments;
+	}
 	traced_path = *path;
 	if (path->service_q10) {
 		counted_on_ns += (double)path->service_q10 / (1 << PAIR_SERVICE_SHIFT);
@@ -147,6 +152,41 @@ static void acks_in_bunches_are_not_the_share(void **state)
 		if (fabs(error) > 0.1 || used < 0.9 * full)
 			fail_msg("row %zu: service time %+.3f, %.3f of the link", i,
 				 error, used / full);
+	}
+}
+
+/* Small packets, of which many are served in a turn among full ones: trains that fall
+ * into step with the turns are wrong in the mean
+ */
+static void packets_that_are_served_many_at_once_show_their_share(void **state)
+{
+	static const struct {
+		u32 turn, others_us, packet_us, rtt_ms;
+	} rows[] = {
+		{ 9, 6000, 200, 100 }, { 10, 6000, 200, 40 }, { 9, 4000, 200, 40 },
+		{ 9, 14000, 200, 100 }, { 9, 1200, 40, 20 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		double full, used, error, gap;
+
+		begin(AVERSE, rows[i].packet_us * NSEC_PER_USEC, rows[i].rtt_ms);
+		s.sk.mss_cache = 98;
+		s.turn = rows[i].turn;
+		s.turn_left = s.turn;
+		s.others_ns = rows[i].others_us * NSEC_PER_USEC;
+		sender_run(&s, SECONDS(3));
+		counted_on_ns = counted_on = 0;
+		gaps_ns = gaps = 0;
+		used = sender_run(&s, SECONDS(6));
+		full = s.service_ns + (double)s.others_ns / s.turn;
+		error = counted_on_ns / counted_on / full - 1;
+		gap = (double)gaps_ns / gaps / full - 1;
+		used *= full / (6.0 * NSEC_PER_SEC);
+		if (fabs(error) > 0.03 || fabs(gap) > 0.03 || used < 0.98)
+			fail_msg("row %zu: service time %+.3f, gap %+.3f, %.3f of the share",
+				 i, error, gap, used);
 	}
 }
 
@@ -1077,6 +1117,7 @@ int main(void)
 		cmocka_unit_test(the_train_follows_every_change_of_the_share),
 		cmocka_unit_test(the_link_is_full_and_the_queue_at_its_setpoint),
 		cmocka_unit_test(acks_in_bunches_are_not_the_share),
+		cmocka_unit_test(packets_that_are_served_many_at_once_show_their_share),
 		cmocka_unit_test(acks_that_are_jittered_make_no_queue_of_many_round_trips),
 		cmocka_unit_test(a_bad_knob_is_refused_by_name_and_limits),
 		cmocka_unit_test(trains_are_counted_by_what_became_of_them),

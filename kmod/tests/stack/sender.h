@@ -35,6 +35,9 @@ struct sender {
 	/* the path */
 	u64 service_ns, prop_ns;
 	u32 ack_every;
+	/* the others' packets between two turns, in each of which so many of ours go */
+	u64 others_ns;
+	u32 turn, turn_left;
 	/* of each period on the way back, other packets take the first part; ACKs
 	 * that had to wait follow each other in ack_ns
 	 */
@@ -110,6 +113,15 @@ static inline void sender_segment(struct sender *s, u64 at_ns)
 {
 	u64 start_ns = max_t(u64, s->free_ns, at_ns);
 
+	if (s->turn && start_ns > s->free_ns) {
+		/* the others' turns go on while we have nothing to send */
+		start_ns += s->others_ns - 1 - (start_ns - s->free_ns - 1) % s->others_ns;
+		s->turn_left = s->turn;
+	} else if (s->turn && !s->turn_left) {
+		start_ns += s->others_ns;
+		s->turn_left = s->turn;
+	}
+	s->turn_left -= !!s->turn;
 	s->free_ns = start_ns + s->service_ns;
 	if (s->held && s->free_ns > s->last_done_ns + SENDER_DELACK_NS)
 		sender_queue_ack(s, s->last_done_ns + SENDER_DELACK_NS, true);
