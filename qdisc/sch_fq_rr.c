@@ -1207,6 +1207,7 @@ static u32 fq_rr_quantum_bytes(struct Qdisc *sch)
 static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
+	u32 flags = sch->flags & ~TCQ_F_CAN_BYPASS;
 	u64 rate_Bps = fq_rr_link_Bps(config);
 	bool was_strict = fq_rr_strict(q);
 	u32 quantum;
@@ -1224,10 +1225,11 @@ static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 	 * Past an empty shaper a packet would leave unshaped. The kernel clears
 	 * the flag for the first filter, and it must not come back.
 	 */
-	if (rate_Bps || fq_rr_paces(q) || rcu_access_pointer(q->filters))
-		sch->flags &= ~TCQ_F_CAN_BYPASS;
-	else
-		sch->flags |= TCQ_F_CAN_BYPASS;
+	if (!rate_Bps && !fq_rr_paces(q) && !rcu_access_pointer(q->filters))
+		flags |= TCQ_F_CAN_BYPASS;
+	/* others among them are read without the lock, for every packet */
+	if (flags != sch->flags)
+		WRITE_ONCE(sch->flags, flags);
 }
 
 static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,

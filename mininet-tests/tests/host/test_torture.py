@@ -49,6 +49,7 @@ def test_two_guests_that_do_not(again: list[str]) -> None:
         "kmemleak: Kernel memory leak detector disabled",
         "BUG: KCSAN: data-race in fq_rr_enqueue [sch_fq_rr] / gnet_stats_copy_queue",
         "BUG: KCSAN: data-race in fq_rr_dump / tc_fill_qdisc_inner [sch_fq_rr]",
+        "BUG: KCSAN: data-race in __dev_queue_xmit / fq_rr_change [sch_fq_rr]",
         "BUG: KCSAN: assert: race in inet_diag_dump / pktpair_get_info [tcp_pktpair]",
         "unregister_netdevice: waiting for v0 to become free. Usage count = 2",
     ],
@@ -67,6 +68,7 @@ def test_a_complaint_is_seen(line: str) -> None:
         "ets_qdisc_dequeue: fq_rr qdisc 1: is non-work-conserving?",
         "BUG: KCSAN: data-race in tick_nohz_stop_tick / tick_sched_do_timer",
         "[   45.570743] BUG: KCSAN: data-race in fq_rr_dequeue [sch_fq_rr] / tc_fill_qdisc",
+        "[   61.182331] BUG: KCSAN: data-race in __dev_queue_xmit / fq_rr_apply [sch_fq_rr]",
         "Huh VM_FAULT_OOM leaked out to the #PF handler. Retrying PF",
     ],
 )
