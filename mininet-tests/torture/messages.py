@@ -75,6 +75,9 @@ class Netlink:
             if error.errno not in (errno.ENOBUFS, errno.ENOMEM):
                 raise
             said = None
+        except MemoryError:
+            # what failed was this program's own room for the answer
+            said = None
         return said
 
     def dump(self, order: int, wanted: int, body: bytes) -> list[bytes]:
