@@ -368,8 +368,11 @@ def ends_of(servers: list[socket.socket]) -> tuple[list[float], int]:
     return ends, arrived
 
 
-def many_connections(algorithm: str, count: int, size: int) -> tuple[float, int]:
-    """Send ``size`` bytes on each of ``count`` connections: mean of the seconds that one took, segments sent again."""
+def many_connections(algorithm: str, count: int, size: int, apart_us: int) -> tuple[float, int]:
+    """Send ``size`` bytes on each of ``count`` connections, which begin ``apart_us`` after each other.
+
+    Return: mean of the seconds that one took, segments sent again.
+    """
     with namespace("pp-d"):
         listener = socket.create_server((RECEIVER, 0), backlog=4 * count)
     start = time.monotonic()
@@ -384,6 +387,7 @@ def many_connections(algorithm: str, count: int, size: int) -> tuple[float, int]
     servers = [listener.accept()[0] for _ in range(count)]
     for client in clients:
         client.setblocking(True)
+        time.sleep(apart_us / 1e6)
         client.sendall(bytes(size))
         client.shutdown(socket.SHUT_WR)
     ends, arrived = ends_of(servers)
@@ -394,8 +398,8 @@ def many_connections(algorithm: str, count: int, size: int) -> tuple[float, int]
     )
     for it in (*clients, *servers, listener):
         it.close()
-    last = max(ends) - start
-    report(f"{count} connections of {algorithm}: {took:.2f} s, the last {last:.2f} s, {again} segments sent again")
+    report(f"{count} connections of {algorithm}, {apart_us} us apart: {took:.2f} s, the last {max(ends) - start:.2f}")
+    report(f"{again} segments sent again")
     equal(arrived, count * size, "bytes")
     return took, again
 
@@ -404,19 +408,19 @@ def thousands_of_connections_at_once() -> None:
     """Connections of ten segments each: all arrive whole, no later in the mean than CUBIC's.
 
     Their timers run out while their first packets wait. Whether all that is sent again makes them wait
-    longer depends on little, so that one number of connections says nothing; and when the last of them
-    ends depends on how often the timer of one has doubled.
+    longer depends on microseconds, so that one beginning says little; and when the last of them ends
+    depends on how often the timer of one has doubled.
     """
-    counts, size = (700, 1000, 1400, 2000), 14480
-    resource.setrlimit(resource.RLIMIT_NOFILE, (4 * max(counts), 4 * max(counts)))
+    beginnings = [(1000, apart_us) for apart_us in (0, 50, 100, 200, 300)] + [(2000, 0)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (8000, 8000))
     took, again = {}, {}
     for algorithm in ("pktpair", "cubic"):
         found = []
-        for count in counts:
+        for count, apart_us in beginnings:
             # nothing of those before may wait there
             run("tc", "-n", "pp-r", "qdisc", "del", "dev", "rd", "root", check=False)
             bottleneck("fq_rr rate 50mbit flows 65536")
-            found.append(many_connections(algorithm, count, size))
+            found.append(many_connections(algorithm, count, 14480, apart_us))
         took[algorithm], again[algorithm] = (sum(of_one) for of_one in zip(*found, strict=True))
         report(f"{algorithm}: {took[algorithm]:.2f} s, {again[algorithm]} segments sent again")
     expect(took["pktpair"] < 1.1 * took["cubic"], "later than CUBIC's")
