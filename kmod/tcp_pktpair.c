@@ -422,7 +422,9 @@ static bool pktpair_unconfirmed(const struct sock *sk, const struct rate_sample 
  * bottleneck had something of ours to serve all the time. A queue says so; and
  * before anything is known of the queue, a loss. Nothing does while the queue is
  * drained to look for the propagation delay. And at least that was the share in
- * any case.
+ * any case. While losses are mended no train shows a gap, and a service time from
+ * before others came would make the queue overflow again: what is sent twice is
+ * delivered all the same.
  */
 static void pktpair_estimate_without_gap(struct sock *sk,
 					 const struct rate_sample *rs,
@@ -438,7 +440,7 @@ static void pktpair_estimate_without_gap(struct sock *sk,
 			!rs->is_app_limited;
 
 	/* an interval that spans an outage says nothing */
-	if (rs->interval_us <= 0 || !pktpair_delivers(rs) || rs->is_retrans ||
+	if (rs->interval_us <= 0 || !pktpair_delivers(rs) ||
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		return;
 	if (!drained && !rs->is_app_limited && pktpair_unconfirmed(sk, rs)) {
