@@ -496,7 +496,7 @@ static void pktpair_choose_train(struct sock *sk)
 static noinline u64 pktpair_grown_q10(const struct pktpair *ca,
 				      const struct rate_sample *rs, u64 took_q10)
 {
-	if (rs->is_app_limited || rs->delivered < 0 || rs->interval_us <= 0)
+	if (rs->is_app_limited || !pktpair_delivers(rs) || rs->interval_us <= 0)
 		return took_q10;
 	return control_grown_q10(took_q10, ca->service.value, rs->delivered,
 				 rs->interval_us);
