@@ -67,10 +67,13 @@
 #define CONTROL_SERVICE_MAX_Q10	(1ULL << 47)
 /* deliveries that bound the share: two trains */
 #define CONTROL_DELIVERED_LEAST	8U
-/* A share grows at most so many times in a round trip: more than where ten of eleven
- * flows stop at once
+/* A share grows at most so many times in a round trip: sixteen times, more than where
+ * ten of eleven flows stop at once; or by three eighths, where nothing is to be believed
+ * that a train shows because it passed an empty bottleneck by chance: from a half of the
+ * link, which figure 6 is about, to 0.69
  */
-#define CONTROL_GROWTH		16U
+#define CONTROL_GROWTH_Q8	(16 * CONTROL_PACKET_Q8)
+#define CONTROL_GROWTH_AVERSE_Q8 (CONTROL_PACKET_Q8 * 11 / 8)
 /* part of the pipe that is left empty to look for R: an eighth costs 0.4 % of a
  * lone flow's throughput at 100 ms, once in ten seconds for three round trips
  */
@@ -173,24 +176,29 @@ static inline u64 control_service_q10(u64 service_q10, u32 delivered,
  * @believed_q10: s_b, ns
  * @delivered: packets delivered in an interval, those of the last acknowledgment too
  * @interval_us: the interval, a round trip or a little more
+ * @growth_q8: how many times what was delivered a share may be, CONTROL_PACKET_Q8 ..
+ *	2^31
  *
  * ACKs that were held up together arrive as fast as they can follow each other. Where
  * that happens to two trains in a row, the share seems to be hundreds of times what it
- * was, and at that rate a second's queue leaves before the next round trip tells. So a
- * share is at most CONTROL_GROWTH times what was delivered.
+ * was, and at that rate a second's queue leaves before the next round trip tells. And
+ * where the queues of several flows have run empty, their trains pass one another, and
+ * each shows the whole link (figure 6).
  *
  * Return: ns with CONTROL_SERVICE_SHIFT binary places: @took_q10, or more, up to
  * @believed_q10. Below CONTROL_DELIVERED_LEAST packets deliveries say too little.
  */
 static inline u64 control_grown_q10(u64 took_q10, u64 believed_q10, u32 delivered,
-				    u32 interval_us)
+				    u32 interval_us, u32 growth_q8)
 {
 	u64 interval_q10 = (u64)min_t(u32, interval_us, CONTROL_RTT_MAX_US) *
 			   (NSEC_PER_USEC << CONTROL_SERVICE_SHIFT);
 
 	if (delivered < CONTROL_DELIVERED_LEAST)
 		return took_q10;
-	return clamp_t(u64, div_u64(interval_q10, delivered) / CONTROL_GROWTH,
+	/* the interval is below 2^47, and a packet of it below 2^44 */
+	return clamp_t(u64, div_u64(div_u64(interval_q10, delivered) *
+				    CONTROL_PACKET_Q8, growth_q8),
 		       took_q10, believed_q10);
 }
 

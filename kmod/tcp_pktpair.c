@@ -56,7 +56,9 @@
  * over before the law could act on them stay inside one mean
  */
 #define PKTPAIR_MEANS_PER_RTT	8
-/* Where a train shows four times the share it is asked whether that can be */
+/* Where a train shows four times the share it is asked whether that can be; by the
+ * risk-averse, where it shows any more
+ */
 #define PKTPAIR_GROWN_SHIFT	2
 /* Send buffer beyond the window: three windows, since the window may grow from
  * ten segments to a whole pipe within one acknowledgment
@@ -119,15 +121,29 @@ struct pktpair {
 };
 
 /**
+ * enum pktpair_law - what of a train is believed, and what follows
+ * @PKTPAIR_LAW: a share that has grown is taken at once
+ * @PKTPAIR_LAW_AVERSE: a share is three eighths more than was delivered in a round
+ *	trip at most, whatever trains show
+ * @PKTPAIR_LAW_1994: law_1994.h steers; each pair is a service time; R is not
+ *	refreshed
+ */
+enum pktpair_law {
+	PKTPAIR_LAW,
+	PKTPAIR_LAW_AVERSE,
+	PKTPAIR_LAW_1994,
+};
+
+/**
  * struct pktpair_preset - what a registered name stands for
+ * @law: what is believed, and what follows
  * @probes: the setpoint is raised until something is lost
- * @of_1994: law_1994.h steers; each pair is a service time; R is not refreshed
  * @trains: bounds of the trains
  * @first_window: packets of the first flight; 0: a knob
  */
 struct pktpair_preset {
+	enum pktpair_law law;
 	bool probes;
-	bool of_1994;
 	const struct pair_limits *trains;
 	u32 first_window;
 };
@@ -297,7 +313,7 @@ static u32 pktpair_setpoint_highest_q8(const struct sock *sk)
 
 	if (!preset->probes && !READ_ONCE(setpoint_probing))
 		return first_q8;
-	if (preset->of_1994)
+	if (preset->law == PKTPAIR_LAW_1994)
 		return CONTROL_SETPOINT_MAX_Q8;
 	/* or the bound in time would hide the steps */
 	return ca->service.value ? max_t(u32, first_q8,
@@ -373,13 +389,13 @@ static bool pktpair_round_passed(struct pktpair *ca, const struct tcp_sock *tp,
 	return true;
 }
 
-static void pktpair_service_sample(struct pktpair *ca,
-				   const struct pair_sample *sample)
+/* out of line, since means are few */
+static noinline void pktpair_service_sample(struct pktpair *ca, u64 service_q10)
 {
 	if (ca->started)
-		fuzzy_update(&ca->service, pair_service_time(sample));
+		fuzzy_update(&ca->service, service_q10);
 	else
-		fuzzy_start(&ca->service, pair_service_time(sample));
+		fuzzy_start(&ca->service, service_q10);
 	ca->started = 1;
 	ca->fresh = 1;
 	ca->anew = 1;
@@ -450,7 +466,7 @@ static void pktpair_estimate_without_gap(struct sock *sk,
 		was_busy = false;
 	}
 	if (was_busy || pair_service_time(&round_trip) < ca->service.value)
-		pktpair_service_sample(ca, &round_trip);
+		pktpair_service_sample(ca, pair_service_time(&round_trip));
 }
 
 /* What is done once in a round trip */
@@ -459,7 +475,7 @@ static void pktpair_end_round(struct sock *sk, const struct rate_sample *rs)
 	struct pktpair *ca = inet_csk_ca(sk);
 	bool dips = prop_dipping(&ca->prop);
 
-	if (!pktpair_preset(sk)->of_1994)
+	if (pktpair_preset(sk)->law != PKTPAIR_LAW_1994)
 		prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)));
 	queue_estimate_round(&ca->queue);
 	control_setpoint_round(&ca->setpoint,
@@ -490,23 +506,27 @@ static void pktpair_choose_train(struct sock *sk)
 	ca->anew = 1;
 }
 
-/* A service time far below the believed one, as far as it may be believed. What an
+/* A service time below the believed one, as far as it may be believed. What an
  * application leaves unused says nothing of the share.
  */
 static noinline u64 pktpair_grown_q10(const struct pktpair *ca,
-				      const struct rate_sample *rs, u64 took_q10)
+				      const struct rate_sample *rs, u64 took_q10,
+				      enum pktpair_law law)
 {
-	if (rs->is_app_limited || !pktpair_delivers(rs) || rs->interval_us <= 0)
+	if (rs->is_app_limited || !pktpair_delivers(rs) || rs->interval_us <= 0 ||
+	    took_q10 >= ca->service.value)
 		return took_q10;
 	return control_grown_q10(took_q10, ca->service.value, rs->delivered,
-				 rs->interval_us);
+				 rs->interval_us,
+				 law == PKTPAIR_LAW_AVERSE ?
+				 CONTROL_GROWTH_AVERSE_Q8 : CONTROL_GROWTH_Q8);
 }
 
 /* A train's service time: of the 1994 preset each counts, else the mean of some,
  * unless train after train shows that the share is another now
  */
 static __always_inline void
-pktpair_believe(struct sock *sk, const struct rate_sample *rs, bool of_1994,
+pktpair_believe(struct sock *sk, const struct rate_sample *rs, enum pktpair_law law,
 		const struct pair_sample *closed)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -514,15 +534,16 @@ pktpair_believe(struct sock *sk, const struct rate_sample *rs, bool of_1994,
 	u64 service_q10 = pair_service_time(closed);
 	bool bunched;
 
-	if (!ca->started || of_1994) {
-		pktpair_service_sample(ca, closed);
+	if (!ca->started || law == PKTPAIR_LAW_1994) {
+		pktpair_service_sample(ca, service_q10);
 		return;
 	}
 	bunched = pair_probe_bunched(&ca->probe, closed->segments, service_q10,
 				     ca->service.value, pktpair_limits(sk));
 	/* the mean takes it as it is: a bunch is right in the mean */
-	if (service_q10 < ca->service.value >> PKTPAIR_GROWN_SHIFT)
-		service_q10 = pktpair_grown_q10(ca, rs, service_q10);
+	if (law == PKTPAIR_LAW_AVERSE ||
+	    service_q10 < ca->service.value >> PKTPAIR_GROWN_SHIFT)
+		service_q10 = pktpair_grown_q10(ca, rs, service_q10, law);
 	if (fuzzy_run(&ca->service, service_q10, !bunched)) {
 		memset(&ca->mean, 0, sizeof(ca->mean));
 		ca->fresh = 1;
@@ -531,16 +552,19 @@ pktpair_believe(struct sock *sk, const struct rate_sample *rs, bool of_1994,
 				 (tp->srtt_us >> 3) / PKTPAIR_MEANS_PER_RTT)) {
 		const struct pair_sample mean = pair_mean_take(&ca->mean);
 
-		pktpair_service_sample(ca, &mean);
+		service_q10 = pair_service_time(&mean);
+		if (law == PKTPAIR_LAW_AVERSE)
+			service_q10 = pktpair_grown_q10(ca, rs, service_q10, law);
+		pktpair_service_sample(ca, service_q10);
 	}
 }
 
 /* The service time that the law may count on */
 static __always_inline u64
 pktpair_service_q10(const struct pktpair *ca, const struct rate_sample *rs,
-		    bool of_1994)
+		    enum pktpair_law law)
 {
-	if (of_1994 || rs->interval_us <= 0)
+	if (law == PKTPAIR_LAW_1994 || rs->interval_us <= 0)
 		return ca->service.value;
 	return control_service_q10(ca->service.value,
 				   rs->delivered - min_t(u32, rs->delivered,
@@ -566,12 +590,12 @@ pktpair_watch_queue(struct sock *sk, s64 beyond_pipe_q8, struct control_path pat
 	u32 newest_q8 = queue_newest_q8(&ca->queue, &path, beyond_pipe_q8,
 					(u32)tcp_sk(sk)->tcp_mstamp);
 
-	return pktpair_preset(sk)->of_1994 ? path.backlog_q8 : newest_q8;
+	return pktpair_preset(sk)->law == PKTPAIR_LAW_1994 ? path.backlog_q8 : newest_q8;
 }
 
 /* What is known of the path after this acknowledgment; false: not yet enough */
 static __always_inline bool
-pktpair_estimate(struct sock *sk, const struct rate_sample *rs, bool of_1994,
+pktpair_estimate(struct sock *sk, const struct rate_sample *rs, enum pktpair_law law,
 		 const struct pair_sample *closed, struct control_path *path)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
@@ -580,7 +604,7 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs, bool of_1994,
 	s64 beyond_pipe_q8;
 
 	if (closed->verdict == PAIR_SAMPLE) {
-		pktpair_believe(sk, rs, of_1994, closed);
+		pktpair_believe(sk, rs, law, closed);
 		ca->sampled = 1;
 	} else if (!ca->started) {
 		/* the first train is believed while it comes back */
@@ -607,7 +631,7 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs, bool of_1994,
 		return false;
 
 	*path = (struct control_path) {
-		.service_q10 = pktpair_service_q10(ca, rs, of_1994),
+		.service_q10 = pktpair_service_q10(ca, rs, law),
 		.rtt_us = max_t(u32, rtt_us ?: tp->srtt_us >> 3,
 				ca->prop.delay_us),
 		.prop_us = ca->prop.delay_us,
@@ -617,7 +641,7 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs, bool of_1994,
 	if (!pktpair_brief(ca, closed))
 		queue_pipe_count(&ca->queue, path);
 	beyond_pipe_q8 = queue_beyond_pipe_q8(&ca->queue, path);
-	path->backlog_q8 = of_1994 ? control_backlog_paper_q8(path) :
+	path->backlog_q8 = law == PKTPAIR_LAW_1994 ? control_backlog_paper_q8(path) :
 				     max_t(s64, beyond_pipe_q8, 0);
 	ca->queued = path->backlog_q8 > 0;
 	if (trace_pktpair_sample_enabled()) {
@@ -638,7 +662,7 @@ static void pktpair_aim(struct sock *sk)
 
 	ca->anew = 0;
 	ca->aim_q8 = ca->setpoint.target_q8;
-	if (pktpair_preset(sk)->of_1994)
+	if (pktpair_preset(sk)->law == PKTPAIR_LAW_1994)
 		return;
 	ca->aim_q8 = control_setpoint_q8(&ca->setpoint,
 					 pktpair_setpoint_first_q8(),
@@ -667,7 +691,7 @@ static void pktpair_steer_1994(struct sock *sk, const struct control_path *path,
 
 /* The rate that brings the queue to the setpoint, and the cap on the window */
 static __always_inline void
-pktpair_steer(struct sock *sk, const struct rate_sample *rs, bool of_1994,
+pktpair_steer(struct sock *sk, const struct rate_sample *rs, enum pktpair_law law,
 	      const struct pair_sample *closed, const struct control_path *path,
 	      struct control_orders *orders)
 {
@@ -682,7 +706,7 @@ pktpair_steer(struct sock *sk, const struct rate_sample *rs, bool of_1994,
 	if (ca->anew)
 		pktpair_aim(sk);
 	orders->setpoint_q8 = ca->aim_q8;
-	if (of_1994) {
+	if (law == PKTPAIR_LAW_1994) {
 		pktpair_steer_1994(sk, path, orders);
 		return;
 	}
@@ -784,15 +808,15 @@ static noinline void pktpair_trace(const struct sock *sk, struct pair_sample tra
 }
 
 static __always_inline void
-pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const bool of_1994)
+pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const enum pktpair_law law)
 {
 	struct pktpair *ca = inet_csk_ca(sk);
 	struct pair_sample train = pktpair_sense(sk, rs);
 	struct control_orders orders = {};
 	struct control_path path = {};
 
-	if (pktpair_estimate(sk, rs, of_1994, &train, &path)) {
-		pktpair_steer(sk, rs, of_1994, &train, &path, &orders);
+	if (pktpair_estimate(sk, rs, law, &train, &path)) {
+		pktpair_steer(sk, rs, law, &train, &path, &orders);
 		pktpair_apply(sk, &orders);
 	} else if (!ca->service.value) {
 		pktpair_grow(sk, rs);
@@ -807,13 +831,18 @@ pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const bool of_19
 
 static void pktpair_cong_control(COMPAT_CONG_CONTROL_ARGS(sk, rs))
 {
-	pktpair_take_ack(sk, rs, false);
+	pktpair_take_ack(sk, rs, PKTPAIR_LAW);
 }
 
-/* Of its own, so that no acknowledgment of the others asks which law is theirs */
+/* Of their own, so that no acknowledgment asks which law is its */
+static void pktpair_cong_control_averse(COMPAT_CONG_CONTROL_ARGS(sk, rs))
+{
+	pktpair_take_ack(sk, rs, PKTPAIR_LAW_AVERSE);
+}
+
 static void pktpair_cong_control_1994(COMPAT_CONG_CONTROL_ARGS(sk, rs))
 {
-	pktpair_take_ack(sk, rs, true);
+	pktpair_take_ack(sk, rs, PKTPAIR_LAW_1994);
 }
 
 /* Asked right before the stack sizes an skb: one skb is one train. As a lower
@@ -946,9 +975,16 @@ static void pktpair_release(struct sock *sk)
 
 /* A name each, so that a socket or a route can choose */
 static struct pktpair_algorithm pktpair_algorithms[] __read_mostly = {
-	{	/* risk-averse: a fixed, small setpoint */
+	{	/* a fixed, small setpoint; a share that has grown is taken at once */
 		.ops = PKTPAIR_OPS("pktpair", pktpair_cong_control),
 		.preset = { .trains = &pktpair_trains_of_knobs },
+	},
+	{	/* risk-averse: a share that has grown is taken by and by */
+		.ops = PKTPAIR_OPS("pktpair_averse", pktpair_cong_control_averse),
+		.preset = {
+			.law = PKTPAIR_LAW_AVERSE,
+			.trains = &pktpair_trains_of_knobs,
+		},
 	},
 	{	/* risk-taking: as much buffer as there is, within the bound */
 		.ops = PKTPAIR_OPS("pktpair_risky", pktpair_cong_control),
@@ -957,7 +993,7 @@ static struct pktpair_algorithm pktpair_algorithms[] __read_mostly = {
 	{
 		.ops = PKTPAIR_OPS("pktpair_1994", pktpair_cong_control_1994),
 		.preset = {
-			.of_1994 = true,
+			.law = PKTPAIR_LAW_1994,
 			.trains = &pktpair_trains_of_1994,
 			.first_window = 2,
 		},
@@ -1000,6 +1036,7 @@ module_exit(pktpair_unregister);
 MODULE_LICENSE("GPL");
 MODULE_VERSION("0.1");
 MODULE_AUTHOR("The packet pair for Linux authors");
+MODULE_ALIAS("tcp_pktpair_averse");
 MODULE_ALIAS("tcp_pktpair_risky");
 MODULE_ALIAS("tcp_pktpair_1994");
 MODULE_DESCRIPTION("TCP packet-pair rate control for round-robin bottlenecks");

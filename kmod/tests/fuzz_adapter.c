@@ -149,7 +149,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 	if (!stack_registered && stack_module_init())
 		return 0;
-	preset = (int)take(&data, &size, 1) % 2;
+	preset = (int)take(&data, &size, 1) % 3;
 	sender_init(&s, stack_algorithms[preset], service_ns, rtt_ns);
 	s.sk.snd_cwnd_clamp = WINDOW_MAX;
 	s.after_ack = check;

@@ -52,7 +52,9 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 		CHECK(s.segments >= 1);
 		if (took_q10 < c->service.value) {
 			grown_q10 = control_grown_q10(took_q10, c->service.value,
-						      delivered, rtt_us);
+						      delivered, rtt_us,
+						      delivered % 2 ? CONTROL_GROWTH_Q8 :
+						      CONTROL_GROWTH_AVERSE_Q8);
 			CHECK(grown_q10 >= took_q10 && grown_q10 <= c->service.value);
 			took_q10 = grown_q10;
 		}

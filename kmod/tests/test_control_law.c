@@ -495,35 +495,50 @@ static void deliveries_bound_the_service_time(void **state)
 			 100000000ULL << 10);
 }
 
-static void a_share_grows_sixteenfold_in_a_round_trip_at_most(void **state)
+static void a_share_grows_so_many_times_in_a_round_trip_at_most(void **state)
 {
+	static const struct {
+		u32 growth_q8;
+		double times;
+	} rows[] = {
+		{ CONTROL_GROWTH_Q8, 16 }, { CONTROL_GROWTH_AVERSE_Q8, 1.375 },
+	};
 	const u64 believed_q10 = 500000ULL << 10;
 	u32 delivered, interval_us;
 	u64 took_q10;
+	size_t i;
 
 	(void)state;
-	/* too few to say anything */
-	assert_int_equal(control_grown_q10(1, believed_q10, 7, 44000), 1);
-	for (took_q10 = 1; took_q10 < believed_q10; took_q10 *= 3)
-		for (delivered = 8; delivered < 100000; delivered += delivered / 3)
-			for (interval_us = 1; interval_us < 90000000;
-			     interval_us += interval_us / 2 + 1) {
-				double least = interval_us * 1000.0 * 1024 / delivered / 16;
-				double exact = fmin(fmax(least, (double)took_q10),
-						    (double)believed_q10);
-				double found = (double)control_grown_q10(took_q10,
-									 believed_q10,
-									 delivered,
-									 interval_us);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		const u32 growth_q8 = rows[i].growth_q8;
 
-				/* rounded down to a unit */
-				if (found > exact || found < exact - 1)
-					fail_msg("%u in %u us: %.0f, exact %.3f",
-						 delivered, interval_us, found, exact);
-			}
-	/* an interval of days counts as 100 s */
-	assert_int_equal(control_grown_q10(1, 1ULL << 47, 1000, U32_MAX),
-			 (100000000ULL << 10) / 16);
+		/* too few to say anything */
+		assert_int_equal(control_grown_q10(1, believed_q10, 7, 44000, growth_q8), 1);
+		for (took_q10 = 1; took_q10 < believed_q10; took_q10 *= 3)
+			for (delivered = 8; delivered < 100000; delivered += delivered / 3)
+				for (interval_us = 1; interval_us < 90000000;
+				     interval_us += interval_us / 2 + 1) {
+					double least = interval_us * 1000.0 * 1024 /
+						       delivered / rows[i].times;
+					double exact = fmin(fmax(least, (double)took_q10),
+							    (double)believed_q10);
+					double found =
+						(double)control_grown_q10(took_q10,
+									  believed_q10,
+									  delivered,
+									  interval_us,
+									  growth_q8);
+
+					/* rounded down to a unit, twice */
+					if (found > exact || found < exact - 2)
+						fail_msg("%u in %u us: %.0f, exact %.3f",
+							 delivered, interval_us, found,
+							 exact);
+				}
+		/* an interval of days counts as 100 s */
+		assert_int_equal(control_grown_q10(1, 1ULL << 47, 8, U32_MAX, growth_q8),
+				 (u64)((100000000000ULL << 10) / 8 / rows[i].times));
+	}
 }
 
 static void a_window_is_guarded_by_deliveries_after_an_overflow(void **state)
@@ -573,7 +588,7 @@ int main(void)
 		cmocka_unit_test(first_window_is_the_known_rate_times_the_round_trip),
 		cmocka_unit_test(the_loop_holds_the_setpoint),
 		cmocka_unit_test(deliveries_bound_the_service_time),
-		cmocka_unit_test(a_share_grows_sixteenfold_in_a_round_trip_at_most),
+		cmocka_unit_test(a_share_grows_so_many_times_in_a_round_trip_at_most),
 		cmocka_unit_test(a_window_is_guarded_by_deliveries_after_an_overflow),
 	};
 

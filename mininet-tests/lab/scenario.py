@@ -23,8 +23,8 @@ from .vm import LabError
 
 FOLDER = Path(__file__).resolve().parent.parent / "scenarios"
 FIRST_PORT = 10000
-# What tcp_pktpair registers: the default, the risk-taking preset, the memorandum's.
-OURS = ("pktpair", "pktpair_risky", "pktpair_1994")
+# What tcp_pktpair registers: the default, the risk-averse preset, the risk-taking, the memorandum's.
+OURS = ("pktpair", "pktpair_averse", "pktpair_risky", "pktpair_1994")
 # A full packet, and the headers of one with time stamps: 20 IP, 32 TCP.
 FULL_PACKET_BYTES = 1500
 HEADER_BYTES = 52

@@ -45,6 +45,7 @@ USER = 1000
 LIBC = ctypes.CDLL(None, use_errno=True)
 MODULE = Path(__file__).resolve().parents[2] / "build" / os.uname().release / "kmod" / "tcp_pktpair.ko"
 PARAMETERS = Path("/sys/module/tcp_pktpair/parameters")
+PRESETS = (b"pktpair", b"pktpair_averse", b"pktpair_risky", b"pktpair_1994")
 CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 # the initial network namespace and its default, which are the machine's
 INITIAL = os.open("/proc/self/ns/net", os.O_RDONLY)
@@ -217,7 +218,7 @@ def restricted_it_is_for_roots_of_a_namespace() -> None:
     before = os.pread(CONTROL_OF_ALL, 64, 0)
 
     def chosen(wanted: int) -> None:
-        for name in (b"pktpair", b"pktpair_risky", b"pktpair_1994"):
+        for name in PRESETS:
             equal(choose(name), wanted, f"{name!r}")
 
     def by_sysctl() -> None:
@@ -231,7 +232,7 @@ def restricted_it_is_for_roots_of_a_namespace() -> None:
     # who has CAP_NET_ADMIN in the namespace that a socket is in
     as_tenant(lambda: chosen(0))
     as_tenant(by_sysctl)
-    for name in (b"pktpair", b"pktpair_risky", b"pktpair_1994"):
+    for name in PRESETS:
         os.pwrite(CONTROL_OF_ALL, name, 0)
     os.pwrite(CONTROL_OF_ALL, before, 0)
     as_tenant(lambda: chosen(0), become_user)
