@@ -50,6 +50,7 @@ SHORT_QUEUE = (
     *("queue-estimate-is-the-truth", "--set", "flows=1"),
     *("--set", "rate_mbit=16", "--set", "seconds=1"),
 )
+SHORT_STOPS = ("a-stopped-flow-leaves-its-share", "--set", "stops=4")
 # In the guest: Mininet's own command with our topology, then a status to pass on.
 MN = (
     "mn --custom {top}/mininet-tests/topology.py --topo dumbbell,2,10,fq_rr --controller none --test pingall 2>&1;"
@@ -105,6 +106,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             "queue": pool.submit(run, folder / "queue.json", *SHORT_QUEUE),
             "fq_rr": pool.submit(on_fq_rr, folder),
             "unload": pool.submit(run, folder / "unload.json", "unload-under-traffic"),
+            "stopped": pool.submit(run, folder / "stopped.json", *SHORT_STOPS),
             "exec": pool.submit(lab, "exec", "--", "bash", "-c", MN.format(top=TOP)),
         }
         return {name: job.result() for name, job in jobs.items()}
@@ -222,6 +224,11 @@ def test_pacing(results: dict[str, Any], case: str) -> None:
 def test_share(results: dict[str, Any], sources: int) -> None:
     """pktpair keeps its share beside UDP sources at up to five times the link."""
     assert_passed(of_scenario(results["fq_rr"], "pktpair-keeps-its-share", uncontrolled=sources))
+
+
+def test_stopped_flow(results: dict[str, Any]) -> None:
+    """Of three flows one stops: no risk-averse one claims the whole link (figure 6)."""
+    assert_passed(results["stopped"][0])
 
 
 def test_unload(results: dict[str, Any]) -> None:
