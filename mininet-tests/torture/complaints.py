@@ -13,10 +13,11 @@ COMPLAINT = re.compile(
 # both functions, and their modules.
 RACE = re.compile(r"KCSAN: .*\bin\b")
 OURS = re.compile(r"\[(sch_fq_rr|tcp_pktpair)\]")
-# The kernel reads how many packets any qdisc has without its lock, for a dump; who changes
-# the number is a function of that qdisc. What fq_rr itself dumps is not in there. KCSAN names
-# the two in the order of the alphabet.
-LENGTH_READ = re.compile(r"KCSAN: data-race in fq_rr_\w+ \[sch_fq_rr\] / tc_fill_qdisc\s*$")
+# The kernel reads how many packets and bytes any qdisc has, and what it has dropped, without
+# its lock, for a dump; who changes the numbers is a function of that qdisc. What fq_rr itself
+# dumps is not in there: of a class it hands gnet_stats_add_queue() a copy. KCSAN names the two
+# in the order of the alphabet.
+LENGTH_READ = re.compile(r"KCSAN: data-race in fq_rr_\w+ \[sch_fq_rr\] / (tc_fill_qdisc|gnet_stats_add_queue)\s*$")
 # Nor does it take the lock to see that a qdisc has one at all: that flag stays, another of
 # the same word changes with the rate.
 FLAGS_READ = re.compile(r"KCSAN: data-race in __dev_queue_xmit / fq_rr_apply \[sch_fq_rr\]\s*$")

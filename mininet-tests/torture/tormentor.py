@@ -207,6 +207,7 @@ class Tormentor:
         self.parent = ""
         # what the last dump showed, which only requests of this process change
         self.known: Picture = {}
+        self.picture()
         # where an fq_rr may be, with the major number of its handle
         self.places: dict[int, int] = {}
         self.settle_under("")

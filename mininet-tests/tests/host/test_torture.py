@@ -68,6 +68,7 @@ def test_a_complaint_is_seen(line: str) -> None:
         "ets_qdisc_dequeue: fq_rr qdisc 1: is non-work-conserving?",
         "BUG: KCSAN: data-race in tick_nohz_stop_tick / tick_sched_do_timer",
         "[   45.570743] BUG: KCSAN: data-race in fq_rr_dequeue [sch_fq_rr] / tc_fill_qdisc",
+        "[  201.204113] BUG: KCSAN: data-race in fq_rr_dequeue [sch_fq_rr] / gnet_stats_add_queue",
         "[   61.182331] BUG: KCSAN: data-race in __dev_queue_xmit / fq_rr_apply [sch_fq_rr]",
         "Huh VM_FAULT_OOM leaked out to the #PF handler. Retrying PF",
     ],
