@@ -143,6 +143,9 @@ static_assert(PAIR_VERDICTS <= 1 << 3, "does not fit its bits");
 
 static_assert(PAIR_TRAINS_TOO_LONG == 1 << 5, "does not fit its bits");
 
+/* or a dense train could pass for a usual one */
+static_assert(PAIR_DENSE_SHIFT >= PAIR_LONG_SHIFT);
+
 /**
  * struct pair_ack - one acknowledgment that delivered something
  * @now_ns: arrival
@@ -402,7 +405,7 @@ pair_probe_unusual(struct pair_probe *p, u32 segments, u64 took_q10, u64 believe
  * pair_probe_bunched - whether ACKs come in bunches; lengthens the trains if so
  * @p: the probe
  * @segments: segments of a train with verdict PAIR_SAMPLE
- * @took_q10: its service time, ns in PAIR_SERVICE_SHIFT places, at most 2^47
+ * @took_q10: its service time, ns in PAIR_SERVICE_SHIFT places, 1 .. 2^47
  * @believed_q10: the one that is believed, in the same unit, at most 2^47
  * @limits: bounds of the train length
  *

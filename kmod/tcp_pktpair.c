@@ -123,8 +123,8 @@ struct pktpair {
 /**
  * enum pktpair_law - what of a train is believed, and what follows
  * @PKTPAIR_LAW: a share that has grown is taken at once
- * @PKTPAIR_LAW_AVERSE: a share is three eighths more than was delivered in a round
- *	trip at most, whatever trains show
+ * @PKTPAIR_LAW_AVERSE: but at most three eighths more than was delivered in the last
+ *	round trip, unless the application left some of it unused
  * @PKTPAIR_LAW_1994: law_1994.h steers; each pair is a service time; R is not
  *	refreshed
  */
