@@ -144,7 +144,7 @@ static_assert(PAIR_VERDICTS <= 1 << 3, "does not fit its bits");
 static_assert(PAIR_TRAINS_TOO_LONG == 1 << 5, "does not fit its bits");
 
 /* or a dense train could pass for a usual one */
-static_assert(PAIR_DENSE_SHIFT >= PAIR_LONG_SHIFT);
+static_assert(PAIR_DENSE_SHIFT >= PAIR_LONG_SHIFT, "is not out of line");
 
 /**
  * struct pair_ack - one acknowledgment that delivered something
