@@ -9,8 +9,8 @@ is there before any acknowledgement tells.
 
 Two pktpair_averse flows go on all the time; a third sends for a while, several times.
 What is claimed is the part of the link that the law counts on: packet time over
-service time.  With ``--cc pktpair``, which takes a share that has grown at once, half
-of the claims are the whole link.
+service time.  With ``--cc pktpair``, which takes a share that has grown at once, most
+claims are the whole link.
 """
 
 import bisect
@@ -127,12 +127,12 @@ def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     highest, taken, both, longest = [], [], [], 0
     for flow in plan.flows[STAYING:]:
         gone = came[flow.port][-1][0]
-        claims = [max(stay.between(gone, gone + WATCHED_ROUNDS * round_s)) for stay in stays]
+        watched = gone + WATCHED_ROUNDS * round_s
+        claims = [max(stay.between(gone, watched)) for stay in stays]
         highest += claims
         both.append(sum(claims))
         taken += [stay.between(gone, gone + TAKEN_ROUNDS * round_s)[-1] for stay in stays]
-        watched = gone + WATCHED_ROUNDS * round_s
-        longest = max(longest, *(n for stay in stays for at, n in stay.queues if gone <= at <= watched))
+        longest = max([longest, *(n for stay in stays for at, n in stay.queues if gone <= at <= watched)])
     due = SENDS_ROUNDS * round_s * 1e9 / packet_ns / (STAYING + 1)
     return {
         "least_came": common.rounded(min(len(came[flow.port]) for flow in plan.flows[STAYING:]) / due, 3),
