@@ -68,12 +68,17 @@
 /* deliveries that bound the share: two trains */
 #define CONTROL_DELIVERED_LEAST	8U
 /* A share grows at most so many times in a round trip: sixteen times, more than where
- * ten of eleven flows stop at once; or by three eighths, where nothing is to be believed
- * that a train shows because it passed an empty bottleneck by chance: from a half of the
- * link, which figure 6 is about, to 0.69
+ * ten of eleven flows stop at once
  */
 #define CONTROL_GROWTH_Q8	(16 * CONTROL_PACKET_Q8)
-#define CONTROL_GROWTH_AVERSE_Q8 (CONTROL_PACKET_Q8 * 11 / 8)
+/* Three eighths more than was delivered are believed as they are shown: from a half of
+ * the link, which figure 6 is about, to 0.69
+ */
+#define CONTROL_GROWTH_SURE_Q8	(CONTROL_PACKET_Q8 * 11 / 8)
+/* Of more, two thirds: what a flow gets that takes the link for its own, because its trains
+ * passed an empty bottleneck by chance, and has one neighbour
+ */
+#define CONTROL_DOUBT_Q8	(CONTROL_PACKET_Q8 * 3 / 2)
 /* part of the pipe that is left empty to look for R: an eighth costs 0.4 % of a
  * lone flow's throughput at 100 ms, once in ten seconds for three round trips
  */
@@ -181,9 +186,7 @@ static inline u64 control_service_q10(u64 service_q10, u32 delivered,
  *
  * ACKs that were held up together arrive as fast as they can follow each other. Where
  * that happens to two trains in a row, the share seems to be hundreds of times what it
- * was, and at that rate a second's queue leaves before the next round trip tells. And
- * where the queues of several flows have run empty, their trains pass one another, and
- * each shows the whole link (figure 6).
+ * was, and at that rate a second's queue leaves before the next round trip tells.
  *
  * Return: ns with CONTROL_SERVICE_SHIFT binary places: @took_q10, or more, up to
  * @believed_q10. Below CONTROL_DELIVERED_LEAST packets deliveries say too little.
@@ -200,6 +203,24 @@ static inline u64 control_grown_q10(u64 took_q10, u64 believed_q10, u32 delivere
 	return clamp_t(u64, div_u64(div_u64(interval_q10, delivered) *
 				    CONTROL_PACKET_Q8, growth_q8),
 		       took_q10, believed_q10);
+}
+
+/**
+ * control_doubted_q10 - a train's service time, where nothing confirms all of it
+ * @took_q10: the train's, ns, at most 2^47
+ * @sure_q10: control_grown_q10() of it, for CONTROL_GROWTH_SURE_Q8
+ *
+ * Where the queues of several flows have run empty, their trains pass one another, and
+ * each shows the whole link (memorandum, figure 6). A queue would tell, but only a round
+ * trip after the claim. So a flow claims what deliveries make sure or, if that is more,
+ * two thirds of what the train shows.
+ *
+ * Return: ns with CONTROL_SERVICE_SHIFT binary places: @sure_q10, or 3/2 of @took_q10 if
+ * that is shorter.
+ */
+static inline u64 control_doubted_q10(u64 took_q10, u64 sure_q10)
+{
+	return min_t(u64, sure_q10, took_q10 * CONTROL_DOUBT_Q8 / CONTROL_PACKET_Q8);
 }
 
 /**

@@ -123,8 +123,7 @@ struct pktpair {
 /**
  * enum pktpair_law - what of a train is believed, and what follows
  * @PKTPAIR_LAW: a share that has grown is taken at once
- * @PKTPAIR_LAW_AVERSE: but at most three eighths more than was delivered in the last
- *	round trip, unless the application left some of it unused
+ * @PKTPAIR_LAW_AVERSE: in a few steps, since others may see the whole link, too
  * @PKTPAIR_LAW_1994: law_1994.h steers; each pair is a service time; R is not
  *	refreshed
  */
@@ -511,15 +510,23 @@ static void pktpair_choose_train(struct sock *sk)
  */
 static noinline u64 pktpair_grown_q10(const struct pktpair *ca,
 				      const struct rate_sample *rs, u64 took_q10,
-				      enum pktpair_law law)
+				      u32 growth_q8)
 {
 	if (rs->is_app_limited || !pktpair_delivers(rs) || rs->interval_us <= 0 ||
 	    took_q10 >= ca->service.value)
 		return took_q10;
 	return control_grown_q10(took_q10, ca->service.value, rs->delivered,
-				 rs->interval_us,
-				 law == PKTPAIR_LAW_AVERSE ?
-				 CONTROL_GROWTH_AVERSE_Q8 : CONTROL_GROWTH_Q8);
+				 rs->interval_us, growth_q8);
+}
+
+/* Of a train's, as the risk-averse believe it */
+static noinline u64 pktpair_doubted_q10(const struct pktpair *ca,
+					const struct rate_sample *rs, u64 took_q10)
+{
+	u64 sure_q10 = pktpair_grown_q10(ca, rs, took_q10, CONTROL_GROWTH_SURE_Q8);
+
+	/* sixteen times as dense as believed may be ACKs that came together */
+	return ca->probe.dense ? sure_q10 : control_doubted_q10(took_q10, sure_q10);
 }
 
 /* A train's service time: of the 1994 preset each counts, else the mean of some,
@@ -541,9 +548,10 @@ pktpair_believe(struct sock *sk, const struct rate_sample *rs, enum pktpair_law 
 	bunched = pair_probe_bunched(&ca->probe, closed->segments, service_q10,
 				     ca->service.value, pktpair_limits(sk));
 	/* the mean takes it as it is: a bunch is right in the mean */
-	if (law == PKTPAIR_LAW_AVERSE ||
-	    service_q10 < ca->service.value >> PKTPAIR_GROWN_SHIFT)
-		service_q10 = pktpair_grown_q10(ca, rs, service_q10, law);
+	if (law == PKTPAIR_LAW_AVERSE)
+		service_q10 = pktpair_doubted_q10(ca, rs, service_q10);
+	else if (service_q10 < ca->service.value >> PKTPAIR_GROWN_SHIFT)
+		service_q10 = pktpair_grown_q10(ca, rs, service_q10, CONTROL_GROWTH_Q8);
 	if (fuzzy_run(&ca->service, service_q10, !bunched)) {
 		memset(&ca->mean, 0, sizeof(ca->mean));
 		ca->fresh = 1;
@@ -553,8 +561,11 @@ pktpair_believe(struct sock *sk, const struct rate_sample *rs, enum pktpair_law 
 		const struct pair_sample mean = pair_mean_take(&ca->mean);
 
 		service_q10 = pair_service_time(&mean);
-		if (law == PKTPAIR_LAW_AVERSE)
-			service_q10 = pktpair_grown_q10(ca, rs, service_q10, law);
+		/* where trains were lengthened until they hold bunches, means are right */
+		if (bunched || law == PKTPAIR_LAW_AVERSE)
+			service_q10 = pktpair_grown_q10(ca, rs, service_q10,
+							bunched ? CONTROL_GROWTH_Q8 :
+							CONTROL_GROWTH_SURE_Q8);
 		pktpair_service_sample(ca, service_q10);
 	}
 }

@@ -54,8 +54,13 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 			grown_q10 = control_grown_q10(took_q10, c->service.value,
 						      delivered, rtt_us,
 						      delivered % 2 ? CONTROL_GROWTH_Q8 :
-						      CONTROL_GROWTH_AVERSE_Q8);
+						      CONTROL_GROWTH_SURE_Q8);
 			CHECK(grown_q10 >= took_q10 && grown_q10 <= c->service.value);
+			if (delivered % 4 == 0) {
+				grown_q10 = control_doubted_q10(took_q10, grown_q10);
+				CHECK(grown_q10 >= took_q10);
+				CHECK(grown_q10 <= took_q10 * 3 / 2);
+			}
 			took_q10 = grown_q10;
 		}
 		if (!c->service.value)

@@ -501,7 +501,7 @@ static void a_share_grows_so_many_times_in_a_round_trip_at_most(void **state)
 		u32 growth_q8;
 		double times;
 	} rows[] = {
-		{ CONTROL_GROWTH_Q8, 16 }, { CONTROL_GROWTH_AVERSE_Q8, 1.375 },
+		{ CONTROL_GROWTH_Q8, 16 }, { CONTROL_GROWTH_SURE_Q8, 1.375 },
 	};
 	const u64 believed_q10 = 500000ULL << 10;
 	u32 delivered, interval_us;
@@ -539,6 +539,24 @@ static void a_share_grows_so_many_times_in_a_round_trip_at_most(void **state)
 		assert_int_equal(control_grown_q10(1, 1ULL << 47, 8, U32_MAX, growth_q8),
 				 (u64)((100000000000ULL << 10) / 8 / rows[i].times));
 	}
+}
+
+static void of_a_claim_beyond_deliveries_two_thirds_are_believed(void **state)
+{
+	u64 took_q10, sure_q10;
+
+	(void)state;
+	for (took_q10 = 1; took_q10 <= CONTROL_SERVICE_MAX_Q10; took_q10 += took_q10 / 5 + 1)
+		for (sure_q10 = took_q10; sure_q10 <= CONTROL_SERVICE_MAX_Q10;
+		     sure_q10 += sure_q10 / 7 + 1) {
+			double exact = fmin((double)sure_q10, 1.5 * (double)took_q10);
+			double found = (double)control_doubted_q10(took_q10, sure_q10);
+
+			/* rounded down to a unit */
+			if (found > exact || found < exact - 1)
+				fail_msg("%.0f of %.0f: exact %.1f", found,
+					 (double)took_q10, exact);
+		}
 }
 
 static void a_window_is_guarded_by_deliveries_after_an_overflow(void **state)
@@ -589,6 +607,7 @@ int main(void)
 		cmocka_unit_test(the_loop_holds_the_setpoint),
 		cmocka_unit_test(deliveries_bound_the_service_time),
 		cmocka_unit_test(a_share_grows_so_many_times_in_a_round_trip_at_most),
+		cmocka_unit_test(of_a_claim_beyond_deliveries_two_thirds_are_believed),
 		cmocka_unit_test(a_window_is_guarded_by_deliveries_after_an_overflow),
 	};
 
