@@ -148,7 +148,6 @@ static inline void fuzzy_start(struct fuzzy_average *avg, u64 sample)
  * fuzzy_run - look for a level that has shifted
  * @avg: the average, started
  * @sample: one value, not a mean; values outside 1 .. FUZZY_VALUE_MAX are clamped
- * @alone: whether a sample says something by itself; if not, it only ends a run
  *
  * FUZZY_RUN_UP samples in a row above the estimate, or FUZZY_RUN_DOWN below it,
  * move it to the nearest of them: up, at most FUZZY_STEP_MAX times; down, all but
@@ -156,13 +155,13 @@ static inline void fuzzy_start(struct fuzzy_average *avg, u64 sample)
  *
  * Return: whether the estimate has moved.
  */
-static inline bool fuzzy_run(struct fuzzy_average *avg, u64 sample, bool alone)
+static inline bool fuzzy_run(struct fuzzy_average *avg, u64 sample)
 {
 	bool above = sample > avg->value;
 	u32 coarse = (u32)min_t(u64, sample >> FUZZY_RUN_SHIFT, FUZZY_RUN_MAX);
 	u64 nearest;
 
-	if (sample == avg->value || coarse == FUZZY_RUN_MAX || !alone) {
+	if (sample == avg->value || coarse == FUZZY_RUN_MAX) {
 		avg->run = 0;
 		return false;
 	}

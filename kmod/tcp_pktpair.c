@@ -529,6 +529,22 @@ static noinline u64 pktpair_doubted_q10(const struct pktpair *ca,
 	return ca->probe.dense ? sure_q10 : control_doubted_q10(took_q10, sure_q10);
 }
 
+/* A mean, of trains that may all be wrong in step: where they were lengthened until they
+ * hold bunches, it is right. Out of line, as means are few.
+ */
+static noinline void pktpair_believe_mean(struct pktpair *ca, const struct rate_sample *rs,
+					  bool bunched, enum pktpair_law law)
+{
+	const struct pair_sample mean = pair_mean_take(&ca->mean);
+	u64 service_q10 = pair_service_time(&mean);
+
+	if (bunched || law == PKTPAIR_LAW_AVERSE)
+		service_q10 = pktpair_grown_q10(ca, rs, service_q10,
+						bunched ? CONTROL_GROWTH_Q8 :
+							  CONTROL_GROWTH_SURE_Q8);
+	pktpair_service_sample(ca, service_q10);
+}
+
 /* A train's service time: of the 1994 preset each counts, else the mean of some,
  * unless train after train shows that the share is another now
  */
@@ -552,21 +568,13 @@ pktpair_believe(struct sock *sk, const struct rate_sample *rs, enum pktpair_law 
 		service_q10 = pktpair_doubted_q10(ca, rs, service_q10);
 	else if (service_q10 < ca->service.value >> PKTPAIR_GROWN_SHIFT)
 		service_q10 = pktpair_grown_q10(ca, rs, service_q10, CONTROL_GROWTH_Q8);
-	if (fuzzy_run(&ca->service, service_q10, !bunched)) {
+	if (!bunched && fuzzy_run(&ca->service, service_q10)) {
 		memset(&ca->mean, 0, sizeof(ca->mean));
 		ca->fresh = 1;
 		ca->anew = 1;
 	} else if (pair_mean_add(&ca->mean, closed, (u32)tp->tcp_mstamp,
 				 (tp->srtt_us >> 3) / PKTPAIR_MEANS_PER_RTT)) {
-		const struct pair_sample mean = pair_mean_take(&ca->mean);
-
-		service_q10 = pair_service_time(&mean);
-		/* where trains were lengthened until they hold bunches, means are right */
-		if (bunched || law == PKTPAIR_LAW_AVERSE)
-			service_q10 = pktpair_grown_q10(ca, rs, service_q10,
-							bunched ? CONTROL_GROWTH_Q8 :
-							CONTROL_GROWTH_SURE_Q8);
-		pktpair_service_sample(ca, service_q10);
+		pktpair_believe_mean(ca, rs, bunched, law);
 	}
 }
 

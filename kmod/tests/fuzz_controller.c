@@ -65,7 +65,7 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 		}
 		if (!c->service.value)
 			fuzzy_start(&c->service, took_q10);
-		else if (fuzzy_run(&c->service, took_q10, !bunched))
+		else if (!bunched && fuzzy_run(&c->service, took_q10))
 			memset(&c->mean, 0, sizeof(c->mean));
 		else if (pair_mean_add(&c->mean, &s, (u32)(c->now_ns / 1000),
 				       rtt_us / 8)) {

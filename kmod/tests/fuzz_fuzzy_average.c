@@ -22,7 +22,6 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct fuzzy_average avg = { 0 };
 	u64 sample = 1, before;
 	unsigned int i;
-	bool alone;
 
 	fuzzy_start(&avg, size ? 1ULL << data[0] % 50 : 0);
 	for (; size >= 4; size -= 4, data += 4) {
@@ -31,15 +30,13 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		if (data[0] & 1)
 			sample = avg.value + (avg.value >> 8) * (s64)(s8)data[2];
 		before = avg.value;
-		alone = data[0] & 4;
 		if (data[0] & 2) {
 			fuzzy_update(&avg, sample);
 			check_step(before, sample, avg.value, 0);
-		} else if (fuzzy_run(&avg, sample, alone)) {
+		} else if (fuzzy_run(&avg, sample)) {
 			/* which notes samples in coarse units */
 			check_step(before, sample, avg.value,
 				   1 << FUZZY_RUN_SHIFT);
-			CHECK(alone);
 		} else {
 			CHECK(avg.value == before);
 		}

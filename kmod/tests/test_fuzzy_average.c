@@ -272,15 +272,15 @@ static void a_run_on_one_side_is_a_shift(void **state)
 	(void)state;
 	fuzzy_start(&avg, 1200000);
 	/* up: three, to the nearest of them */
-	assert_false(fuzzy_run(&avg, 6400000, true));
-	assert_false(fuzzy_run(&avg, 2560000, true));
+	assert_false(fuzzy_run(&avg, 6400000));
+	assert_false(fuzzy_run(&avg, 2560000));
 	assert_int_equal(avg.value, 1200000);
-	assert_true(fuzzy_run(&avg, 3200000, true));
+	assert_true(fuzzy_run(&avg, 3200000));
 	assert_int_equal(avg.value, 2560000);
 	/* the next run begins anew; down: two */
-	assert_false(fuzzy_run(&avg, 1280000, true));
+	assert_false(fuzzy_run(&avg, 1280000));
 	assert_int_equal(avg.value, 2560000);
-	assert_true(fuzzy_run(&avg, 640000, true));
+	assert_true(fuzzy_run(&avg, 640000));
 	/* but for 1/32 of the way */
 	assert_int_equal(avg.value, 1280000 + (2560000 - 1280000) / 32);
 }
@@ -294,45 +294,21 @@ static void samples_on_both_sides_are_noise(void **state)
 	fuzzy_start(&avg, 1000000);
 	for (i = 0; i < 300; i++) {
 		/* two above, one below; then exactly the estimate */
-		assert_false(fuzzy_run(&avg, i % 3 ? 2000000 : 500000, true));
+		assert_false(fuzzy_run(&avg, i % 3 ? 2000000 : 500000));
 		if (i % 3 == 2)
-			assert_false(fuzzy_run(&avg, 1000000, true));
+			assert_false(fuzzy_run(&avg, 1000000));
 	}
 	assert_int_equal(avg.value, 1000000);
 }
 
-static void samples_that_say_nothing_alone_end_a_run(void **state)
-{
-	static const u64 shifted[] = { 500000, 2000000 };
-	struct fuzzy_average avg;
-	size_t i, n;
-
-	(void)state;
-	for (i = 0; i < ARRAY_SIZE(shifted); i++) {
-		const size_t wanted = shifted[i] > 1000000 ? FUZZY_RUN_UP : FUZZY_RUN_DOWN;
-
-		fuzzy_start(&avg, 1000000);
-		for (n = 0; n < 9; n++)
-			assert_false(fuzzy_run(&avg, shifted[i], false));
-		for (n = 1; n < wanted; n++)
-			assert_false(fuzzy_run(&avg, shifted[i], true));
-		/* nor do those before it count */
-		assert_false(fuzzy_run(&avg, shifted[i], false));
-		for (n = 1; n < wanted; n++)
-			assert_false(fuzzy_run(&avg, shifted[i], true));
-		assert_int_equal(avg.value, 1000000);
-		assert_true(fuzzy_run(&avg, shifted[i], true));
-	}
-}
-
 /* What fuzzy_run() does, with every sample kept */
-static void naive_run(u64 *value, u64 *kept, int *count, u64 sample, bool alone)
+static void naive_run(u64 *value, u64 *kept, int *count, u64 sample)
 {
 	bool above = sample > *value;
 	int i, wanted = above ? 3 : 2;
 	u64 nearest;
 
-	if (sample == *value || sample >> FUZZY_RUN_SHIFT >= FUZZY_RUN_MAX || !alone) {
+	if (sample == *value || sample >> FUZZY_RUN_SHIFT >= FUZZY_RUN_MAX) {
 		*count = 0;
 		return;
 	}
@@ -362,17 +338,15 @@ static void runs_agree_with_a_naive_one(void **state)
 	fuzzy_start(&avg, 97000ULL << 10);
 	for (i = 0; i < 200000; i++) {
 		u64 sample;
-		bool alone;
 
 		seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-		alone = seed >> 60 != 0;
 		sample = avg.value / 2 + (seed >> 20) % avg.value;
 		if (i % 1000 == 0)
 			sample = seed >> (17 + seed % 40);
 		sample = clamp_t(u64, sample, 1, FUZZY_VALUE_MAX);
 		value = avg.value;
-		naive_run(&value, kept, &count, sample, alone);
-		fuzzy_run(&avg, sample, alone);
+		naive_run(&value, kept, &count, sample);
+		fuzzy_run(&avg, sample);
 		/* a unit of @nearest, and rounding */
 		if (fabs((double)avg.value - (double)value) >
 		    (1 << FUZZY_RUN_SHIFT) + 1)
@@ -401,7 +375,6 @@ int main(void)
 		cmocka_unit_test(a_small_estimate_does_not_stick),
 		cmocka_unit_test(a_run_on_one_side_is_a_shift),
 		cmocka_unit_test(samples_on_both_sides_are_noise),
-		cmocka_unit_test(samples_that_say_nothing_alone_end_a_run),
 		cmocka_unit_test(runs_agree_with_a_naive_one),
 	};
 
