@@ -7,6 +7,10 @@
  * formula includes it and nothing else. Names and semantics are the kernel's;
  * the user-space half gives them to a program that has only a C library, and
  * traps where the kernel would divide by zero.
+ *
+ * PRECONDITION() states what a caller must see to and what would cost too much to
+ * enforce for every packet. It ends a unit test or fuzzer, and is a warning in a kernel
+ * with CONFIG_DEBUG_NET, which torture and the hostile suite run.
  */
 #ifndef _PKTPAIR_PORTABLE_H
 #define _PKTPAIR_PORTABLE_H
@@ -24,6 +28,9 @@
 #include <linux/stddef.h>
 #include <linux/string.h>
 #include <linux/time64.h>
+#include <net/net_debug.h>
+
+#define PRECONDITION(cond) DEBUG_NET_WARN_ON_ONCE(!(cond))
 
 #else /* user space: unit tests and fuzzers */
 
@@ -61,6 +68,9 @@ typedef int64_t s64;
 #define __maybe_unused __attribute__((__unused__))
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define sizeof_field(type, member) sizeof(((type *)0)->member)
+#define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
+#define WRITE_ONCE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
+#define PRECONDITION(cond) assert(cond)
 #define BUILD_BUG_ON(cond) _Static_assert(!(cond), "BUILD_BUG_ON: " #cond)
 
 #define min_t(type, a, b) ((type)(a) < (type)(b) ? (type)(a) : (type)(b))

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * shaper.h under any order of arrivals, departures and changes of rate: no
- * overflow (the sanitizers see it), no packet before its time, no gap shorter
- * than the packet before it by more than the slack, and no waiting for longer
- * than the packets sent since take.
+ * shaper.h under any order of arrivals, departures, changes of rate and of what is
+ * made up for: no overflow (the sanitizers see it), no packet before its time, no gap
+ * shorter than seven eighths of the packet before it by more than the slack, no waiting
+ * for longer than the packets sent since take, and no time that is neither used nor made
+ * up for nor counted as lost.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,25 +34,37 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			least_gap = 0;
 		} else if (act == 1) {
 			shaper_arrive(&sh, now);
+			if (sh.missed_ns && sh.next_ns < now + sh.missed_ns)
+				die("an idle link makes up for something");
+		} else if (act == 2) {
+			shaper_set_catch_up(&sh, take(&data, &size, 4) % NSEC_PER_SEC);
 		} else if (act < 4) {
 			now += take(&data, &size, act);
 		} else {
 			u32 len = take(&data, &size, act == 4 ? 4 : 2);
 			unsigned __int128 wire;
+			u64 used, lost_ns;
 
 			if (!shaper_ready(&sh, now))
 				now = sh.next_ns;
 			if (last && now - last + SHAPER_SLACK_NS < least_gap)
 				die("a gap is too short");
+			used = sh.next_ns - sh.missed_ns - sh.lost_ns;
+			lost_ns = sh.lost_ns;
 			shaper_sent(&sh, now, len);
 			wire = (unsigned __int128)len * NSEC_PER_SEC /
 			       sh.rate_Bps;
+			used = sh.next_ns - sh.missed_ns - sh.lost_ns - used;
+			if (used < wire || used > wire + 1)
+				die("time is unaccounted for");
+			if (sh.lost_ns < lost_ns || sh.missed_ns > sh.catch_up_ns)
+				die("more is made up for than may be");
 			if (sh.next_ns > now + wire + 1)
 				die("the next packet waits too long");
 			if (sh.rest >= sh.rate_Bps)
 				die("more than a nanosecond is carried");
 			last = now;
-			least_gap = wire;
+			least_gap = wire - wire / 8;
 		}
 	}
 	return 0;
