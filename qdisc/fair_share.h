@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Whether a queue takes more than its part of the buffer.
+ * What part of the buffer a queue takes, and whether that is more than its own.
+ *
+ * The buffer is limited in packets and in memory. A queue's part is the larger of its
+ * parts of both ("dominant share": Ghodsi et al., "Dominant resource fairness", NSDI
+ * 2011). Whoever takes the largest part has filled the buffer, whichever limit is
+ * exceeded: a flow of few large packets is not longer than one of many small ones
+ * that takes all the packets there may be.
  *
  * A fair queue's fair share of the buffer is the buffer divided by the weights
  * of all backlogged queues, times its own weight. Keshav's thesis (1991, chapter
  * 6, "FQbit") sets the congestion bit of a packet whose queue exceeds a third
  * of that: senders whose backlog is long slow down, and nobody else is asked to.
  *
- * The buffer is limited in packets and in memory, which together are a number of
- * packets of the present mean size: the smaller of the two.
+ * For that the two limits together are a number of packets of the present mean size:
+ * the smaller of the two.
  */
 #ifndef _FQ_RR_FAIR_SHARE_H
 #define _FQ_RR_FAIR_SHARE_H
@@ -21,6 +27,29 @@
  * a packet.
  */
 #define FAIR_SHARE_FREE_PACKETS 4
+
+/* 2^20 packets times 2^30 bytes, and a packet more, in 48 bits */
+#define FAIR_SHARE_KEY_SHIFT 3
+
+/**
+ * fair_share_key - what part of the buffer a queue takes, to be compared
+ * @limit: packets that may wait (1 to 2^20)
+ * @memory_limit: memory that they may occupy (bytes, 8 to 2^30)
+ * @packets: in the queue
+ * @memory: that they occupy (bytes)
+ *
+ * Of two queues, the one with the larger part has no smaller key; keys are the same
+ * only if the parts differ by less than 8 / (@limit * @memory_limit).
+ *
+ * Return: the larger of @packets / @limit and @memory / @memory_limit, times
+ * @limit * @memory_limit / 8; 0 only for an empty queue.
+ */
+static inline u64 fair_share_key(u32 limit, u32 memory_limit, u32 packets,
+				 u32 memory)
+{
+	return max_t(u64, (u64)packets * memory_limit, (u64)memory * limit) >>
+	       FAIR_SHARE_KEY_SHIFT;
+}
 
 /**
  * fair_share_buffer - the buffer's size in packets of the present mean size

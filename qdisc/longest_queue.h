@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Which queue is the longest, in bytes, without looking at all of them.
+ * Which queue is the longest, without looking at all of them.
+ *
+ * What "long" means is the caller's: a queue has a key, 0 if it is empty, and the
+ * longest is the one with the largest key (fair_share.h has fq_rr's).
  *
  * The answer is needed only while the buffer overflows. So below the limit a
- * change of backlog is one addition and nothing is kept in order. The first
+ * change of backlog costs nothing and nothing is kept in order. The first
  * overflow collects the backlogged queues into a heap (linear in their number,
  * once); when as many packets have been queued without an overflow as the
  * heap has members, it is given up. Hence the collecting costs constant time
  * per packet, however often a sender makes the buffer overflow and recover.
  *
- * While there is a heap, a member's key is an upper bound of its queue: a
- * queue that grows beyond its key rises at once, one that shrinks keeps its
- * key until that makes it the longest; only then is the key corrected and the
- * member sinks. So dequeuing never touches the heap, and the work of finding
+ * While there is a heap, a member's key is an upper bound of its queue's: a
+ * queue that grows beyond it rises at once, one that shrinks keeps it until that
+ * makes it the longest; only then is the key corrected and the member sinks. So dequeuing never touches the heap, and the work of finding
  * the longest is paid for by the growth before it: O(log n) per packet.
  *
  * Each node has eight children, whose keys are one cache line, so that a path from
  * 65,536 queues to the root is six lines long. Queues are numbers, and a queue's place is in a
  * table of its own: what the heap touches of each queue is 12 bytes close to the others',
- * not the queue.
+ * not the queue. Key and number share 64 bits, and one comparison orders both: of two equal
+ * keys the higher number is the longer queue.
  */
 #ifndef _FQ_RR_LONGEST_QUEUE_H
 #define _FQ_RR_LONGEST_QUEUE_H
@@ -31,20 +34,16 @@
 #define LQ_PAD (LQ_FANOUT - 1)
 /* no queue */
 #define LQ_NONE U32_MAX
-
-/**
- * struct lq_member - a queue in the heap
- * @queue: its number
- * @key: no less than its length (bytes)
- */
-struct lq_member {
-	u32 queue;
-	u32 key;
-};
+/* of a member: its queue's number, below its key */
+#define LQ_QUEUE_BITS 16
+#define LQ_QUEUES_MAX (1U << LQ_QUEUE_BITS)
+/* larger keys count as this one */
+#define LQ_KEY_MAX (U64_MAX >> LQ_QUEUE_BITS)
 
 /**
  * struct lq - the heap
- * @heap: room for every queue there is
+ * @heap: room for every queue there is; a member is its key, an upper bound of its
+ *	queue's, and its queue's number, in LQ_QUEUE_BITS
  * @slots: where in it each queue is; valid only if that member has the queue's number, so
  *	that a heap can be given up without visiting its members
  * @count: members
@@ -52,7 +51,7 @@ struct lq_member {
  *	is given up; 0: there is no heap
  */
 struct lq {
-	struct lq_member *heap;
+	u64 *heap;
 	u32 *slots;
 	u32 count;
 	u32 calm;
@@ -60,14 +59,13 @@ struct lq {
 
 /**
  * lq_room_bytes - what lq_init() wants
- * @queues: how many there are (at most 2^31)
+ * @queues: how many there are (at most LQ_QUEUES_MAX)
  *
  * Return: bytes.
  */
 static inline size_t lq_room_bytes(u32 queues)
 {
-	return (LQ_PAD + (size_t)queues) * sizeof(struct lq_member) +
-	       queues * sizeof(u32);
+	return (LQ_PAD + (size_t)queues) * sizeof(u64) + queues * sizeof(u32);
 }
 
 /**
@@ -79,14 +77,15 @@ static inline size_t lq_room_bytes(u32 queues)
  */
 static inline void lq_init(struct lq *lq, void *room, u32 queues)
 {
-	lq->heap = (struct lq_member *)room + LQ_PAD;
+	PRECONDITION(queues <= LQ_QUEUES_MAX);
+	lq->heap = (u64 *)room + LQ_PAD;
 	lq->slots = (u32 *)(lq->heap + queues);
 	lq->count = 0;
 	lq->calm = 0;
 }
 
 /**
- * lq_reset - forget the heap: lengths have changed otherwise than by lq_grow()
+ * lq_reset - forget the heap: keys have changed otherwise than by lq_grow()
  * @lq: the heap
  */
 static inline void lq_reset(struct lq *lq)
@@ -95,35 +94,45 @@ static inline void lq_reset(struct lq *lq)
 	lq->calm = 0;
 }
 
+static inline u64 lq_member(u32 queue, u64 key)
+{
+	return min_t(u64, key, LQ_KEY_MAX) << LQ_QUEUE_BITS | queue;
+}
+
+static inline u32 lq_queue(u64 member)
+{
+	return member & (LQ_QUEUES_MAX - 1);
+}
+
 static inline bool lq_is_member(const struct lq *lq, u32 queue)
 {
 	u32 slot = lq->slots[queue];
 
-	return slot < lq->count && lq->heap[slot].queue == queue;
+	return slot < lq->count && lq_queue(lq->heap[slot]) == queue;
 }
 
-static inline void lq_put(struct lq *lq, u32 slot, struct lq_member m)
+static inline void lq_put(struct lq *lq, u32 slot, u64 member)
 {
-	lq->heap[slot] = m;
-	lq->slots[m.queue] = slot;
+	lq->heap[slot] = member;
+	lq->slots[lq_queue(member)] = slot;
 }
 
-/* place @m at @slot or above */
-static inline void lq_rise(struct lq *lq, u32 slot, struct lq_member m)
+/* place @member at @slot or above */
+static inline void lq_rise(struct lq *lq, u32 slot, u64 member)
 {
 	while (slot) {
 		u32 parent = (slot - 1) / LQ_FANOUT;
 
-		if (lq->heap[parent].key >= m.key)
+		if (lq->heap[parent] >= member)
 			break;
 		lq_put(lq, slot, lq->heap[parent]);
 		slot = parent;
 	}
-	lq_put(lq, slot, m);
+	lq_put(lq, slot, member);
 }
 
-/* place @m at @slot or below */
-static inline void lq_sink(struct lq *lq, u32 slot, struct lq_member m)
+/* place @member at @slot or below */
+static inline void lq_sink(struct lq *lq, u32 slot, u64 member)
 {
 	for (;;) {
 		u32 child = slot * LQ_FANOUT + 1;
@@ -133,14 +142,14 @@ static inline void lq_sink(struct lq *lq, u32 slot, struct lq_member m)
 		if (child >= lq->count)
 			break;
 		while (++child < end)
-			if (lq->heap[child].key > lq->heap[best].key)
+			if (lq->heap[child] > lq->heap[best])
 				best = child;
-		if (lq->heap[best].key <= m.key)
+		if (lq->heap[best] <= member)
 			break;
 		lq_put(lq, slot, lq->heap[best]);
 		slot = best;
 	}
-	lq_put(lq, slot, m);
+	lq_put(lq, slot, member);
 }
 
 /**
@@ -159,13 +168,12 @@ static inline bool lq_collecting(const struct lq *lq)
  * lq_collect - add one queue to a heap under construction
  * @lq: the heap
  * @queue: number of a queue that is not empty and was not added before
- * @bytes: its length
+ * @key: its key
  */
-static inline void lq_collect(struct lq *lq, u32 queue, u32 bytes)
+static inline void lq_collect(struct lq *lq, u32 queue, u64 key)
 {
-	struct lq_member m = { .queue = queue, .key = bytes };
-
-	lq_put(lq, lq->count++, m);
+	PRECONDITION(key && !lq_is_member(lq, queue));
+	lq_put(lq, lq->count++, lq_member(queue, key));
 }
 
 /**
@@ -185,14 +193,14 @@ static inline void lq_collected(struct lq *lq)
 }
 
 /**
- * lq_grow - a queue has grown; that it has shrunk need not be told
+ * lq_grow - a queue has grown; of one that has shrunk the heap need not know
  * @lq: the heap
  * @queue: its number
- * @bytes: its length now
+ * @key: its key now
  */
-static inline void lq_grow(struct lq *lq, u32 queue, u32 bytes)
+static inline void lq_grow(struct lq *lq, u32 queue, u64 key)
 {
-	struct lq_member m = { .queue = queue, .key = bytes };
+	u64 member = lq_member(queue, key);
 
 	if (likely(!lq->calm))
 		return;
@@ -201,45 +209,45 @@ static inline void lq_grow(struct lq *lq, u32 queue, u32 bytes)
 		return;
 	}
 	if (!lq_is_member(lq, queue))
-		lq_rise(lq, lq->count++, m);
-	else if (m.key > lq->heap[lq->slots[queue]].key)
-		lq_rise(lq, lq->slots[queue], m);
+		lq_rise(lq, lq->count++, member);
+	else if (member > lq->heap[lq->slots[queue]])
+		lq_rise(lq, lq->slots[queue], member);
 }
 
 /**
  * lq_longest - the longest queue
  * @lq: the heap, for which lq_collecting() is false
- * @bytes_of: tells a queue's length
- * @queues: what @bytes_of is to look at
+ * @key_of: tells a queue's key
+ * @queues: what @key_of is to look at
  *
  * Counts as an overflow: the heap is kept for as many more packets as it now
  * has members.
  *
- * Return: number of a queue with no fewer bytes than any other, LQ_NONE if all are empty.
+ * Return: number of a queue whose key no other exceeds, LQ_NONE if all are empty.
  */
 static __always_inline u32 lq_longest(struct lq *lq,
-				      u32 (*bytes_of)(const void *queues,
-						      u32 queue),
+				      u64 (*key_of)(const void *queues,
+						    u32 queue),
 				      const void *queues)
 {
+	PRECONDITION(!lq_collecting(lq));
 	while (lq->count) {
-		struct lq_member m = lq->heap[0];
-		u32 bytes = bytes_of(queues, m.queue);
+		u32 queue = lq_queue(lq->heap[0]);
+		u64 key = key_of(queues, queue);
+		u64 member = lq_member(queue, key);
 
-		if (bytes == m.key && m.key)
+		if (key && member == lq->heap[0])
 			break;
-		if (bytes) {
-			m.key = bytes;
-		} else {
+		if (!key) {
 			/* empty: leaves, and the last member takes its place */
-			m = lq->heap[--lq->count];
+			member = lq->heap[--lq->count];
 			if (!lq->count)
 				break;
 		}
-		lq_sink(lq, 0, m);
+		lq_sink(lq, 0, member);
 	}
 	lq->calm = lq->count + 1;
-	return lq->count ? lq->heap[0].queue : LQ_NONE;
+	return lq->count ? lq_queue(lq->heap[0]) : LQ_NONE;
 }
 
 #endif /* _FQ_RR_LONGEST_QUEUE_H */

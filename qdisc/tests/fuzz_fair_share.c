@@ -38,6 +38,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	exceeded = (unsigned __int128)in.queue * in.weights * 100 >
 		   (unsigned __int128)in.percent * buffer * weight;
+	/* who takes the larger part of either limit has the larger key */
+	{
+		u32 other = in.memory % (in.memory_limit + 1);
+		u64 key = fair_share_key(in.limit, in.memory_limit, in.queue, other);
+		unsigned __int128 part = (unsigned __int128)in.queue * in.memory_limit;
+
+		if (part < (unsigned __int128)other * in.limit)
+			part = (unsigned __int128)other * in.limit;
+		if (key != part / 8)
+			abort();
+	}
 	if (fair_share_exceeded(in.queue, weight, in.weights, buffer,
 				in.percent) !=
 	    (exceeded && in.queue > FAIR_SHARE_FREE_PACKETS))

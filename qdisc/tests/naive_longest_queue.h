@@ -19,57 +19,58 @@ static inline void naive_die(const char *what)
 	abort();
 }
 
-/* lengths, added up by hand */
-static inline u32 naive_longest(const u32 *bytes, u32 count)
+/* keys, added up by hand */
+static inline u64 naive_longest(const u64 *key, u32 count)
 {
-	u32 longest = 0;
+	u64 longest = 0;
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		longest = max_t(u32, longest, bytes[i]);
+		longest = max_t(u64, longest, key[i]);
 	return longest;
 }
 
-static inline u32 naive_bytes(const void *queues, u32 queue)
+static inline u64 naive_key(const void *queues, u32 queue)
 {
-	return ((const u32 *)queues)[queue];
+	return ((const u64 *)queues)[queue];
 }
 
 /* what the qdisc does to find the longest queue */
-static inline u32 naive_ask(struct lq *lq, const u32 *bytes, u32 count)
+static inline u32 naive_ask(struct lq *lq, const u64 *key, u32 count)
 {
 	u32 i;
 
 	if (lq_collecting(lq)) {
 		for (i = 0; i < count; i++)
-			if (bytes[i])
-				lq_collect(lq, i, bytes[i]);
+			if (key[i])
+				lq_collect(lq, i, key[i]);
 		lq_collected(lq);
 	}
-	return lq_longest(lq, naive_bytes, bytes);
+	return lq_longest(lq, naive_key, key);
 }
 
-static inline void naive_grow(struct lq *lq, u32 *bytes, u32 queue, u32 len)
+static inline void naive_grow(struct lq *lq, u64 *key, u32 queue, u64 more)
 {
-	bytes[queue] += len;
-	lq_grow(lq, queue, bytes[queue]);
+	key[queue] += more;
+	lq_grow(lq, queue, key[queue]);
 }
 
-/* every key at least its queue's length, no child above its parent */
-static inline void naive_check_heap(const struct lq *lq, const u32 *bytes)
+/* every member at least its queue, no child above its parent */
+static inline void naive_check_heap(const struct lq *lq, const u64 *key)
 {
 	u32 i;
 
 	if (!lq->calm && lq->count)
 		naive_die("members of no heap");
 	for (i = 0; i < lq->count; i++) {
-		const struct lq_member *m = &lq->heap[i];
+		u64 member = lq->heap[i];
+		u32 queue = lq_queue(member);
 
-		if (lq->slots[m->queue] != i)
+		if (lq->slots[queue] != i)
 			naive_die("a member does not know its slot");
-		if (m->key < bytes[m->queue])
-			naive_die("a key below its queue's length");
-		if (i && lq->heap[(i - 1) / LQ_FANOUT].key < m->key)
+		if (member < lq_member(queue, key[queue]))
+			naive_die("a member below its queue's key");
+		if (i && lq->heap[(i - 1) / LQ_FANOUT] < member)
 			naive_die("a child above its parent");
 	}
 }
@@ -83,7 +84,7 @@ static inline void naive_check_heap(const struct lq *lq, const u32 *bytes)
  */
 static inline void naive_compare(const u8 *script, size_t length)
 {
-	u32 bytes[NAIVE_QUEUES] = { 0 };
+	u64 key[NAIVE_QUEUES] = { 0 };
 	struct lq lq;
 	void *room;
 	size_t i;
@@ -96,24 +97,27 @@ static inline void naive_compare(const u8 *script, size_t length)
 		int act = script[i] / NAIVE_QUEUES;
 
 		if (act < 3) {
-			naive_grow(&lq, bytes, index, 1 + script[++i] * 60);
-		} else if (act < 5) {
-			u32 len = 1 + script[++i] * 60;
+			/* of a size that 32 bits do not hold, now and then */
+			u64 more = 1 + script[++i] * 60;
 
-			bytes[index] -= min_t(u32, bytes[index], len);
+			naive_grow(&lq, key, index, more << act * 14);
+		} else if (act < 5) {
+			u64 less = 1 + script[++i] * 60;
+
+			key[index] -= min_t(u64, key[index], less << 14);
 		} else if (act == 5) {
-			u32 longest = naive_longest(bytes, NAIVE_QUEUES);
-			u32 found = naive_ask(&lq, bytes, NAIVE_QUEUES);
+			u64 longest = naive_longest(key, NAIVE_QUEUES);
+			u32 found = naive_ask(&lq, key, NAIVE_QUEUES);
 
 			if (found == LQ_NONE ? longest != 0 :
-					       bytes[found] != longest)
+					       key[found] != longest)
 				naive_die("another queue is longer");
 			if (found != LQ_NONE && script[i + 1] & 1)
-				bytes[found] = 0;
+				key[found] = 0;
 		} else {
-			bytes[index] = 0;
+			key[index] = 0;
 		}
-		naive_check_heap(&lq, bytes);
+		naive_check_heap(&lq, key);
 	}
 	free(room);
 }

@@ -65,6 +65,59 @@ static void a_train_is_no_queue(void **state)
 	assert_true(fair_share_exceeded(5, 1, WEIGHTS_MAX, 1, 1));
 }
 
+/*
+ * Who has filled a buffer of 10,240 packets and 32 MiB: the flow with the larger part
+ * of it, in packets or in memory. Truesizes are those of a stock kernel.
+ */
+static void the_largest_part_is_the_longest_queue(void **state)
+{
+	static const struct {
+		struct {
+			u32 packets, truesize;
+		} longer, shorter;
+		const char *reason;
+	} rows[] = {
+		{ { 9800, 768 }, { 500, 2304 },
+		  "tiny packets fill the limit: 96 and 5 % of it" },
+		{ { 9000, 768 }, { 1241, 8192 },
+		  "also where a few hold more memory: 88 and 30 %" },
+		{ { 440, 71680 }, { 9000, 256 },
+		  "super-packets fill the memory: 94 and 88 %" },
+		{ { 3, 2304 }, { 2, 2304 }, "one size: a packet more" },
+		{ { 5000, 768 }, { 1000, 2304 }, "below both limits" },
+		{ { 1, 1 }, { 0, 0 }, "something, nothing" },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u64 longer = fair_share_key(10240, 32 << 20,
+					    rows[i].longer.packets,
+					    rows[i].longer.packets *
+					    rows[i].longer.truesize);
+		u64 shorter = fair_share_key(10240, 32 << 20,
+					     rows[i].shorter.packets,
+					     rows[i].shorter.packets *
+					     rows[i].shorter.truesize);
+
+		if (longer <= shorter)
+			fail_msg("%s: %lu, %lu", rows[i].reason, longer, shorter);
+	}
+}
+
+/* the largest buffer and a packet beyond it fit what the heap holds */
+static void a_part_fits_a_key(void **state)
+{
+	(void)state;
+	assert_true(fair_share_key(LIMIT_MAX, MEMORY_MAX, LIMIT_MAX + 1,
+				   MEMORY_MAX + (1 << 20)) < 1ULL << 48);
+	assert_true(fair_share_key(LIMIT_MAX, MEMORY_MAX, LIMIT_MAX, MEMORY_MAX) >
+		    fair_share_key(LIMIT_MAX, MEMORY_MAX, LIMIT_MAX - 1,
+				   MEMORY_MAX - 1));
+	/* and the smallest buffer's a single packet */
+	assert_true(fair_share_key(1, 128 << 10, 1, 256) > 0);
+}
+
 static void agrees_with_wider_numbers(void **state)
 {
 	unsigned int k;
@@ -101,6 +154,8 @@ int main(void)
 		cmocka_unit_test(the_scarcer_limit_is_shared),
 		cmocka_unit_test(a_third_of_the_share_is_marked),
 		cmocka_unit_test(a_train_is_no_queue),
+		cmocka_unit_test(the_largest_part_is_the_longest_queue),
+		cmocka_unit_test(a_part_fits_a_key),
 		cmocka_unit_test(agrees_with_wider_numbers),
 	};
 

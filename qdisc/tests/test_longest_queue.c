@@ -17,7 +17,7 @@
 
 struct table {
 	struct lq lq;
-	u32 *bytes;
+	u64 *key;
 	void *room;
 };
 
@@ -25,7 +25,7 @@ static int setup(void **state)
 {
 	struct table *t = calloc(1, sizeof(*t));
 
-	t->bytes = calloc(MANY, sizeof(*t->bytes));
+	t->key = calloc(MANY, sizeof(*t->key));
 	t->room = calloc(1, lq_room_bytes(MANY));
 	lq_init(&t->lq, t->room, MANY);
 	*state = t;
@@ -36,7 +36,7 @@ static int teardown(void **state)
 {
 	struct table *t = *state;
 
-	free(t->bytes);
+	free(t->key);
 	free(t->room);
 	free(t);
 	return 0;
@@ -46,11 +46,11 @@ static void nothing_is_longest_when_all_are_empty(void **state)
 {
 	struct table *t = *state;
 
-	assert_int_equal(naive_ask(&t->lq, t->bytes, MANY), LQ_NONE);
-	naive_grow(&t->lq, t->bytes, 5, 100);
-	assert_int_equal(naive_ask(&t->lq, t->bytes, MANY), 5);
-	t->bytes[5] -= 100;
-	assert_int_equal(naive_ask(&t->lq, t->bytes, MANY), LQ_NONE);
+	assert_int_equal(naive_ask(&t->lq, t->key, MANY), LQ_NONE);
+	naive_grow(&t->lq, t->key, 5, 100);
+	assert_int_equal(naive_ask(&t->lq, t->key, MANY), 5);
+	t->key[5] -= 100;
+	assert_int_equal(naive_ask(&t->lq, t->key, MANY), LQ_NONE);
 }
 
 static void below_the_limit_nothing_is_kept(void **state)
@@ -59,7 +59,7 @@ static void below_the_limit_nothing_is_kept(void **state)
 	u32 i;
 
 	for (i = 0; i < 1000; i++)
-		naive_grow(&t->lq, t->bytes, i % 7, 1514);
+		naive_grow(&t->lq, t->key, i % 7, 1514);
 	assert_int_equal(t->lq.count, 0);
 	assert_true(lq_collecting(&t->lq));
 }
@@ -68,32 +68,38 @@ static void a_queue_that_shrinks_is_overtaken(void **state)
 {
 	struct table *t = *state;
 
-	naive_grow(&t->lq, t->bytes, 1, 3000);
-	naive_grow(&t->lq, t->bytes, 2, 2000);
-	assert_int_equal(naive_ask(&t->lq, t->bytes, MANY), 1);
-	t->bytes[1] -= 1500;
-	assert_int_equal(naive_ask(&t->lq, t->bytes, MANY), 2);
+	naive_grow(&t->lq, t->key, 1, 3000);
+	naive_grow(&t->lq, t->key, 2, 2000);
+	assert_int_equal(naive_ask(&t->lq, t->key, MANY), 1);
+	t->key[1] -= 1500;
+	assert_int_equal(naive_ask(&t->lq, t->key, MANY), 2);
 }
 
 static void a_new_queue_is_noticed(void **state)
 {
 	struct table *t = *state;
 
-	naive_grow(&t->lq, t->bytes, 1, 3000);
-	assert_int_equal(naive_ask(&t->lq, t->bytes, MANY), 1);
-	naive_grow(&t->lq, t->bytes, 2, 4000);
-	assert_int_equal(naive_ask(&t->lq, t->bytes, MANY), 2);
+	naive_grow(&t->lq, t->key, 1, 3000);
+	assert_int_equal(naive_ask(&t->lq, t->key, MANY), 1);
+	naive_grow(&t->lq, t->key, 2, 4000);
+	assert_int_equal(naive_ask(&t->lq, t->key, MANY), 2);
 }
 
-/* the largest length there may be: a whole limit of 64 KiB super-packets */
-static void lengths_up_to_the_limit_of_the_type(void **state)
+/* beyond 32 bits, as a part of the buffer is; and keys that are one apart differ */
+static void keys_up_to_the_largest(void **state)
 {
 	struct table *t = *state;
 
-	naive_grow(&t->lq, t->bytes, 1, UINT32_MAX - 1);
-	naive_grow(&t->lq, t->bytes, 2, UINT32_MAX);
-	assert_int_equal(naive_ask(&t->lq, t->bytes, MANY), 2);
-	assert_int_equal(t->bytes[2], UINT32_MAX);
+	naive_grow(&t->lq, t->key, 1, LQ_KEY_MAX - 1);
+	naive_grow(&t->lq, t->key, MANY - 1, LQ_KEY_MAX - 2);
+	assert_int_equal(naive_ask(&t->lq, t->key, MANY), 1);
+	naive_grow(&t->lq, t->key, MANY - 1, 2);
+	assert_int_equal(naive_ask(&t->lq, t->key, MANY), MANY - 1);
+	/* what is larger still is as long as the largest, and does not become short */
+	naive_grow(&t->lq, t->key, 2, UINT64_MAX);
+	assert_int_equal(naive_ask(&t->lq, t->key, MANY), MANY - 1);
+	t->key[MANY - 1] = 5;
+	assert_int_equal(naive_ask(&t->lq, t->key, MANY), 2);
 }
 
 /* collecting again happens no more often than once per packets collected */
@@ -103,13 +109,13 @@ static void collecting_is_paid_for_by_packets(void **state)
 	u32 collected = 0, packets = 0, round, i;
 
 	for (i = 0; i < 1000; i++)
-		naive_grow(&t->lq, t->bytes, i, 100);
+		naive_grow(&t->lq, t->key, i, 100);
 	for (round = 0; round < 20; round++) {
 		if (lq_collecting(&t->lq))
 			collected += 1000;
-		naive_ask(&t->lq, t->bytes, 1000);
+		naive_ask(&t->lq, t->key, 1000);
 		while (!lq_collecting(&t->lq)) {
-			naive_grow(&t->lq, t->bytes, packets % 1000, 1);
+			naive_grow(&t->lq, t->key, packets % 1000, 1);
 			packets++;
 		}
 	}
@@ -125,28 +131,29 @@ static void stays_right_in_a_flood_of_many_flows(void **state)
 {
 	struct table *t = *state;
 	u32 corrections = 0, i;
-	u32 *bytes = t->bytes;
+	u64 *key = t->key;
 
 	for (i = 0; i < MANY; i++)
-		naive_grow(&t->lq, bytes, i, 1500 + i % 1000);
-	naive_ask(&t->lq, bytes, MANY);
+		naive_grow(&t->lq, key, i, 1500 + i % 1000);
+	naive_ask(&t->lq, key, MANY);
 	srand(1);
 	for (i = 0; i < 200000; i++) {
 		u32 which = rand() % MANY, longest;
 
-		naive_grow(&t->lq, bytes, which, 1500);
+		naive_grow(&t->lq, key, which, 1500);
 		which = rand() % MANY;
-		bytes[which] -= min_t(u32, bytes[which], 1500);
-		if (t->lq.heap[0].key != bytes[t->lq.heap[0].queue])
+		key[which] -= min_t(u64, key[which], 1500);
+		longest = lq_queue(t->lq.heap[0]);
+		if (t->lq.heap[0] != lq_member(longest, key[longest]))
 			corrections++;
-		longest = lq_longest(&t->lq, naive_bytes, bytes);
-		bytes[longest] -= min_t(u32, bytes[longest], 1500);
+		longest = lq_longest(&t->lq, naive_key, key);
+		key[longest] -= min_t(u64, key[longest], 1500);
 	}
 	assert_false(lq_collecting(&t->lq));
 	assert_true(corrections > 0);
-	naive_check_heap(&t->lq, bytes);
-	assert_int_equal(bytes[lq_longest(&t->lq, naive_bytes, bytes)],
-			 naive_longest(bytes, MANY));
+	naive_check_heap(&t->lq, key);
+	assert_int_equal(key[lq_longest(&t->lq, naive_key, key)],
+			 naive_longest(key, MANY));
 }
 
 /* a node's children are one cache line, if the room begins with one */
@@ -156,7 +163,7 @@ static void children_share_a_cache_line(void **state)
 	size_t first = (char *)&t->lq.heap[1] - (char *)t->room;
 
 	assert_int_equal(first % 64, 0);
-	assert_int_equal(LQ_FANOUT * sizeof(struct lq_member), 64);
+	assert_int_equal(LQ_FANOUT * sizeof(*t->lq.heap), 64);
 }
 
 static void agrees_with_a_look_at_all(void **state)
@@ -184,7 +191,7 @@ int main(void)
 		LQ_TEST(below_the_limit_nothing_is_kept),
 		LQ_TEST(a_queue_that_shrinks_is_overtaken),
 		LQ_TEST(a_new_queue_is_noticed),
-		LQ_TEST(lengths_up_to_the_limit_of_the_type),
+		LQ_TEST(keys_up_to_the_largest),
 		LQ_TEST(collecting_is_paid_for_by_packets),
 		LQ_TEST(stays_right_in_a_flood_of_many_flows),
 		LQ_TEST(children_share_a_cache_line),
