@@ -40,9 +40,9 @@
  * @charge_drops: 0 or 1
  * @ecn: per cent, or FQ_RR_ECN_OFF
  * @perturb: seconds, or FQ_RR_PERTURB_NEVER
- * @rehash: perturb was named in this request
  * @layer: enum fq_rr_layer
  * @framing: enum fq_rr_framing
+ * @catch_up: us
  */
 struct fq_rr_config {
 	u64 rate_Bps;
@@ -67,9 +67,9 @@ struct fq_rr_config {
 	u32 charge_drops;
 	u32 ecn;
 	u32 perturb;
-	bool rehash;
 	u32 layer;
 	u32 framing;
+	u32 catch_up;
 };
 
 /**
@@ -160,6 +160,9 @@ static const struct fq_rr_option fq_rr_options[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_FRAMING] = {
 		"framing", "", 0, FQ_RR_FRAMING_MAX, 0,
 		FQ_RR_OPTION_AT(framing) },
+	[TCA_FQ_RR_CATCH_UP] = {
+		"catch-up", " us", FQ_RR_CATCH_UP_MIN, FQ_RR_CATCH_UP_MAX,
+		FQ_RR_CATCH_UP_MIN, FQ_RR_OPTION_AT(catch_up) },
 };
 
 /**
@@ -229,15 +232,17 @@ static inline void fq_rr_option_put(struct fq_rr_config *config,
 	void *place = (u8 *)config + option->offset;
 
 	if (option->size == sizeof(u64))
-		*(u64 *)place = value;
+		WRITE_ONCE(*(u64 *)place, value);
 	else
-		*(u32 *)place = value;
+		WRITE_ONCE(*(u32 *)place, value);
 }
 
 /**
  * fq_rr_option_get - an option's value
  * @config: options
  * @type: attribute that is an option
+ *
+ * Read in one piece: a dump may read while a change writes.
  *
  * Return: its value; of a signed one the bits of 32.
  */
@@ -246,8 +251,25 @@ static inline u64 fq_rr_option_get(const struct fq_rr_config *config,
 {
 	const void *place = (const u8 *)config + fq_rr_options[type].offset;
 
-	return fq_rr_options[type].size == sizeof(u64) ? *(const u64 *)place :
-	       *(const u32 *)place;
+	return fq_rr_options[type].size == sizeof(u64) ?
+	       READ_ONCE(*(const u64 *)place) : READ_ONCE(*(const u32 *)place);
+}
+
+/**
+ * fq_rr_options_publish - put checked options where readers without a lock see them
+ * @shown: options in force, out
+ * @config: options as fq_rr_options_set() left them
+ */
+static inline void fq_rr_options_publish(struct fq_rr_config *shown,
+					 const struct fq_rr_config *config)
+{
+	unsigned int type;
+
+	for (type = 0; type <= TCA_FQ_RR_MAX; type++)
+		if (fq_rr_options[type].name)
+			fq_rr_option_put(shown, &fq_rr_options[type],
+					 fq_rr_option_get(config, type));
+	shown->rule = config->rule;
 }
 
 /* not all at once in fq_rr_options_default(): also where qlbp is switched off */
@@ -280,6 +302,7 @@ static inline void fq_rr_options_default(struct fq_rr_config *config)
 		.mode = FQ_RR_MODE_FLOW,
 		.ecn = FQ_RR_ECN_OFF,
 		.perturb = FQ_RR_PERTURB_NEVER,
+		.catch_up = FQ_RR_CATCH_UP_DEFAULT,
 	};
 	fq_rr_options_default_qlbp(config);
 }
@@ -293,6 +316,22 @@ static inline void fq_rr_options_default(struct fq_rr_config *config)
 static inline u64 fq_rr_link_Bps(const struct fq_rr_config *config)
 {
 	return config->rate_Bps == FQ_RR_RATE_NONE ? 0 : config->rate_Bps;
+}
+
+/**
+ * fq_rr_quantum_bytes - the quantum that options come to
+ * @config: options
+ * @packet_bytes: largest packet of the device; a tunnel's may be 0 or 2 GB
+ *
+ * Return: bytes, FQ_RR_QUANTUM_MIN to FQ_RR_QUANTUM_MAX.
+ */
+static inline u32 fq_rr_quantum_bytes(const struct fq_rr_config *config,
+				      u32 packet_bytes)
+{
+	if (config->quantum != FQ_RR_QUANTUM_AUTO)
+		packet_bytes = config->quantum;
+	return clamp_t(u32, packet_bytes, FQ_RR_QUANTUM_MIN,
+		       FQ_RR_QUANTUM_MAX);
 }
 
 /* the tables that the number of flows sizes, and the hash's key, stay */
@@ -390,7 +429,6 @@ fq_rr_options_set(struct fq_rr_config *config, bool fixed,
 		if (fq_rr_options[type].name && fq_rr_given(request, type))
 			fq_rr_option_put(config, &fq_rr_options[type],
 					 request->value[type]);
-	config->rehash = fq_rr_given(request, TCA_FQ_RR_PERTURB);
 	if (config->qlbp)
 		return fq_rr_options_set_rule(config);
 

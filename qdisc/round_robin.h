@@ -84,6 +84,9 @@ enum rr_list {
  */
 #define RR_CHARGES_MAX 64
 
+/* cost of a packet: with a rest of less than a weight still 32 bits */
+#define RR_COST_MAX (1U << 31)
+
 /* weights, as many as fit the byte that is free in struct rr_flow */
 #define RR_WEIGHT_MAX 255
 
@@ -123,7 +126,7 @@ struct rr_flow {
  * @now: the most that any flow had spent before it sent a packet (bytes);
  *	always less than @mark
  * @furthest: the most that any flow has spent by paying for lost packets (bytes)
- * @quantum: smallest grant (bytes, at least 1)
+ * @quantum: smallest grant (bytes), at least 1
  * @largest: largest cost for a share since the last grant (bytes)
  * @active: backlogged flows
  * @shares: weights of the backlogged flows together
@@ -185,7 +188,7 @@ static inline void rr_link_splice_tail(struct rr_link *to,
 /**
  * rr_init - start with no flow backlogged
  * @rr: scheduler
- * @quantum: smallest grant of credit (bytes, at least 1)
+ * @quantum: smallest grant of credit (bytes); 0 counts as 1
  *
  * Flows that belong to @rr must be all zero.
  */
@@ -198,14 +201,14 @@ static inline void rr_init(struct rr *rr, u32 quantum)
 		rr->list[i].next = &rr->list[i];
 		rr->list[i].prev = &rr->list[i];
 	}
-	rr->quantum = quantum;
-	rr->mark = quantum;
+	rr->quantum = max_t(u32, quantum, 1);
+	rr->mark = rr->quantum;
 }
 
 /**
  * rr_quantum - the quantum in the scheduler's own unit
  * @strict: whether packets are shared, and not bytes
- * @quantum_bytes: quantum (bytes, at least 1)
+ * @quantum_bytes: quantum (bytes)
  *
  * Return: bytes, or packets if @strict, in which 64 bits of credit last for
  * ever, whatever the quantum.
@@ -220,37 +223,42 @@ static inline u32 rr_quantum(bool strict, u32 quantum_bytes)
  * @strict: whether packets are shared, and not bytes
  * @len: the packet's length (bytes)
  *
- * Return: bytes, or packets if @strict.
+ * A size table may say that a packet has any length, or none.
+ *
+ * Return: bytes, or packets if @strict; 1 to RR_COST_MAX.
  */
 static inline u32 rr_cost(bool strict, u32 len)
 {
-	return strict ? 1 : len;
+	return strict ? 1 : clamp_t(u32, len, 1, RR_COST_MAX);
 }
 
 /**
  * rr_weight - how many shares a flow has
  * @f: the flow
  *
+ * May be asked without whatever lock @f has.
+ *
  * Return: 1 to RR_WEIGHT_MAX.
  */
 static inline u32 rr_weight(const struct rr_flow *f)
 {
-	return f->extra + 1;
+	return READ_ONCE(f->extra) + 1;
 }
 
 /**
  * rr_set_weight - give a flow more or fewer shares
  * @rr: scheduler
  * @f: the flow
- * @weight: shares from now on (1 to RR_WEIGHT_MAX)
+ * @weight: shares from now on; beyond 1 to RR_WEIGHT_MAX, the nearest of these
  * @backlogged: whether it has a packet
  */
 static inline void rr_set_weight(struct rr *rr, struct rr_flow *f, u32 weight,
 				 bool backlogged)
 {
+	weight = clamp_t(u32, weight, 1, RR_WEIGHT_MAX);
 	if (backlogged)
 		rr->shares += weight - rr_weight(f);
-	f->extra = weight - 1;
+	WRITE_ONCE(f->extra, weight - 1);
 	f->rest = 0;
 }
 
@@ -499,7 +507,7 @@ static inline s64 rr_credit(const struct rr *rr, const struct rr_flow *f)
 /**
  * rr_restart - another quantum or unit: forget who has sent how much
  * @rr: scheduler
- * @quantum: smallest grant from now on, of rr_quantum()
+ * @quantum: smallest grant from now on, of rr_quantum(); 0 counts as 1
  *
  * Everybody is at the same point again. Idle flows owe nothing either: none has
  * spent more than the mark and the largest cost since the last grant together, or
@@ -511,6 +519,7 @@ static inline void rr_restart(struct rr *rr, u32 quantum)
 	struct rr_flow *f;
 	unsigned int list;
 
+	quantum = max_t(u32, quantum, 1);
 	rr->now = max_t(u64, rr->mark + rr->largest, rr->furthest);
 	rr->mark = rr->now + quantum;
 	rr->largest = 0;

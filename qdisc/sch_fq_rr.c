@@ -7,12 +7,13 @@
  *   the gap between two packets of a backlogged flow tells its receiver the
  *   flow's share of the link (S. Keshav, "Packet-pair flow control", 1994).
  *   round_robin.h makes that fair to the byte at the same time.
- * - The buffer is shared by all. When it is full the longest queue pays, by
- *   default with all it has (S. Keshav, "Congestion control in computer
+ * - The buffer is shared by all. When it is full the queue with the largest part
+ *   of it pays, by default with all it has (S. Keshav, "Congestion control in computer
  *   networks", 1991, chapter 6): a flow that does not slow down keeps losing
- *   its backlog and nobody else loses anything. longest_queue.h finds it.
- * - Before that, a queue that exceeds its part of the buffer may be marked.
- *   fair_share.h says which.
+ *   its backlog and nobody else loses anything. fair_share.h says what a part is,
+ *   longest_queue.h finds the largest.
+ * - Before that, a queue that exceeds its part of the buffer may be marked
+ *   (fair_share.h).
  * - The link may be slower than the device's. shaper.h then spaces packets
  *   without ever sending two at once.
  * - A link may be the slower the less waits, so that bursts do not reach small
@@ -84,7 +85,8 @@ struct fq_rr_flow {
 
 /* what the header promises for an idle queue, and one cache line for a busy */
 static_assert(!IS_ENABLED(CONFIG_64BIT) || sizeof(struct fq_rr_flow) == 64);
-static_assert(sizeof(struct lq_member) + sizeof(u32) == 12);
+static_assert(sizeof(u64) + sizeof(u32) == 12);
+static_assert(FQ_RR_FLOWS_MAX <= LQ_QUEUES_MAX);
 static_assert(offsetof(struct fq_rr_flow, rr) == 0);
 static_assert(offsetof(struct rr_flow, link) == 0);
 static_assert(FQ_RR_WEIGHT_MAX == RR_WEIGHT_MAX);
@@ -124,6 +126,9 @@ struct fq_rr_sched {
 	siphash_key_t key;
 	struct tcf_proto __rcu *filters;
 	u64 rehash_at;	/* jiffies, unless perturb is never */
+	u32 mode;	/* by which the packets that wait were placed */
+	bool perturb_due;
+	u32 quantum_bytes;
 
 	/* written for every packet */
 	struct rr rr;
@@ -173,15 +178,21 @@ static bool fq_rr_strict(const struct fq_rr_sched *q)
  * @unpaced_ns: when it would leave without pacing; 0: not noted
  *
  * All but the last lie in the packet's first cache line (of 64 bytes), beside its length
- * and its neighbours: who takes it out, much later, reads no other.
+ * and its neighbours: dequeue, much later, touches no other line of the packet. Of 20
+ * bytes the last eight are two words, so that no machine stores them byte by byte.
  */
 struct fq_rr_cb {
 	u32 truesize;
 	u32 hash;
 	u16 segs;
 	bool classified;
+	u8 unused;
 	u64 unpaced_ns;
 } __packed __aligned(4);
+
+static_assert(IS_ALIGNED(offsetof(struct fq_rr_cb, unpaced_ns), 4));
+static_assert(sizeof(struct fq_rr_cb) <= QDISC_CB_PRIV_LEN);
+static_assert(IS_ALIGNED(offsetof(struct qdisc_skb_cb, data), 4));
 
 static_assert(offsetof(struct sk_buff, cb) +
 	      offsetof(struct qdisc_skb_cb, data) +
@@ -251,7 +262,7 @@ static u32 fq_rr_flow_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
 static noinline u32 fq_rr_host_hash(const struct fq_rr_sched *q,
 				    struct sk_buff *skb)
 {
-	bool src = q->config.mode == FQ_RR_MODE_SRC_HOST;
+	bool src = q->mode == FQ_RR_MODE_SRC_HOST;
 	struct flow_keys keys;
 
 	if (!skb_flow_dissect_flow_keys(skb, &keys, 0))
@@ -273,9 +284,9 @@ static noinline u32 fq_rr_host_hash(const struct fq_rr_sched *q,
 
 static u32 fq_rr_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
 {
-	if (likely(q->config.mode == FQ_RR_MODE_FLOW))
+	if (likely(q->mode == FQ_RR_MODE_FLOW))
 		return fq_rr_flow_hash(q, skb);
-	switch (q->config.mode) {
+	switch (q->mode) {
 	case FQ_RR_MODE_CLASS:
 		return 0;
 	case FQ_RR_MODE_SRC_HOST:
@@ -289,14 +300,15 @@ static u32 fq_rr_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
 /**
  * fq_rr_ask_filters - which class the packet's priority or a filter names
  * @sch: qdisc
- * @skb: packet
+ * @skb: packet; with a negative result it belongs to @to_free or to an action
+ * @to_free: list for what an action wants dropped
  * @verdict: out, with a negative result: what enqueue shall return
  *
  * Return: minor number of a class that there is, 0 if none is named, negative if
  * an action has taken the packet or wants it dropped.
  */
 static noinline int fq_rr_ask_filters(struct Qdisc *sch, struct sk_buff *skb,
-				      int *verdict)
+				      struct sk_buff **to_free, int *verdict)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	const struct tcf_proto *filters = rcu_dereference_bh(q->filters);
@@ -308,18 +320,24 @@ static noinline int fq_rr_ask_filters(struct Qdisc *sch, struct sk_buff *skb,
 		classid = 0;
 	if (filters && !TC_H_MIN(classid)) {
 		switch (tcf_classify(skb, NULL, filters, &result, false)) {
-		case TC_ACT_UNSPEC:
+		case TC_ACT_UNSPEC:	/* no filter matches */
 			break;
 		case TC_ACT_STOLEN:
 		case TC_ACT_QUEUED:
 		case TC_ACT_TRAP:
+			__qdisc_drop(skb, to_free);
+			*verdict = NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
+			return -1;
+		case TC_ACT_CONSUMED:	/* may be freed already: act_ct, mirred */
 			*verdict = NET_XMIT_SUCCESS | __NET_XMIT_STOLEN;
 			return -1;
 		case TC_ACT_SHOT:
 		case TC_ACT_REDIRECT:	/* not from a qdisc's filter */
+			qdisc_qstats_drop(sch);
+			__qdisc_drop(skb, to_free);
 			*verdict = NET_XMIT_SUCCESS | __NET_XMIT_BYPASS;
 			return -1;
-		default:
+		default:	/* OK or PIPE: what repeats or jumps never comes here */
 			classid = result.classid;
 		}
 	}
@@ -329,7 +347,7 @@ static noinline int fq_rr_ask_filters(struct Qdisc *sch, struct sk_buff *skb,
 /* the queue for a packet whose hash is known, unless a class is */
 static struct fq_rr_flow *fq_rr_place(struct fq_rr_sched *q, u32 hash)
 {
-	if (q->config.mode == FQ_RR_MODE_CLASS)
+	if (q->mode == FQ_RR_MODE_CLASS)
 		return &q->flows[0];
 	return &q->flows[flow_index(&q->mix, hash, q->config.flows)];
 }
@@ -338,19 +356,20 @@ static struct fq_rr_flow *fq_rr_place(struct fq_rr_sched *q, u32 hash)
  * fq_rr_classify - which queue a packet belongs to
  * @sch: qdisc
  * @skb: packet; its hash is noted in it
+ * @to_free: list for what an action wants dropped
  * @verdict: out, if there is no queue: what enqueue shall return
  *
  * Return: the queue, or NULL if a filter's action has the packet.
  */
-static struct fq_rr_flow *fq_rr_classify(struct Qdisc *sch,
-					 struct sk_buff *skb, int *verdict)
+static struct fq_rr_flow *fq_rr_classify(struct Qdisc *sch, struct sk_buff *skb,
+					 struct sk_buff **to_free, int *verdict)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	int class = 0;
 
 	if (unlikely(rcu_access_pointer(q->filters) ||
 		     TC_H_MAJ(skb->priority) == sch->handle))
-		class = fq_rr_ask_filters(sch, skb, verdict);
+		class = fq_rr_ask_filters(sch, skb, to_free, verdict);
 	if (class < 0)
 		return NULL;
 	fq_rr_cb(skb)->classified = class;
@@ -429,12 +448,21 @@ static u32 fq_rr_number(const struct fq_rr_sched *q,
 	return flow - q->flows;
 }
 
-static u32 fq_rr_bytes_of(const void *flows, u32 number)
+static u64 fq_rr_key(const struct fq_rr_sched *q, const struct fq_rr_flow *flow)
 {
-	return ((const struct fq_rr_flow *)flows)[number].bytes;
+	return fair_share_key(q->config.limit, q->config.memory_limit,
+			      flow->packets, flow->memory);
 }
 
-static void fq_rr_collect(struct fq_rr_sched *q)
+static u64 fq_rr_key_of(const void *sched, u32 number)
+{
+	const struct fq_rr_sched *q = sched;
+
+	return fq_rr_key(q, &q->flows[number]);
+}
+
+/* rare, and where a test counts how often: out of line */
+static noinline void fq_rr_collect(struct fq_rr_sched *q)
 {
 	struct fq_rr_flow *flow;
 	unsigned int list;
@@ -443,7 +471,8 @@ static void fq_rr_collect(struct fq_rr_sched *q)
 	for (list = 0; list < RR_LISTS; list++) {
 		rr_for_each(&q->rr, list, f) {
 			flow = container_of(f, struct fq_rr_flow, rr);
-			lq_collect(&q->lq, fq_rr_number(q, flow), flow->bytes);
+			lq_collect(&q->lq, fq_rr_number(q, flow),
+				   fq_rr_key(q, flow));
 		}
 	}
 	lq_collected(&q->lq);
@@ -455,7 +484,7 @@ static struct fq_rr_flow *fq_rr_longest(struct fq_rr_sched *q)
 
 	if (lq_collecting(&q->lq))
 		fq_rr_collect(q);
-	number = lq_longest(&q->lq, fq_rr_bytes_of, q->flows);
+	number = lq_longest(&q->lq, fq_rr_key_of, q);
 	return number == LQ_NONE ? NULL : &q->flows[number];
 }
 
@@ -531,9 +560,6 @@ static void fq_rr_pace(struct Qdisc *sch, const struct sk_buff *skb,
 			max(q->stats.pacing_delay_max_ns,
 			    q->stats.pacing_delay_ns);
 	}
-	/* with pacing and without a rate a long queue has no limit */
-	if (!q->shaper.rate_Bps)
-		return;
 	late_ns = shaper_sent(&q->shaper, now_ns, fq_rr_wire_bytes(q, skb));
 	q->stats.lag_max_ns = max(q->stats.lag_max_ns, late_ns);
 }
@@ -719,7 +745,7 @@ static inline void fq_rr_put(struct fq_rr_sched *q, struct fq_rr_flow *flow,
 	flow->packets++;
 	flow->memory += fq_rr_cb(skb)->truesize;
 	flow->bytes += qdisc_pkt_len(skb);
-	lq_grow(&q->lq, fq_rr_number(q, flow), flow->bytes);
+	lq_grow(&q->lq, fq_rr_number(q, flow), fq_rr_key(q, flow));
 }
 
 /* every packet comes here, and a call has a price: into both of its callers */
@@ -815,6 +841,7 @@ static void fq_rr_rehash(struct Qdisc *sch, bool anew)
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb, *next, *last;
 
+	q->mode = q->config.mode;
 	skb = fq_rr_empty_queues(q, &last);
 	rr_restart(&q->rr, q->rr.quantum);
 	lq_reset(&q->lq);
@@ -835,10 +862,8 @@ static void fq_rr_rehash(struct Qdisc *sch, bool anew)
 }
 
 /* other flows share a queue from now on */
-static void fq_rr_perturb(struct Qdisc *sch)
+static void fq_rr_perturb(struct fq_rr_sched *q)
 {
-	struct fq_rr_sched *q = qdisc_priv(sch);
-
 	if (q->config.seed == FQ_RR_SEED_RANDOM) {
 		q->mix.mul = get_random_u64();
 		q->mix.add = get_random_u64();
@@ -848,7 +873,25 @@ static void fq_rr_perturb(struct Qdisc *sch)
 		q->mix.add = siphash_2u64(q->stats.rehashes, 1, &q->key);
 	}
 	q->rehash_at = get_jiffies_64() + (u64)q->config.perturb * HZ;
-	fq_rr_rehash(sch, false);
+	q->perturb_due = false;
+}
+
+/*
+ * Place all packets anew if that is due, by perturb or by another mode, and if few
+ * enough wait: a tenant may ask for it in a loop, and all of it is under the lock.
+ */
+static noinline void fq_rr_rehash_if_due(struct Qdisc *sch)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	bool moded = q->mode != q->config.mode;
+
+	if (q->config.perturb && time_after_eq64(get_jiffies_64(), q->rehash_at))
+		q->perturb_due = true;
+	if ((!moded && !q->perturb_due) || sch->q.qlen > FQ_RR_REHASH_PACKETS)
+		return;
+	if (q->perturb_due)
+		fq_rr_perturb(q);
+	fq_rr_rehash(sch, moded);
 }
 
 static bool fq_rr_has_parents(const struct Qdisc *sch)
@@ -971,16 +1014,12 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	struct fq_rr_flow *flow;
 	int verdict;
 
-	if (unlikely(q->config.perturb &&
-		     time_after_eq64(get_jiffies_64(), q->rehash_at)))
-		fq_rr_perturb(sch);
-	flow = fq_rr_classify(sch, skb, &verdict);
-	if (!flow) {
-		if (verdict & __NET_XMIT_BYPASS)
-			qdisc_qstats_drop(sch);
-		__qdisc_drop(skb, to_free);
+	if (unlikely(q->config.perturb || q->perturb_due ||
+		     q->mode != q->config.mode))
+		fq_rr_rehash_if_due(sch);
+	flow = fq_rr_classify(sch, skb, to_free, &verdict);
+	if (!flow)
 		return verdict;
-	}
 	if (q->config.split_gso && skb_is_gso(skb))
 		return fq_rr_enqueue_split(sch, flow, skb, to_free);
 	fq_rr_enqueue_one(sch, flow, skb, &outcome, to_free);
@@ -1056,8 +1095,7 @@ static void fq_rr_reset(struct Qdisc *sch)
 	lq_reset(&q->lq);
 	q->memory = 0;
 	q->untold_bytes = 0;
-	q->shaper.next_ns = 0;
-	q->shaper.rest = 0;
+	shaper_reset(&q->shaper);
 	q->unpaced_ns = 0;
 	if (fq_rr_paces(q))
 		shaper_set_rate(&q->shaper, qlbp_rate(&q->config.rule, 0), 0);
@@ -1089,6 +1127,7 @@ static const struct nla_policy fq_rr_policy[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_PERTURB]	 = { .type = NLA_U32 },
 	[TCA_FQ_RR_LAYER]	 = { .type = NLA_U32 },
 	[TCA_FQ_RR_FRAMING]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_CATCH_UP]	 = { .type = NLA_U32 },
 };
 
 static s64 fq_rr_value(const struct nla_policy *policy,
@@ -1164,15 +1203,16 @@ static void fq_rr_explain(const struct fq_rr_fault *fault,
  * @config: in: present values; out: values asked for. Of no use on error.
  * @fixed: whether the values fixed at creation are fixed
  * @opt: nest of attributes
+ * @request: out: what is asked for
  * @extack: names attribute, value and limit on error
  *
  * Return: 0 or a negative error.
  */
 static int fq_rr_parse(struct fq_rr_config *config, bool fixed,
-		       struct nlattr *opt, struct netlink_ext_ack *extack)
+		       struct nlattr *opt, struct fq_rr_request *request,
+		       struct netlink_ext_ack *extack)
 {
 	struct nlattr *tb[TCA_FQ_RR_MAX + 1];
-	struct fq_rr_request request = {};
 	struct fq_rr_fault fault;
 	unsigned int type;
 	int err;
@@ -1183,10 +1223,10 @@ static int fq_rr_parse(struct fq_rr_config *config, bool fixed,
 	for (type = 0; type <= TCA_FQ_RR_MAX; type++) {
 		if (!tb[type] || !fq_rr_options[type].name)
 			continue;
-		request.given |= BIT(type);
-		request.value[type] = fq_rr_value(&fq_rr_policy[type], tb[type]);
+		request->given |= BIT(type);
+		request->value[type] = fq_rr_value(&fq_rr_policy[type], tb[type]);
 	}
-	fault = fq_rr_options_set(config, fixed, &request);
+	fault = fq_rr_options_set(config, fixed, request);
 	if (fault.kind == FQ_RR_FAULT_NONE)
 		return 0;
 	fq_rr_explain(&fault, extack);
@@ -1195,41 +1235,36 @@ static int fq_rr_parse(struct fq_rr_config *config, bool fixed,
 	return fault.kind == FQ_RR_FAULT_FIXED ? -EOPNOTSUPP : -EINVAL;
 }
 
-static u32 fq_rr_quantum_bytes(struct Qdisc *sch)
-{
-	const struct fq_rr_sched *q = qdisc_priv(sch);
-
-	return q->config.quantum == FQ_RR_QUANTUM_AUTO ?
-	       psched_mtu(qdisc_dev(sch)) : q->config.quantum;
-}
-
 /* put a checked configuration into force; cannot fail */
 static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
-	u32 flags = sch->flags & ~TCQ_F_CAN_BYPASS;
 	u64 rate_Bps = fq_rr_link_Bps(config);
 	bool was_strict = fq_rr_strict(q);
 	u32 quantum;
 
-	q->config = *config;
-	sch->limit = config->limit;
-	quantum = rr_quantum(fq_rr_strict(q), fq_rr_quantum_bytes(sch));
+	fq_rr_options_publish(&q->config, config);
+	WRITE_ONCE(sch->limit, config->limit);
+	/* a queue's part of other limits is another */
+	lq_reset(&q->lq);
+	q->quantum_bytes = fq_rr_quantum_bytes(config,
+					       psched_mtu(qdisc_dev(sch)));
+	quantum = rr_quantum(fq_rr_strict(q), q->quantum_bytes);
 	/* credit of other units would let one flow send for long */
 	if (quantum != q->rr.quantum || fq_rr_strict(q) != was_strict)
 		rr_restart(&q->rr, quantum);
 	if (fq_rr_paces(q))
 		rate_Bps = qlbp_rate(&config->rule, sch->qstats.backlog);
 	shaper_set_rate(&q->shaper, rate_Bps, ktime_get_ns());
+	shaper_set_catch_up(&q->shaper, config->catch_up * NSEC_PER_USEC);
 	/*
-	 * Past an empty shaper a packet would leave unshaped. The kernel clears
-	 * the flag for the first filter, and it must not come back.
+	 * Past an empty shaper a packet would leave unshaped. The flag is set when
+	 * the qdisc is made, which nobody else can see yet, and only cleared since: a
+	 * classifier that runs without rtnl_lock() clears it for its first filter at
+	 * any time, and what is read and written back here must not bring it back.
 	 */
-	if (!rate_Bps && !fq_rr_paces(q) && !rcu_access_pointer(q->filters))
-		flags |= TCQ_F_CAN_BYPASS;
-	/* others among them are read without the lock, for every packet */
-	if (flags != sch->flags)
-		WRITE_ONCE(sch->flags, flags);
+	if ((rate_Bps || fq_rr_paces(q)) && sch->flags & TCQ_F_CAN_BYPASS)
+		WRITE_ONCE(sch->flags, sch->flags & ~TCQ_F_CAN_BYPASS);
 }
 
 static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
@@ -1238,23 +1273,22 @@ static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct fq_rr_config config = q->config;
 	struct fq_rr_outcome outcome = {};
+	struct fq_rr_request request = {};
 	struct sk_buff *to_free = NULL;
-	u32 mode = q->config.mode;
 	int err;
 
-	err = fq_rr_parse(&config, true, opt, extack);
+	err = fq_rr_parse(&config, true, opt, &request, extack);
 	if (err)
 		return err;
 
 	sch_tree_lock(sch);
 	fq_rr_tell(sch);
 	fq_rr_apply(sch, &config);
-	if (config.mode != mode)
-		fq_rr_rehash(sch, true);
-	if (config.rehash)
-		fq_rr_perturb(sch);
 	if (fq_rr_over(sch, q))
 		fq_rr_make_room(sch, NULL, NULL, &outcome, &to_free);
+	if (fq_rr_given(&request, TCA_FQ_RR_PERTURB))
+		q->perturb_due = true;
+	fq_rr_rehash_if_due(sch);
 	fq_rr_backlog_changed(sch, outcome.lost);
 	/* a timer set for a slow rate must not hold up a fast one */
 	qdisc_watchdog_cancel(&q->watchdog);
@@ -1282,6 +1316,7 @@ static void fq_rr_destroy(struct Qdisc *sch)
 
 static void fq_rr_init_hash(struct fq_rr_sched *q)
 {
+	q->mode = q->config.mode;
 	q->rehash_at = get_jiffies_64() + (u64)q->config.perturb * HZ;
 	if (q->config.seed == FQ_RR_SEED_RANDOM) {
 		get_random_bytes(&q->key, sizeof(q->key));
@@ -1298,6 +1333,7 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 		      struct netlink_ext_ack *extack)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct fq_rr_request request = {};
 	struct fq_rr_config config;
 	int err;
 
@@ -1305,13 +1341,13 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 
 	/* first: when this fails, destroy is called, and reset before it */
 	qdisc_watchdog_init(&q->watchdog, sch);
-	rr_init(&q->rr, psched_mtu(qdisc_dev(sch)));
+	rr_init(&q->rr, 1);
 	lq_reset(&q->lq);
 	err = tcf_block_get(&q->block, &q->filters, sch, extack);
 	if (err)
 		return err;
 	if (opt) {
-		err = fq_rr_parse(&config, false, opt, extack);
+		err = fq_rr_parse(&config, false, opt, &request, extack);
 		if (err)
 			return err;
 	}
@@ -1321,6 +1357,7 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	if (!q->flows || !q->lq_room)
 		return -ENOMEM;
 	lq_init(&q->lq, q->lq_room, config.flows);
+	sch->flags |= TCQ_F_CAN_BYPASS;
 	fq_rr_apply(sch, &config);
 	fq_rr_init_hash(q);
 	return 0;
@@ -1344,6 +1381,7 @@ static int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	const struct fq_rr_config *config = &q->config;
+	bool qlbp = READ_ONCE(config->qlbp);
 	struct nlattr *opts;
 	unsigned int type;
 
@@ -1352,7 +1390,7 @@ static int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb)
 		return -EMSGSIZE;
 	for (type = 0; type <= TCA_FQ_RR_MAX; type++) {
 		if (!fq_rr_options[type].name ||
-		    (fq_rr_is_of_qlbp(type) && !config->qlbp))
+		    (fq_rr_is_of_qlbp(type) && !qlbp))
 			continue;
 		if (fq_rr_put_option(skb, type, fq_rr_option_get(config, type))) {
 			nla_nest_cancel(skb, opts);
@@ -1362,7 +1400,7 @@ static int fq_rr_dump(struct Qdisc *sch, struct sk_buff *skb)
 	return nla_nest_end(skb, opts);
 }
 
-/* everything a reader is shown, taken at one moment */
+/* everything a reader is shown, but for the longest queue taken at one moment */
 struct fq_rr_snapshot {
 	struct fq_rr_stats stats;
 	u32 flows_active;
@@ -1371,23 +1409,37 @@ struct fq_rr_snapshot {
 	u32 quantum;
 	struct qlbp qlbp;
 	u64 pacing_rate_Bps;
+	u64 lost_ns;
 };
+
+/*
+ * A look at every queue, without the lock: anyone may read statistics, which must not
+ * hold up packets nor change what the data path does next.
+ */
+static u32 fq_rr_longest_bytes(const struct fq_rr_sched *q)
+{
+	u32 longest = 0;
+	u32 i;
+
+	for (i = 0; i < q->config.flows; i++)
+		longest = max(longest, READ_ONCE(q->flows[i].bytes));
+	return longest;
+}
 
 static void fq_rr_take_snapshot(struct Qdisc *sch, struct fq_rr_snapshot *snap)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
-	const struct fq_rr_flow *longest;
 
 	sch_tree_lock(sch);
-	longest = fq_rr_longest(q);
 	snap->stats = q->stats;
 	snap->flows_active = q->rr.active;
-	snap->longest = longest ? longest->bytes : 0;
 	snap->memory = q->memory;
-	snap->quantum = fq_rr_quantum_bytes(sch);
+	snap->quantum = q->quantum_bytes;
 	snap->qlbp = q->config.rule;
 	snap->pacing_rate_Bps = q->shaper.rate_Bps;
+	snap->lost_ns = q->shaper.lost_ns;
 	sch_tree_unlock(sch);
+	snap->longest = fq_rr_longest_bytes(q);
 }
 
 static int fq_rr_put_stats(struct sk_buff *skb,
@@ -1417,6 +1469,7 @@ static int fq_rr_put_stats(struct sk_buff *skb,
 		{ TCA_FQ_RR_STATS_REHASHES, stats->rehashes },
 		{ TCA_FQ_RR_STATS_MARKS, stats->marks },
 		{ TCA_FQ_RR_STATS_OVER_SHARE, stats->over_share },
+		{ TCA_FQ_RR_STATS_LOST, snap->lost_ns },
 	};
 	const struct {
 		int type;

@@ -165,6 +165,9 @@ static const struct fq_rr_option fq_rr_options[] = {
 	{ .key = "framing", .form = FQ_RR_FORM_NAME,
 	  .type = TCA_FQ_RR_FRAMING,
 	  .min = 0, .max = FQ_RR_FRAMING_MAX, .names = fq_rr_framing_names },
+	{ .key = "catch-up", .json = "catch_up_us", .form = FQ_RR_FORM_TIME,
+	  .type = TCA_FQ_RR_CATCH_UP,
+	  .min = FQ_RR_CATCH_UP_MIN, .max = FQ_RR_CATCH_UP_MAX },
 };
 
 /*
@@ -214,7 +217,7 @@ static void fq_rr_explain(void)
 {
 	fprintf(stderr,
 		"Usage: ... fq_rr [ limit PACKETS ] [ memory-limit BYTES ] [ flows NUMBER ]\n"
-		"                 [ quantum BYTES | auto ] [ rate RATE | unlimited ]\n"
+		"                 [ quantum BYTES | auto ] [ rate RATE | unlimited ] [ catch-up TIME ]\n"
 		"                 [ overhead BYTES ] [ mpu BYTES ]\n"
 		"                 [ scheduler drr | strict ]\n"
 		"                 [ drop longest-queue | longest-head | longest-tail | arriving ]\n"
@@ -753,6 +756,7 @@ static const struct {
 	{ TCA_FQ_RR_STATS_MEMORY_MAX, "memory_max_bytes", " max" },
 	{ TCA_FQ_RR_STATS_QUANTUM, "quantum_bytes", "\n  quantum (bytes)" },
 	{ TCA_FQ_RR_STATS_LAG_MAX, "lag_max_ns", " lag max (ns)" },
+	{ TCA_FQ_RR_STATS_LOST, "lost_ns", " lost (ns)" },
 	{ TCA_FQ_RR_STATS_MU_MIN, "mu_min_Bps", "\n  qlbp mu-min (bytes/s)" },
 	{ TCA_FQ_RR_STATS_MU_MAX, "mu_max_Bps", " mu-max" },
 	{ TCA_FQ_RR_STATS_Q_MAX, "q_max_bytes", " q-max (bytes)" },

@@ -412,16 +412,163 @@ def a_flow_that_flushes_itself_keeps_what_arrives() -> None:
     link.close()
 
 
-def the_longest_is_so_in_bytes() -> None:
-    """Three large packets are a longer queue than six small ones."""
-    link = Link("limit 9 drop longest-queue")
-    link.flow(1).send(142, 6)
-    link.flow(2).send(1514, 3)
-    link.flow(3).send(142, 1)
+def the_longest_takes_the_largest_part() -> None:
+    """Of the packets or of the memory that may wait, whichever part is larger."""
+    # packets' memory is that of a stock kernel: 768 and 2304 bytes, or more
+    for arguments, small, large, victim in (
+        ("limit 9", 6, 3, 1),
+        # a tenth of the limit holds more memory than all of the rest
+        ("limit 1000", 900, 100, 1),
+        ("limit 1000 memory-limit 131072", 60, 30, 2),
+    ):
+        link = Link(f"{arguments} drop longest-queue")
+        link.flow(1).send(142, small)
+        link.flow(2).send(1514, large)
+        # until one is too many
+        for _ in range(100):
+            if statistics()["flushes"]:
+                break
+            link.flow(3).send(142)
+        found = {"a": small, "b": large, "c": statistics()["qlen"]}
+        found["c"] -= sum(count for flow, count in found.items() if flow != "c" and flow != "ab"[victim - 1])
+        frames = link.release(statistics()["qlen"], "100mbit")
+        counts = {port: ports(frames).count(port) for port in "abc"}
+        found["ab"[victim - 1]] = 0
+        equal(counts, found, f"packets left of each flow, {arguments}")
+        link.close()
+
+
+def tiny_packets_cost_nobody_else() -> None:
+    """9,800 packets of 60 bytes fill the default limit; 500 full ones beside them stay."""
+    link = Link()
+    full, tiny = link.flow(1), link.flow(2)
+    full.send(1514, 500)
+    tiny.send(60, 9800)
     found = statistics()
-    equal((found["drops_flushed"], found["qlen"]), (3, 7), "drops and backlog")
-    equal(sorted(ports(link.release(7))), list("aaaaaac"), "packets")
+    expect(found["flushes"] >= 1 and found["drops_flushed"] > 9000, f"nothing was flushed: {found}")
+    equal(classes_of(full), 500, "full packets that wait")
     link.close()
+
+
+def classes_of(sender: Sender) -> int:
+    """Packets that wait in the longest queue by packets of full size, which is the sender's."""
+    return max(shown["qlen"] for shown in classes().values() if shown["head_bytes"] == 1514)
+
+
+def lengths_that_wrap_are_no_empty_queue() -> None:
+    """4,096 packets that count a MiB each are 2^32 bytes, and still the longest queue."""
+    tc("qdisc del dev v0 root", check=False)
+    # as much as a size table may say; later kernels cap it there
+    tc("qdisc add dev v0 root handle 1: stab overhead 1048576 linklayer ethernet fq_rr limit 4096 rate 8kbit")
+    flood, other = Sender(1), Sender(2)
+    # the first is on the link, or may be
+    flood.send(60, 4097)
+    before = statistics()
+    expect(before["qlen"] in (4096, 4097) and not before["flushes"], f"the flood is not there: {before}")
+    while not (found := statistics())["drops"]:
+        other.send(60)
+    equal(found["flushes"], 1, "queues flushed")
+    expect(found["qlen"] <= 3, f"{found['qlen']} packets are left of the flood")
+    flood.close()
+    other.close()
+    tc("qdisc del dev v0 root")
+
+
+def the_quantum_shown_is_in_force() -> None:
+    """What a later MTU would make of it is shown once a change has made it so."""
+    fresh()
+    equal(statistics()["quantum_bytes"], 1514, "quantum by the device's MTU")
+    try:
+        run("ip", "link", "set", "v0", "mtu", "9000")
+        equal(statistics()["quantum_bytes"], 1514, "quantum after another MTU")
+        configure("limit 5000")
+        equal(statistics()["quantum_bytes"], 9014, "quantum after a change")
+        run("ip", "link", "set", "v0", "mtu", "68")
+        configure("limit 5001")
+        equal(statistics()["quantum_bytes"], 256, "quantum with the least MTU")
+    finally:
+        run("ip", "link", "set", "v0", "mtu", "1500")
+
+
+def reading_leaves_the_data_path_alone() -> None:
+    """Statistics, which anyone may read, build no heap; the longest queue is shown all the same."""
+    link = Link()
+    link.flow(1).send(514, 3)
+    link.flow(2).send(1514, 2)
+    probes = TRACING / "kprobe_events"
+    probes.write_text("p:heaps/built sch_fq_rr:fq_rr_collect\n")
+    enable = TRACING / "events/heaps/enable"
+
+    def built() -> int:
+        return len(re.findall(r" built: ", (TRACING / "trace").read_text()))
+
+    try:
+        (TRACING / "trace").write_text("")
+        enable.write_text("1")
+        for _ in range(3):
+            equal(statistics()["longest_bytes"], 2 * 1514, "longest queue")
+        equal(built(), 0, "heaps built by reading")
+        # and the probe sees one where there is one
+        configure("limit 4")
+        equal(built(), 1, "heaps built by an overflow")
+        enable.write_text("0")
+    finally:
+        probes.write_text("")
+    link.close()
+
+
+# what a classifier says, by number, and what becomes of five packets: queued, counted as dropped
+VERDICTS = {
+    "ok": (0, 5, 0),
+    "reclassify, for ever": (1, 0, 5),
+    "shot": (2, 0, 5),
+    "pipe": (3, 5, 0),
+    "stolen": (4, 0, 0),
+    "queued": (5, 0, 0),
+    "repeat": (6, 5, 0),
+    "redirect": (7, 0, 5),
+    "trap": (8, 0, 0),
+    "consumed": (9, 0, 0),
+}
+VERDICT_MODULE = Path(__file__).resolve().parents[2] / "build" / os.uname().release / "bench" / "cls_verdict.ko"
+# the same by actions, where a kernel lets them be attached
+ACTIONS = {
+    "ok": (5, 0),
+    "pipe": (5, 0),
+    "continue": (5, 0),
+    "drop": (0, 5),
+    "trap": (0, 0),
+    "mirred egress redirect dev lo": (0, 0),
+    "mirred egress mirror dev lo": (5, 0),
+    "goto chain 3": (5, 0),
+}
+
+
+def five_packets(what: str, queued: int, dropped: int) -> None:
+    """Five packets come to a filter: so many are queued, so many count as dropped."""
+    sender = Sender(1)
+    sender.send(514, 5)
+    found = statistics()
+    equal((found["enqueued"], found["drops"], found["qlen"]), (queued, dropped, 0), what)
+    sender.close()
+
+
+def every_verdict_of_an_action_is_heeded() -> None:
+    """What is passed on is sent, what is stolen is nobody's drop, what is consumed is not touched."""
+    run("ip", "link", "set", "lo", "up")
+    run("insmod", str(VERDICT_MODULE))
+    try:
+        for name, (number, queued, dropped) in VERDICTS.items():
+            fresh()
+            tc(f"filter add dev v0 parent 1: protocol ip prio {number + 1} verdict")
+            five_packets(name, queued, dropped)
+        tc("qdisc del dev v0 root")
+    finally:
+        run("rmmod", "cls_verdict")
+    for action, (queued, dropped) in ACTIONS.items():
+        fresh()
+        tc(f"filter add dev v0 parent 1: protocol ip matchall action {action}")
+        five_packets(action, queued, dropped)
 
 
 def memory_is_limited() -> None:
@@ -684,7 +831,7 @@ def what_is_told_is_as_documented() -> None:
         # five packets of 1042 in one: the same
         ("longest-head", [], (1, 5042, 1000), SUCCESS, [(-4, 0)]),
         ("longest-queue", [(1, 1514, 7), (2, 142, 1)], (2, 5042, 1000), SUCCESS, [(-4, 0), (7, 7 * 1514)]),
-        ("longest-head", [(1, 514, 8)], (2, 5042, 1000), CN, [(-4, 0), (2, 514 + 2 * 1042 - 5210)]),
+        ("longest-head", [(1, 514, 4), (3, 514, 2), (4, 514, 2)], (2, 5042, 1000), CN, [(-4, 0), (2, 514 + 2 * 1042 - 5210)]),
         ("arriving", [(1, 514, 8)], (2, 5042, 1000), CN, [(-1, 5210 - 2084), (-1, -5210)]),
         ("arriving", [(1, 514, 10)], (2, 5042, 1000), DROP, []),
         # all was empty: flushed at the 11th of them, and the 20th or 21st comes last
@@ -794,6 +941,12 @@ def an_idle_device_is_bypassed_only_without_a_rate() -> None:
         found = statistics()
         equal((found["packets"], found["enqueued"]), (5, enqueued), f"sent and queued, {arguments!r}")
         sender.close()
+    # once there was a rate, for good: a filter may have come meanwhile
+    configure("rate unlimited")
+    sender = Sender(1)
+    sender.send(514, 5)
+    equal(statistics()["enqueued"], 10, "queued after a rate that is gone")
+    sender.close()
 
 
 def one_queue_is_a_fifo() -> None:
@@ -864,7 +1017,12 @@ def main() -> int:
             longest_tail_drops_the_newest,
             arriving_drops_what_comes,
             a_flow_that_flushes_itself_keeps_what_arrives,
-            the_longest_is_so_in_bytes,
+            the_longest_takes_the_largest_part,
+            tiny_packets_cost_nobody_else,
+            lengths_that_wrap_are_no_empty_queue,
+            the_quantum_shown_is_in_force,
+            reading_leaves_the_data_path_alone,
+            every_verdict_of_an_action_is_heeded,
             memory_is_limited,
             a_smaller_limit_takes_effect_at_once,
             super_packets_are_split,

@@ -458,6 +458,25 @@ def a_rehash_parts_who_met() -> None:
     link.close()
 
 
+def a_rehash_waits_until_few_packets_do() -> None:
+    """With more than 16,384 the lock would be held for long: mode and mix stay the old ones."""
+    link = Link("limit 40000")
+    for port in (1, 2, 3, 4):
+        link.flow(port).send(142, 5000)
+    configure("mode src-host perturb 3600")
+    # the old mode holds for who comes now, too
+    link.flow(5).send(142)
+    found = statistics()
+    equal((found["rehashes"], found["flows_active"], found["qlen"]), (0, 5, 20001), "rehashes, queues, packets")
+    configure("limit 16385 drop longest-tail")
+    found = statistics()
+    equal((found["rehashes"], found["flows_active"]), (0, 5), "rehashes and queues with one too many")
+    configure("limit 16384")
+    found = statistics()
+    equal((found["rehashes"], found["flows_active"], found["qlen"]), (1, 1, 16384), "rehashes, queues, packets")
+    link.close()
+
+
 def perturb_rehashes_at_intervals() -> None:
     """Once in so many seconds in which packets come, and not before."""
     fresh("rate 8kbit perturb 10")
@@ -518,6 +537,7 @@ def main() -> int:
             without_ecn_nothing_is_marked,
             a_rehash_loses_and_reorders_nothing,
             a_rehash_parts_who_met,
+            a_rehash_waits_until_few_packets_do,
             perturb_rehashes_at_intervals,
             the_mode_may_change_under_backlog,
             the_kernel_has_not_complained,

@@ -323,6 +323,7 @@ OPTIONS = {
     "perturb": (22, "I"),
     "layer": (23, "I"),
     "framing": (24, "I"),
+    "catch-up": (25, "I"),
 }
 FLAGS = ("split-gso", "qlbp", "charge-drops")
 WORDS = {
@@ -347,7 +348,7 @@ WORDS = {
     "ptm": 2,
 }
 # to bytes per second, or microseconds
-UNITS = {"kbit": 125, "mbit": 125_000, "gbit": 125_000_000, "ms": 1000}
+UNITS = {"kbit": 125, "mbit": 125_000, "gbit": 125_000_000, "us": 1, "ms": 1000}
 
 # statistics by attribute, named as in tc's JSON; all 4 or 8 bytes wide
 STATISTICS = [
@@ -386,6 +387,7 @@ STATISTICS = [
     "rehashes",
     "marks",
     "over_share",
+    "lost_ns",
 ]
 
 # a class: number of the nest of its queue, and names of what is in it

@@ -79,7 +79,6 @@ static inline bool naive_option(struct fq_rr_config *c, unsigned int type, s64 v
 		return bits <= 100;
 	case TCA_FQ_RR_PERTURB:
 		c->perturb = bits;
-		c->rehash = true;
 		return bits <= 86400;
 	case TCA_FQ_RR_LAYER:
 		c->layer = bits;
@@ -87,6 +86,9 @@ static inline bool naive_option(struct fq_rr_config *c, unsigned int type, s64 v
 	case TCA_FQ_RR_FRAMING:
 		c->framing = bits;
 		return bits <= 2;
+	case TCA_FQ_RR_CATCH_UP:
+		c->catch_up = bits;
+		return bits <= 1000000;
 	}
 	return true;
 }
@@ -118,7 +120,6 @@ static inline bool naive_set(struct fq_rr_config *c, bool fixed,
 	bool good = true, of_qlbp = false;
 	unsigned int type;
 
-	c->rehash = false;
 	for (type = 0; type <= TCA_FQ_RR_MAX; type++)
 		if (request->given & (1U << type)) {
 			good &= naive_option(c, type, request->value[type]);

@@ -72,7 +72,7 @@ static void every_option_ends_where_the_manual_page_says(void **state)
 					 (long long)values[i]);
 		}
 	}
-	assert_int_equal(options, 23);
+	assert_int_equal(options, 24);
 }
 
 static void what_is_wrong_is_named(void **state)
@@ -182,18 +182,53 @@ static void what_is_not_named_stays(void **state)
 	assert_int_equal(fq_rr_link_Bps(&config), 25000000);
 }
 
-static void a_rehash_is_asked_for_by_name(void **state)
+/* devices that a user namespace's root can make; a round is never of nothing */
+static void any_device_has_a_sound_quantum(void **state)
 {
-	struct fq_rr_config config = defaults();
-	struct fq_rr_request request = { 0 };
+	static const struct {
+		u32 quantum, packet_bytes, bytes;
+		const char *reason;
+	} rows[] = {
+		{ FQ_RR_QUANTUM_AUTO, 1514, 1514, "Ethernet" },
+		{ FQ_RR_QUANTUM_AUTO, 0, 256, "WireGuard with an MTU of 0" },
+		{ FQ_RR_QUANTUM_AUTO, 68, 256, "tun with its least MTU" },
+		{ FQ_RR_QUANTUM_AUTO, 65536, 65536, "lo" },
+		{ FQ_RR_QUANTUM_AUTO, 2147483552, 1 << 20, "WireGuard's largest MTU" },
+		{ FQ_RR_QUANTUM_AUTO, U32_MAX, 1 << 20, "any number" },
+		{ 3000, 0, 3000, "a quantum asked for" },
+	};
+	unsigned int i;
 
 	(void)state;
-	give(&request, TCA_FQ_RR_PERTURB, 0);
-	assert_true(naive_compare(&config, false, &request));
-	assert_true(config.rehash);
-	request.given = 0;
-	assert_true(naive_compare(&config, true, &request));
-	assert_false(config.rehash);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct fq_rr_config config = defaults();
+		u32 found;
+
+		config.quantum = rows[i].quantum;
+		found = fq_rr_quantum_bytes(&config, rows[i].packet_bytes);
+		if (found != rows[i].bytes)
+			fail_msg("%s: %u bytes", rows[i].reason, found);
+	}
+}
+
+/* every option and the rule, so that nothing of a change is left out */
+static void what_is_published_is_all_of_it(void **state)
+{
+	struct fq_rr_config shown = { 0 }, config = defaults();
+	unsigned int type;
+
+	(void)state;
+	config.rule = (struct qlbp) { 1, 2, 3, 4 };
+	for (type = 0; type <= TCA_FQ_RR_MAX; type++)
+		if (fq_rr_options[type].name)
+			fq_rr_option_put(&config, &fq_rr_options[type],
+					 type * 1000003);
+	fq_rr_options_publish(&shown, &config);
+	for (type = 0; type <= TCA_FQ_RR_MAX; type++)
+		if (fq_rr_options[type].name)
+			assert_int_equal(fq_rr_option_get(&shown, type),
+					 type * 1000003);
+	assert_memory_equal(&shown.rule, &config.rule, sizeof(config.rule));
 }
 
 static void what_is_read_is_what_was_set(void **state)
@@ -225,7 +260,8 @@ int main(void)
 		cmocka_unit_test(every_option_ends_where_the_manual_page_says),
 		cmocka_unit_test(what_is_wrong_is_named),
 		cmocka_unit_test(what_is_not_named_stays),
-		cmocka_unit_test(a_rehash_is_asked_for_by_name),
+		cmocka_unit_test(any_device_has_a_sound_quantum),
+		cmocka_unit_test(what_is_published_is_all_of_it),
 		cmocka_unit_test(what_is_read_is_what_was_set),
 	};
 

@@ -41,7 +41,7 @@ LIMIT, MEMORY_LIMIT, FLOWS, QUANTUM, RATE64, OVERHEAD = 2, 3, 4, 5, 6, 7
 MPU, SCHEDULER, DROP, SPLIT_GSO, SEED = 8, 9, 10, 11, 12
 QLBP, MU_MIN, MU_MAX, Q_MAX, LOAD, MAX_DELAY = 13, 14, 15, 16, 17, 18
 MODE, CHARGE_DROPS, ECN, PERTURB = 19, 20, 21, 22
-LAYER, FRAMING = 23, 24
+LAYER, FRAMING, CATCH_UP = 23, 24, 25
 # and of a class's
 WEIGHT = 1
 
@@ -59,6 +59,7 @@ DEFAULTS: Json = {
     "seed": None,
     "layer": "frame",
     "framing": "plain",
+    "catch_up_us": 2000,
     "qlbp": False,
     "mode": "flow",
     "charge_drops": False,
@@ -131,6 +132,10 @@ ROUND_TRIPS: list[tuple[str, str, object]] = [
     ("seed random", "seed", None),
     ("layer ip", "layer", "ip"),
     ("layer frame", "layer", "frame"),
+    ("catch-up 0", "catch_up_us", 0),
+    ("catch-up 250", "catch_up_us", 250),
+    ("catch-up 2.5ms", "catch_up_us", 2500),
+    ("catch-up 1s", "catch_up_us", 1000000),
     ("framing atm", "framing", "atm"),
     ("framing ptm", "framing", "ptm"),
     ("framing plain", "framing", "plain"),
@@ -216,6 +221,9 @@ BAD_WORDS: list[tuple[str, list[str]]] = [
     ("perturb 86401", ["perturb", '"86401"', "1..86400"]),
     ("charge-drops no-charge-drops", ["charge-drops", "twice"]),
     ("layer wire", ["layer", '"wire"', "frame | ip"]),
+    ("catch-up -1", ["catch-up", '"-1"', "0us..1s"]),
+    ("catch-up 1.1s", ["catch-up", '"1.1s"', "0us..1s"]),
+    ("catch-up late", ["catch-up", '"late"', "0us..1s"]),
     ("framing sdh", ["framing", '"sdh"', "plain | atm | ptm"]),
     ("atm framing ptm", ["framing", "twice"]),
     ("docsis overhead 8", ["overhead", "twice"]),
@@ -269,6 +277,7 @@ BAD_ATTRIBUTES: list[tuple[bytes, list[str]]] = [
     (u32(SPLIT_GSO, 2), ["split-gso 2 ", "0..1"]),
     (u32(LAYER, 2), ["layer 2 ", "0..1"]),
     (u32(FRAMING, 3), ["framing 3 ", "0..2"]),
+    (u32(CATCH_UP, 1000001), ["catch-up 1000001 ", "0..1000000 us"]),
     (u32(QLBP, 2), ["qlbp 2 ", "0..1"]),
     (u64(MU_MIN, 999), ["mu-min 999 ", "1000..125000000000 bytes/s"]),
     (u64(MU_MAX, 125000000001), ["mu-max 125000000001 ", "1000..125000000000 bytes/s"]),
@@ -339,7 +348,7 @@ def defaults_are_as_documented() -> None:
 ODD = (
     "limit 77 memory-limit 777777 flows 64 quantum 3000 rate 12345kbit overhead -11 mpu 64 "
     "scheduler strict drop longest-tail no-split-gso seed 5 "
-    "mode dst-host charge-drops ecn 33 perturb 600 layer ip framing atm"
+    "mode dst-host charge-drops ecn 33 perturb 600 layer ip framing atm catch-up 1500us"
 )
 
 

@@ -70,6 +70,7 @@ OPTIONS = {
     "charge-drops": "charge-drops",
     "ecn 33": "ecn 33",
     "perturb 60": "perturb 60",
+    "rate 40mbit catch-up 5ms": "catch-up 5ms ",
     "rate 15mbit qlbp mu-min 2mbit mu-max 10mbit q-max 10000b": "mu-min 2Mbit mu-max 10Mbit q-max 10000b",
 }
 # tc says so itself, and ends with 1; with 2 when the kernel does

@@ -42,6 +42,7 @@ enum {
 	TCA_FQ_RR_PERTURB,	/* u32, seconds, or FQ_RR_PERTURB_NEVER */
 	TCA_FQ_RR_LAYER,	/* u32, enum fq_rr_layer */
 	TCA_FQ_RR_FRAMING,	/* u32, enum fq_rr_framing */
+	TCA_FQ_RR_CATCH_UP,	/* u32, microseconds */
 	__TCA_FQ_RR_MAX
 };
 
@@ -87,7 +88,8 @@ enum fq_rr_scheduler {
 /**
  * enum fq_rr_drop - what is dropped when the buffer is full
  * @FQ_RR_DROP_LONGEST_QUEUE: all of the longest queue, except for a packet
- *	that is just arriving
+ *	that is just arriving. The longest takes the largest part of the buffer: of
+ *	the packets or of the memory that may wait, whichever part is larger
  * @FQ_RR_DROP_LONGEST_HEAD: the oldest packet of the longest queue
  * @FQ_RR_DROP_LONGEST_TAIL: the newest packet of the longest queue
  * @FQ_RR_DROP_ARRIVING: the packet that arrives
@@ -157,8 +159,9 @@ enum fq_rr_framing {
  * quantum (bytes). Below: with less, a full packet is worth more than six
  * rounds of a byte-fair schedule, and the option means nothing. Above: a round
  * of so many bytes per flow (8 ms at 1 Gbit/s) is no round robin any more.
- * Auto: the device's largest packet, header included, which is the least
- * that is fair to the byte. A round never grants less than its largest packet.
+ * Auto: the device's largest packet, header included, within these limits, which
+ * is the least that is fair to the byte; taken when the qdisc is added and at each
+ * change. A round never grants less than its largest packet.
  */
 #define FQ_RR_QUANTUM_AUTO 0U
 #define FQ_RR_QUANTUM_MIN 256U
@@ -180,6 +183,17 @@ enum fq_rr_framing {
 #define FQ_RR_OVERHEAD_MIN (-64)
 #define FQ_RR_OVERHEAD_MAX 256
 #define FQ_RR_MPU_MAX 256U
+
+/*
+ * catch-up (microseconds that the link stood idle because the machine was late, and
+ * that are made up for by gaps that are an eighth shorter). Above: a stall of a second
+ * makes itself felt for seven more. Default: twice what softirqs that come 1 ms late
+ * every 10 ms need to keep the rate. What comes after a stall exceeds the rate's due by
+ * no more than that, which a policer with 2 ms of burst lets through.
+ */
+#define FQ_RR_CATCH_UP_MIN 0U
+#define FQ_RR_CATCH_UP_MAX 1000000U
+#define FQ_RR_CATCH_UP_DEFAULT 2000U
 
 /* seed of the flow hash: a new random one for each qdisc */
 #define FQ_RR_SEED_RANDOM 0U
@@ -227,7 +241,12 @@ enum fq_rr_framing {
 /*
  * perturb (seconds between two rehashes). Below: a rehash visits all packets that
  * wait, and gives every queue one packet ahead. Above: a day.
+ *
+ * A rehash, by perturb or by another mode, holds the qdisc's lock meanwhile. It waits
+ * until at most FQ_RR_REHASH_PACKETS do: more than the default limit, and few enough
+ * for about a millisecond.
  */
+#define FQ_RR_REHASH_PACKETS 16384U
 #define FQ_RR_PERTURB_NEVER 0U
 #define FQ_RR_PERTURB_MIN 1U
 #define FQ_RR_PERTURB_MAX 86400U
@@ -259,7 +278,7 @@ enum {
 	TCA_FQ_RR_STATS_LONGEST_MAX,	/* u32, bytes, longest queue ever */
 	TCA_FQ_RR_STATS_MEMORY,		/* u32, bytes of memory in use */
 	TCA_FQ_RR_STATS_MEMORY_MAX,	/* u32, bytes of memory, most ever */
-	TCA_FQ_RR_STATS_QUANTUM,	/* u32, bytes, what auto came to */
+	TCA_FQ_RR_STATS_QUANTUM,	/* u32, bytes, in force */
 	TCA_FQ_RR_STATS_LAG_MAX,	/* u64, ns, latest packet of the shaper */
 	TCA_FQ_RR_STATS_FLOW,		/* nest, of a class: its queue */
 	/* only with qlbp */
@@ -274,6 +293,7 @@ enum {
 	TCA_FQ_RR_STATS_REHASHES,	/* u64, times all packets were placed anew */
 	TCA_FQ_RR_STATS_MARKS,		/* u64, packets marked by ecn */
 	TCA_FQ_RR_STATS_OVER_SHARE,	/* u64, drops by ecn: could not be marked */
+	TCA_FQ_RR_STATS_LOST,		/* u64, ns, lateness beyond catch-up */
 	__TCA_FQ_RR_STATS_MAX
 };
 
