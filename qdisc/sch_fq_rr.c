@@ -56,6 +56,7 @@
 #include "framing.h"
 #include "longest_queue.h"
 #include "options.h"
+#include "parents.h"
 #include "qlbp.h"
 #include "round_robin.h"
 #include "shaper.h"
@@ -136,32 +137,12 @@ struct fq_rr_sched {
 	struct shaper shaper;
 	u64 unpaced_ns;
 	u32 memory;
-	s32 untold_bytes;
 	struct fq_rr_stats stats;
 
 	/* seldom used */
 	void *lq_room;
 	struct tcf_block *block;
 	struct qdisc_watchdog watchdog;
-};
-
-/**
- * struct fq_rr_outcome - what one call did to the number of packets
- * @queued: packets put into queues
- * @queued_bytes: their length
- * @lost: packets taken out of queues and dropped
- * @lost_bytes: their length
- * @own: one of @lost, or a packet that was not queued, was of the flow that
- *	the arriving packet belongs to
- * @was_empty: there was no packet before
- */
-struct fq_rr_outcome {
-	u32 queued;
-	u32 queued_bytes;
-	u32 lost;
-	u32 lost_bytes;
-	bool own;
-	bool was_empty;
 };
 
 static bool fq_rr_strict(const struct fq_rr_sched *q)
@@ -584,8 +565,8 @@ static void fq_rr_lose(struct Qdisc *sch, struct fq_rr_flow *flow,
 	fq_rr_account_out(sch, flow, skb);
 	if (!flow->head)
 		rr_idle(&q->rr, &flow->rr);
-	outcome->lost++;
-	outcome->lost_bytes += qdisc_pkt_len(skb);
+	outcome->dropped++;
+	outcome->dropped_bytes += qdisc_pkt_len(skb);
 	fq_rr_charge(q, flow, skb);
 	qdisc_drop(skb, sch, to_free);
 }
@@ -632,8 +613,8 @@ static void fq_rr_flush(struct Qdisc *sch, struct fq_rr_flow *flow,
 	WRITE_ONCE(sch->q.qlen, sch->q.qlen - lost.packets);
 	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog - lost.bytes);
 	__qdisc_qstats_drop(sch, lost.packets);
-	outcome->lost += lost.packets;
-	outcome->lost_bytes += lost.bytes;
+	outcome->dropped += lost.packets;
+	outcome->dropped_bytes += lost.bytes;
 }
 
 /* drop what the policy says of one queue */
@@ -688,7 +669,7 @@ static noinline void fq_rr_make_room(struct Qdisc *sch,
 		if (!flow)
 			break;
 		if (flow == own)
-			outcome->own = true;
+			outcome->own_dropped = true;
 		fq_rr_drop_from(sch, flow, arrived, outcome, to_free);
 	}
 }
@@ -715,16 +696,15 @@ static noinline void fq_rr_mark(struct Qdisc *sch, struct fq_rr_flow *flow,
 		return;
 	}
 	q->stats.over_share++;
-	outcome->own = true;
+	outcome->own_dropped = true;
 	fq_rr_drop_from(sch, flow, skb, outcome, to_free);
 }
 
 /* ---- enqueue ---- */
 
 /*
- * No policy may empty the qdisc while it takes a packet in: a parent would
- * hear of a child that falls idle before it has heard that it is busy. So what
- * could not stay even alone is refused at the door.
+ * A packet that could not stay even alone is refused before it is queued: it would cost
+ * another flow its queue, and be dropped all the same.
  */
 static bool fq_rr_refuses(const struct Qdisc *sch, const struct fq_rr_sched *q,
 			  const struct sk_buff *skb)
@@ -764,7 +744,7 @@ static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
 
 	if (unlikely(fq_rr_refuses(sch, q, skb))) {
 		q->stats.drops_arriving++;
-		outcome->own = true;
+		outcome->own_dropped = true;
 		fq_rr_charge(q, flow, skb);
 		qdisc_drop(skb, sch, to_free);
 		return;
@@ -899,78 +879,52 @@ static bool fq_rr_has_parents(const struct Qdisc *sch)
 	return sch->parent != TC_H_ROOT && !(sch->flags & TCQ_F_NOPARENT);
 }
 
+/* the only packet that waits is one of @flow: it is given the length @len */
+static void fq_rr_set_length(struct Qdisc *sch, struct fq_rr_flow *flow, u32 len)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	u32 more = len - qdisc_pkt_len(flow->head);
+
+	qdisc_skb_cb(flow->head)->pkt_len = len;
+	flow->bytes += more;
+	lq_grow(&q->lq, fq_rr_number(q, flow), flow->bytes);
+	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog + more);
+}
+
+static void fq_rr_correct_parents(struct Qdisc *sch,
+				  const struct parents_correction *correction)
+{
+	if (correction->packets || correction->bytes)
+		qdisc_tree_reduce_backlog(sch, correction->packets,
+					  correction->bytes);
+}
+
 /**
- * fq_rr_report - tell the parents what became of one packet
+ * fq_rr_notify_parents - what became of one packet: see parents.h
  * @sch: qdisc
+ * @flow: queue of the packet
  * @outcome: what was queued and dropped
- * @len: length of the packet as the parents know it
- *
- * A parent counts one packet of @len after NET_XMIT_SUCCESS and none after
- * anything else; what differs from that it must be told, by a call that comes
- * before it counts. If it has no packet left then, it passes for idle with its
- * own parents, and some would never serve it again. So where only one packet
- * remains:
- * - if all was empty before, there is only a difference in bytes, which waits
- *   until the packet is counted: see fq_rr_tell();
- * - if not, the answer is NET_XMIT_CN, after which the parent counts nothing
- *   and need not be told of this packet.
- *
- * NET_XMIT_CN else means that the flow itself lost something, and lets a local
- * sender slow down. But a parent takes an idle child for busy only after
- * NET_XMIT_SUCCESS: that is what it hears of anything that was queued while the
- * qdisc was empty.
+ * @len: length of the packet as the parents know it (bytes)
  *
  * Return: for the parent.
  */
-static int fq_rr_report(struct Qdisc *sch, const struct fq_rr_outcome *outcome,
-			u32 len)
+static int fq_rr_notify_parents(struct Qdisc *sch, struct fq_rr_flow *flow,
+				const struct fq_rr_outcome *outcome, u32 len)
 {
-	struct fq_rr_sched *q = qdisc_priv(sch);
-	int lost_bytes = outcome->lost_bytes;
-	int lost = outcome->lost;
-	bool uncounted;
+	static const int verdicts[] = {
+		[PARENTS_SUCCESS] = NET_XMIT_SUCCESS,
+		[PARENTS_CN]	  = NET_XMIT_CN,
+		[PARENTS_DROP]	  = NET_XMIT_DROP,
+	};
+	struct parents_report report;
 
-	if (!outcome->queued)
-		return NET_XMIT_DROP;
-	if (outcome->was_empty && sch->q.qlen == 1) {
-		/* with nobody to tell, the backlog is what waits, at once */
-		if (fq_rr_has_parents(sch)) {
-			q->untold_bytes = (int)len -
-					  (int)outcome->queued_bytes +
-					  lost_bytes;
-			sch->qstats.backlog += q->untold_bytes;
-		}
-		return NET_XMIT_SUCCESS;
-	}
-	uncounted = outcome->own ||
-		    (sch->q.qlen == 1 && fq_rr_has_parents(sch));
-	uncounted = uncounted && !outcome->was_empty;
-	if (outcome->queued != 1 || outcome->queued_bytes != len)
-		qdisc_tree_reduce_backlog(sch, 1 - (int)outcome->queued,
-					  (int)len - (int)outcome->queued_bytes);
-	if (uncounted) {
-		lost--;
-		lost_bytes -= len;
-	}
-	if (lost || lost_bytes)
-		qdisc_tree_reduce_backlog(sch, lost, lost_bytes);
-	return uncounted ? NET_XMIT_CN : NET_XMIT_SUCCESS;
-}
-
-/*
- * Bytes that the parents count and that are no more. They hear of it while they
- * still count the packet that remained, so that none of them seems empty.
- */
-static void fq_rr_tell(struct Qdisc *sch)
-{
-	struct fq_rr_sched *q = qdisc_priv(sch);
-	int bytes = q->untold_bytes;
-
-	if (likely(!bytes))
-		return;
-	q->untold_bytes = 0;
-	sch->qstats.backlog -= bytes;
-	qdisc_tree_reduce_backlog(sch, 0, bytes);
+	report = parents_report(outcome, len, sch->q.qlen,
+				fq_rr_has_parents(sch));
+	if (report.set_length)
+		fq_rr_set_length(sch, flow, len);
+	fq_rr_correct_parents(sch, &report.split);
+	fq_rr_correct_parents(sch, &report.drops);
+	return verdicts[report.verdict];
 }
 
 static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
@@ -978,7 +932,7 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 					struct sk_buff *skb,
 					struct sk_buff **to_free)
 {
-	struct fq_rr_outcome outcome = { .was_empty = !sch->q.qlen };
+	struct fq_rr_outcome outcome = {};
 	netdev_features_t features = netif_skb_features(skb);
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	u32 len = qdisc_pkt_len(skb);
@@ -1001,14 +955,14 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 		fq_rr_enqueue_one(sch, flow, segs, &outcome, to_free);
 	}
 	consume_skb(skb);
-	fq_rr_backlog_changed(sch, outcome.lost);
-	return fq_rr_report(sch, &outcome, len);
+	fq_rr_backlog_changed(sch, outcome.dropped);
+	return fq_rr_notify_parents(sch, flow, &outcome, len);
 }
 
 static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 			 struct sk_buff **to_free)
 {
-	struct fq_rr_outcome outcome = { .was_empty = !sch->q.qlen };
+	struct fq_rr_outcome outcome = {};
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	u32 len = qdisc_pkt_len(skb);
 	struct fq_rr_flow *flow;
@@ -1023,11 +977,11 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	if (q->config.split_gso && skb_is_gso(skb))
 		return fq_rr_enqueue_split(sch, flow, skb, to_free);
 	fq_rr_enqueue_one(sch, flow, skb, &outcome, to_free);
-	fq_rr_backlog_changed(sch, outcome.lost);
+	fq_rr_backlog_changed(sch, outcome.dropped);
 	/* what the parents count after that anyway */
-	if (likely(outcome.queued && !outcome.lost))
+	if (likely(outcome.queued && !outcome.dropped))
 		return NET_XMIT_SUCCESS;
-	return fq_rr_report(sch, &outcome, len);
+	return fq_rr_notify_parents(sch, flow, &outcome, len);
 }
 
 /* ---- dequeue ---- */
@@ -1067,7 +1021,6 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 			return NULL;
 		}
 	}
-	fq_rr_tell(sch);
 	flow = container_of(rr_next(&q->rr), struct fq_rr_flow, rr);
 	skb = fq_rr_take_head(flow);
 	fq_rr_account_out(sch, flow, skb);
@@ -1094,7 +1047,6 @@ static void fq_rr_reset(struct Qdisc *sch)
 		rtnl_kfree_skbs(all, last);
 	lq_reset(&q->lq);
 	q->memory = 0;
-	q->untold_bytes = 0;
 	shaper_reset(&q->shaper);
 	q->unpaced_ns = 0;
 	if (fq_rr_paces(q))
@@ -1282,21 +1234,20 @@ static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
 		return err;
 
 	sch_tree_lock(sch);
-	fq_rr_tell(sch);
 	fq_rr_apply(sch, &config);
 	if (fq_rr_over(sch, q))
 		fq_rr_make_room(sch, NULL, NULL, &outcome, &to_free);
 	if (fq_rr_given(&request, TCA_FQ_RR_PERTURB))
 		q->perturb_due = true;
 	fq_rr_rehash_if_due(sch);
-	fq_rr_backlog_changed(sch, outcome.lost);
+	fq_rr_backlog_changed(sch, outcome.dropped);
 	/* a timer set for a slow rate must not hold up a fast one */
 	qdisc_watchdog_cancel(&q->watchdog);
 	if (sch->q.qlen)
 		qdisc_watchdog_schedule_ns(&q->watchdog, ktime_get_ns());
-	if (outcome.lost)
-		qdisc_tree_reduce_backlog(sch, outcome.lost,
-					  outcome.lost_bytes);
+	if (outcome.dropped)
+		qdisc_tree_reduce_backlog(sch, outcome.dropped,
+					  outcome.dropped_bytes);
 	sch_tree_unlock(sch);
 	kfree_skb_list(to_free);
 	return 0;

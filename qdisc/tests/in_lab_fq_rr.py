@@ -849,13 +849,29 @@ def what_is_told_is_as_documented() -> None:
             ([answer], calls, 0),
             f"drop {drop}, {waiting}, {port, size, segment}",
         )
-        # the bytes that could not be told before are told now
+        # a packet that is left alone has the length that the parents count
         left = statistics()["qlen"]
         equal(len(link.release(left)), left, f"drop {drop}, {waiting}: packets")
         equal(set(backlogs().values()), {(0, 0)}, f"drop {drop}, {waiting}: backlogs")
         if segment:
             sender.close()
         link.close()
+
+
+def a_parent_may_peek_while_it_enqueues() -> None:
+    """As HFSC does, before those above it have counted the packet.
+
+    Of five segments one is left.  No correction may follow: the lower DRR has nothing
+    yet by its own count, and the upper one would be notified of an idle child.
+    """
+    place = nest("drr", "drr", "hfsc")
+    configure("limit 1 drop longest-tail", place, create=True)
+    sender, capture = Sender(1, segment_bytes=1000), Capture()
+    equal(enqueue_told(lambda: sender.send(5042)), ([SUCCESS], [], 0), "answer, corrections, idle children")
+    equal(len(capture.read(1)), 1, "packets")
+    equal(set(backlogs().values()), {(0, 0)}, "backlogs")
+    sender.close()
+    capture.close()
 
 
 def a_flood_below_two_parents_stops_nobody() -> None:
@@ -1033,6 +1049,7 @@ def main() -> int:
             an_idle_parent_hears_of_its_first_packet,
             parents_are_told,
             what_is_told_is_as_documented,
+            a_parent_may_peek_while_it_enqueues,
             a_flood_below_two_parents_stops_nobody,
             netem_may_duplicate_above,
             the_tracepoint_tells_the_backlog,
