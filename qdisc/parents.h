@@ -113,7 +113,7 @@ parents_report(const struct fq_rr_outcome *outcome, u32 len, u32 left, bool pare
 	}
 	if (was_empty && left == 1) {
 		report.verdict = PARENTS_SUCCESS;
-		report.set_length = parents && len + bytes != 0;
+		report.set_length = parents;
 		return report;
 	}
 	report.split.packets = 1 - outcome->queued;

@@ -146,7 +146,7 @@ static inline void naive_drop(struct naive_tree *t, u32 flow, u32 place, u32 own
 		outcome->own_dropped = true;
 }
 
-/* drop whatever the script wants: nothing, an oldest, a newest, or a whole queue */
+/* drop whatever the script wants: nothing, an oldest, a newest, a whole queue, or all */
 static inline void naive_policy(struct naive_tree *t, u32 own, bool keep_newest,
 				struct fq_rr_outcome *outcome)
 {
@@ -167,6 +167,12 @@ static inline void naive_policy(struct naive_tree *t, u32 own, bool keep_newest,
 		/* all but the packet that has just come */
 		while (t->packets[flow] > keep)
 			naive_drop(t, flow, 0, own, outcome);
+		break;
+	case 4:
+		/* all there is: the qdisc is empty while it enqueues */
+		for (flow = 0; flow < NAIVE_FLOWS; flow++)
+			while (t->packets[flow])
+				naive_drop(t, flow, 0, own, outcome);
 		break;
 	default:
 		break;
@@ -199,6 +205,8 @@ static inline enum parents_verdict naive_fq_rr_enqueue(struct naive_tree *t,
 	}
 	r = parents_report(&outcome, p.len, l->qlen, t->top > 0);
 	if (r.set_length) {
+		if (!t->top)
+			t->complain("a length is set, and there are no parents");
 		if (before || l->qlen != 1)
 			t->complain("more than one packet could be given a length");
 		l->backlog += p.len - t->queue[p.flow][0];
@@ -217,6 +225,8 @@ static inline enum parents_verdict naive_fq_rr_enqueue(struct naive_tree *t,
 	/* what a local sender may rely on */
 	if (!outcome.queued && r.verdict != PARENTS_DROP)
 		t->complain("nothing is queued, and it is not called dropped");
+	if (outcome.queued && l->qlen && r.verdict == PARENTS_DROP)
+		t->complain("something is queued, and it is called dropped");
 	if (outcome.own_dropped && before && r.verdict == PARENTS_SUCCESS)
 		t->complain("a flow that loses packets is not slowed down");
 	if (!outcome.own_dropped && l->qlen > 1 && r.verdict != PARENTS_SUCCESS)

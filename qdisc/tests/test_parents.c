@@ -23,8 +23,8 @@ enum {
 	REFUSE = 7,
 	KEEP_ALL = 3,	/* the policy drops nothing */
 	DROP_OLDEST = 0,	/* of flow 0; 8 is added for each flow above */
-	DROP_NEWEST = 1,
 	FLUSH = 2,
+	DROP_ALL = 4,
 };
 
 static const u8 *no_drops(void)
@@ -227,11 +227,12 @@ static void all_but_the_first_segment_are_refused(void **state)
 /* no policy of fq_rr does that, and nothing would break */
 static void the_qdisc_is_emptied_while_it_enqueues(void **state)
 {
-	static const u8 script[] = { QUEUE, DROP_NEWEST };
+	static const u8 script[] = { QUEUE, DROP_ALL };
 
 	(void)state;
 	in_all_trees(0, 0, 1, script, sizeof(script));
 	in_all_trees(1, 0, 1, script, sizeof(script));
+	in_all_trees(5, 1, 1, script, sizeof(script));
 }
 
 static void a_flow_loses_its_oldest(void **state)
