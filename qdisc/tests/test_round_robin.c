@@ -420,6 +420,112 @@ static void a_larger_flood_is_served_as_one_round(void **state)
 	free(s);
 }
 
+/*
+ * What is promised to the round, at and beyond the rate at which new flows alone fill the
+ * link: a ninth of the bytes, and with packets of one size every ninth turn. Without the
+ * rule an old flow had 0.3 and 0.04 % of the turns at 1.0 and 1.1 new flows per packet.
+ */
+static void any_flood_leaves_the_round_a_ninth(void **state)
+{
+	static const struct {
+		unsigned int arrivals;	/* new flows for ten packets sent */
+		u32 old, new;		/* bytes of a packet */
+		bool strict;
+		const char *reason;
+	} rows[] = {
+		{ 9, 1514, 1514, false, "nearly the link" },
+		{ 10, 1514, 1514, false, "the link" },
+		{ 11, 1514, 1514, false, "more than the link" },
+		{ 90, 1514, 1514, false, "much more" },
+		{ 10, 1514, 60, false, "many small packets" },
+		{ 90, 1514, 60, false, "far too many" },
+		{ 11, 60, 1514, false, "of an old flow of small packets" },
+		{ 11, 60, 65549, false, "with super-packets" },
+		{ 11, 1514, 60, true, "packets count, not bytes" },
+	};
+	const unsigned int packets = 40000;
+	unsigned int i, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct source *s = calloc(packets * 9 + 1, sizeof(*s));
+		unsigned int made = 0, ahead = 0, most = 0;
+		u64 others = 0, own = 0, largest;
+		struct rr rr;
+
+		assert_non_null(s);
+		rr_init(&rr, rr_quantum(rows[i].strict, QUANTUM));
+		s[0].size = rr_cost(rows[i].strict, rows[i].old);
+		arrive(&rr, &s[0], UINT32_MAX / 2);
+		/* its first packet goes ahead itself, and then it is of the round */
+		serve(&rr);
+		for (k = 0; k < packets; k++) {
+			struct source *f;
+
+			for (; made < (k + 1) * rows[i].arrivals / 10; made++) {
+				s[1 + made].size = rr_cost(rows[i].strict, rows[i].new);
+				arrive(&rr, &s[1 + made], 1);
+			}
+			f = serve(&rr);
+			if (f == &s[0]) {
+				own += f->size;
+				ahead = 0;
+			} else {
+				others += f->size;
+				ahead++;
+			}
+			/* the grants that may go ahead once are gone */
+			if (k >= packets / 2)
+				most = max_t(unsigned int, most, ahead);
+			largest = max_t(u64, s[0].size, s[1].size);
+			if (others >= RR_AHEAD_COSTS * own + largest +
+				      RR_AHEAD_GRANTS * max_t(u64, rr.quantum, largest))
+				fail_msg("%s: %llu bytes went ahead of %llu", rows[i].reason,
+					 (unsigned long long)others,
+					 (unsigned long long)own);
+		}
+		if (s[0].size == s[1].size)
+			assert_in_range(most, 1, RR_AHEAD_COSTS);
+		free(s);
+	}
+}
+
+/*
+ * New flows that need less than 8/9 of the link wait for packets of old flows as they
+ * would without that rule: replies of 150 bytes at 60 % of the link wait for nine
+ * others and a full packet at most.
+ */
+static void many_small_flows_are_not_held_up(void **state)
+{
+	const unsigned int flows = 20000;
+	struct source *s = calloc(flows + 1, sizeof(*s));
+	unsigned int made = 0, served = 0;
+	u64 now = 0;
+	struct rr rr;
+
+	(void)state;
+	assert_non_null(s);
+	rr_init(&rr, QUANTUM);
+	s[0].size = 1514;
+	arrive(&rr, &s[0], UINT32_MAX / 2);
+	while (served < flows) {
+		struct source *f;
+
+		/* one each 250 bytes */
+		for (; made < flows && made * 250ULL <= now; made++) {
+			s[1 + made].size = 150;
+			arrive(&rr, &s[1 + made], 1);
+		}
+		f = serve(&rr);
+		now += f->size;
+		if (f == &s[0])
+			continue;
+		served++;
+		assert_true(now - (f - s - 1) * 250ULL <= 3 * 1514 + 10 * 150);
+	}
+	free(s);
+}
+
 /* a flow whose queue was flushed while it was parked leaves no trace */
 static void a_flow_may_leave_from_any_list(void **state)
 {
@@ -885,6 +991,8 @@ int main(void)
 		cmocka_unit_test(short_bursts_gain_nothing),
 		cmocka_unit_test(a_flood_of_new_flows_leaves_half),
 		cmocka_unit_test(a_larger_flood_is_served_as_one_round),
+		cmocka_unit_test(any_flood_leaves_the_round_a_ninth),
+		cmocka_unit_test(many_small_flows_are_not_held_up),
 		cmocka_unit_test(a_flow_may_leave_from_any_list),
 		cmocka_unit_test(a_changed_quantum_takes_effect),
 		cmocka_unit_test(a_restart_forgets_credit),
