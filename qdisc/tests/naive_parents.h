@@ -32,7 +32,7 @@
  * @NAIVE_HTB: activates by its own list; dequeues without a peek
  * @NAIVE_HFSC: activates when the child was empty and it is not on the list; then peeks,
  *	after it has counted the packet
- * @NAIVE_HFSC_EARLY: the same, but peeks before it counts (6.6.57)
+ * @NAIVE_HFSC_EARLY: the same, but peeks before it counts, as older kernels do
  * @NAIVE_QFQ: peeks while it enqueues to an active child
  * @NAIVE_NETEM: counts and keeps packets, and enqueues to its child when it dequeues. Only
  *	as the root: parents that peek at a netem miscount what its child refuses, whatever

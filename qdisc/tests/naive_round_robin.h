@@ -260,6 +260,52 @@ static inline u32 naive_shares(const struct naive *n)
 	return shares;
 }
 
+/* both send one packet, if there is one */
+static inline bool naive_serve(struct rr *rr, struct rr_flow *flow, struct naive *n)
+{
+	struct rr_flow *f = rr_next(rr);
+	int k = naive_next(n);
+	u32 size;
+
+	if (k < 0 ? f != NULL : f != &flow[k])
+		naive_die("another flow's turn");
+	if (k < 0)
+		return false;
+	size = naive_send(n, k);
+	rr_sent(rr, f, size, n->flow[k].packets);
+	if ((s64)(rr->mark - f->spent) != naive_share(&n->flow[k]))
+		naive_die("another credit");
+	return true;
+}
+
+/* an idle queue gets a new flow's packet: it has sent nothing for long */
+static inline void naive_new_flow(struct rr *rr, struct rr_flow *flow, struct naive *n,
+				  int which, u32 size)
+{
+	struct naive_flow *f = &n->flow[which];
+
+	f->credit = (naive_share(f) > n->start_credit ? naive_share(f) :
+		     n->start_credit) * f->weight;
+	flow[which].spent = min_t(u64, flow[which].spent, rr->now);
+	flow[which].rest = 0;
+	rr_backlogged(rr, &flow[which]);
+	naive_arrive(n, which, size);
+}
+
+/* while so many packets are sent, every idle queue but one gets new flows */
+static inline void naive_flood(struct rr *rr, struct rr_flow *flow, struct naive *n,
+			       int spared, u32 packets, u32 size)
+{
+	int k;
+
+	while (packets--) {
+		for (k = 0; k < NAIVE_FLOWS; k++)
+			if (k != spared && !n->flow[k].packets)
+				naive_new_flow(rr, flow, n, k, size);
+		naive_serve(rr, flow, n);
+	}
+}
+
 /**
  * naive_compare - run a script against both
  * @script: what happens, a byte per step (and one for a packet's size)
@@ -300,20 +346,14 @@ static inline void naive_compare(const u8 *script, size_t length)
 			if (!n.flow[which].packets)
 				rr_backlogged(&rr, &flow[which]);
 			naive_arrive(&n, which, size);
-		} else if (act < 27) {
-			struct rr_flow *f = rr_next(&rr);
-			u32 size;
+		} else if (act == 12) {
+			u32 packets = script[++i];
 
-			k = naive_next(&n);
-			if (k < 0 ? f != NULL : f != &flow[k])
-				naive_die("another flow's turn");
-			if (k < 0)
+			naive_flood(&rr, flow, &n, which, packets,
+				    sizes[packets % ARRAY_SIZE(sizes)]);
+		} else if (act < 27) {
+			if (!naive_serve(&rr, flow, &n))
 				continue;
-			size = naive_send(&n, k);
-			rr_sent(&rr, f, size, n.flow[k].packets);
-			if ((s64)(rr.mark - f->spent) !=
-			    naive_share(&n.flow[k]))
-				naive_die("another credit");
 		} else if (script[i] >= 28 * NAIVE_FLOWS) {
 			u32 weight = 1 + script[++i] % RR_WEIGHT_MAX;
 
