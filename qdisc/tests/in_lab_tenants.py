@@ -12,17 +12,31 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
 import socket
+import struct
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from in_lab_life import CGROUPS, DEFAULT_QDISC, checked, fork, join, wait_for_users, without_memory
+from in_lab_life import (
+    CGROUPS,
+    DEFAULT_QDISC,
+    IFF_NO_PI,
+    TUNSETIFF,
+    checked,
+    fork,
+    join,
+    set_up,
+    wait_for_users,
+    without_memory,
+)
 from labtools import (
     CLONE_NEWNET,
     TCA_KIND,
@@ -35,6 +49,7 @@ from labtools import (
     request,
     run,
     run_on_v0,
+    statistics,
     tc,
     the_kernel_has_not_complained,
 )
@@ -185,6 +200,143 @@ def nothing_outside_changes() -> None:
     equal(now, outside, "outside")
 
 
+# ---- devices whose MTU may be anything ----
+
+IFF_TUN = 0x0001
+TUN = Path("/dev/net/tun")
+SIOCSIFMTU = 0x8922
+# packets of 228 bytes, at 1 Mbit/s: 2 ms each
+PAYLOAD_BYTES, PACKETS = 200, 8
+PATIENCE_S = 5
+# FQ_RR_QUANTUM_MIN and FQ_RR_QUANTUM_MAX
+QUANTUM_BYTES = range(256, (1 << 20) + 1)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A device without Ethernet's limits on the MTU.
+
+    The least and the greatest MTU are the kernel's own limits for the kind.
+    """
+
+    device: str
+    least: int
+    greatest: int
+
+
+# The greatest MTU of wireguard is INT_MAX less 80 bytes of headers, in steps of 16 bytes; that of
+# ipip is an IP packet less the outer header; loopback has no upper limit.
+KINDS = {
+    "wireguard": Kind("l0", 0, 2**31 - 16 - 80),
+    "tun": Kind("l0", 68, 65535),
+    "ipip": Kind("l0", 68, 65515),
+    "lo": Kind("lo", 0, 2**31 - 1),
+}
+
+
+def set_mtu(device: str, mtu: int) -> int:
+    """Change a device's MTU; returns the errno, 0 if it was done."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        try:
+            fcntl.ioctl(control, SIOCSIFMTU, struct.pack("16si20x", device.encode(), mtu))
+        except OSError as error:
+            return error.errno or 0
+    return 0
+
+
+def make_device(kind: str) -> int | None:
+    """Make the device; returns the file that a tun device lives as long as."""
+    match kind:
+        case "wireguard":
+            # without a peer it drops what it is to send: what counts here has happened before
+            run("ip", "link", "add", "l0", "type", "wireguard")
+        case "tun":
+            fd = os.open(TUN, os.O_RDWR | os.O_NONBLOCK)
+            fcntl.ioctl(fd, TUNSETIFF, struct.pack("16sH22x", b"l0", IFF_TUN | IFF_NO_PI))
+            return fd
+        case "ipip":
+            run("ip", "addr", "add", "10.8.0.1/24", "dev", "v0")
+            run("ip", "link", "set", "v0", "up")
+            run("ip", "link", "add", "l0", "type", "ipip", "local", "10.8.0.1", "remote", "10.8.0.2")
+    return None
+
+
+def send_through(device: str, what: str) -> None:
+    """Packets of one flow enter and leave the device's fq_rr.
+
+    The kernel takes a device's addresses away while its MTU is below 68 bytes.
+    """
+    run("ip", "addr", "replace", "10.7.0.1/24", "dev", device)
+    set_up(device, True)
+    before = statistics(device)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        # a local address is what loopback sends to; any other neighbour does for the rest
+        target = "10.7.0.1" if device == "lo" else "10.7.0.2"
+        for _ in range(PACKETS):
+            # a device that drops what it is to send may say so
+            with suppress(ConnectionError, OSError):
+                sender.sendto(bytes(PAYLOAD_BYTES), (target, 9))
+    give_up = time.monotonic() + PATIENCE_S
+    while (now := statistics(device))["packets"] - before["packets"] < PACKETS:
+        expect(time.monotonic() < give_up, f"{what}: {now['packets'] - before['packets']} of {PACKETS} packets left")
+        time.sleep(0.01)
+    expect(now["quantum_bytes"] in QUANTUM_BYTES, f"{what}: a quantum of {now['quantum_bytes']} bytes")
+
+
+def attack(kind: str) -> None:
+    """Add and change fq_rr at the extreme MTUs of a kind; send at the usual MTU and at the extreme one."""
+    limits, usual = KINDS[kind], 1420
+    device = limits.device
+    fd = make_device(kind)
+
+    def ask(options: str, what: str, create: bool = False) -> None:
+        equal(request(encode(options), create=create, device=device), (0, ""), what)
+
+    for beyond in (limits.least - 1, limits.greatest + 1):
+        if beyond < 2**31:
+            equal(set_mtu(device, beyond), errno.EINVAL, f"{kind}, MTU {beyond}")
+    for mtu in (limits.least, limits.greatest):
+        what = f"{kind}, MTU {mtu}"
+        equal(set_mtu(device, mtu), 0, what)
+        ask("rate 1mbit", f"{what}, add", create=True)
+        equal(set_mtu(device, usual), 0, f"{what}, then {usual}")
+        send_through(device, f"{what}, then {usual}")
+        equal(set_mtu(device, mtu), 0, f"{what} again")
+        ask("rate 2mbit", f"{what}, change")
+        if mtu > usual:
+            send_through(device, f"{what}, changed")
+        equal(set_mtu(device, usual), 0, f"{what}, changed, then {usual}")
+        send_through(device, f"{what}, changed, then {usual}")
+        # a change that makes the quantum another one starts the rounds anew
+        ask("rate 1mbit scheduler strict", f"{what}, strict")
+        send_through(device, f"{what}, strict")
+        equal(request(b"", device=device, delete=True), (0, ""), f"{what}, delete")
+    if fd is not None:
+        os.close(fd)
+
+
+def any_mtu_of_wireguard_will_do() -> None:
+    """From 0 bytes, a quantum of nothing, to two gigabytes."""
+    as_tenant(lambda: attack("wireguard"))
+
+
+def any_mtu_of_tun_will_do() -> None:
+    """From 68 to 65535 bytes."""
+    # as distributions have it
+    TUN.chmod(0o666)
+    as_tenant(lambda: attack("tun"))
+
+
+def any_mtu_of_ipip_will_do() -> None:
+    """From 68 to 65515 bytes."""
+    as_tenant(lambda: attack("ipip"))
+
+
+def any_mtu_of_loopback_will_do() -> None:
+    """From 0 bytes to two gigabytes, beside 14 bytes of header."""
+    as_tenant(lambda: attack("lo"))
+
+
 def module_parameters_are_not_the_tenants() -> None:
     """It may read them."""
     before = {path.name: path.read_text() for path in PARAMETERS.iterdir()}
@@ -241,6 +393,8 @@ def restricted_it_is_for_roots_of_a_namespace() -> None:
 
 def main() -> int:
     """Run all, or those named on the command line, in order."""
+    # where they are modules, for a kernel that does not load them for a tenant
+    run("modprobe", "-a", "tun", "wireguard", "ipip")
     if not (CGROUPS / "cgroup.controllers").exists():
         run("mount", "-t", "cgroup2", "cgroup2", str(CGROUPS))
     return run_on_v0(
@@ -251,6 +405,10 @@ def main() -> int:
                 without_memory_of_its_own_there_is_none,
                 limits_are_capped,
                 nothing_outside_changes,
+                any_mtu_of_tun_will_do,
+                any_mtu_of_ipip_will_do,
+                any_mtu_of_loopback_will_do,
+                any_mtu_of_wireguard_will_do,
                 module_parameters_are_not_the_tenants,
                 restricted_it_is_for_roots_of_a_namespace,
                 the_kernel_has_not_complained,
