@@ -141,3 +141,13 @@ def test_no_guest_outlives_the_command(tmp_path: Path) -> None:
     # an orphan is its new parent's to reap: gone, or dead
     status = Path(f"/proc/{guest}/stat")
     assert not status.exists() or status.read_text().split()[2] == "Z"
+
+
+def test_a_core_is_taken_in_a_cache_that_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torture's cache has a link to the lab's folder of cores before any guest has made that."""
+    (tmp_path / "torture").mkdir()
+    (tmp_path / "torture" / "cores").symlink_to("../cores")
+    monkeypatch.setattr(vm, "CACHE", tmp_path / "torture")
+    core = vm.Core()
+    assert (tmp_path / "cores" / str(core.number)).exists()
+    core.release()
