@@ -174,7 +174,8 @@ def ways(arguments: argparse.Namespace) -> list[list[Way]]:
     """What to do: lists of ways, of which each list goes on beside the others."""
     checkers, races, short = arguments.checkers, arguments.races, arguments.short
     if short:
-        one = Way("one CPU", checkers, "virtual", 1, 1, 60, 2000, 3600)
+        # a round for each kind of device
+        one = Way("one CPU", checkers, "virtual", 1, 1, 60, 2000, 3600, round_s=12)
         return [[one], [replace(one, again=1)]]
     one = Way("one CPU", checkers, "virtual", 1, 1, 600, 20000, 7200)
     first = [one]

@@ -46,9 +46,9 @@ def tcmsg(device: int, handle: int, parent: int) -> bytes:
 class Netlink:
     """A socket for requests and dumps."""
 
-    def __init__(self) -> None:
-        """Open it with room for what a dump of many classes takes."""
-        self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+    def __init__(self, protocol: int = 0) -> None:
+        """Open it with room for what a dump of many classes takes; by default for routing and qdiscs."""
+        self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
         self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20)
 
     def answers(self) -> Iterator[bytes]:

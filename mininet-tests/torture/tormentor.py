@@ -5,6 +5,7 @@
 - What is not in an option's range is refused.
 - Whatever is refused has changed nothing.
 - Nothing that is shown is out of range, whatever was done.
+- What is done to the device changes no qdisc, but a move to another namespace removes all.
 - Packets and bytes of classes, qdisc and parents agree; what has drained is empty.
 """
 
@@ -26,6 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 
+import devices
 import messages
 import options
 from labtools import (
@@ -46,15 +48,14 @@ from labtools import (
     TCA_OPTIONS,
     TCA_STATS2,
     TCA_STATS_APP,
+    TCA_STATS_BASIC,
     TCA_STATS_QUEUE,
     attribute,
-    dump,
     split_attributes,
 )
 
 NLM_F_EXCL = 0x200
-SIOCGIFFLAGS, SIOCSIFFLAGS, SIOCSIFMTU, SIOCETHTOOL = 0x8913, 0x8914, 0x8922, 0x8946
-IFF_UP = 1
+SIOCETHTOOL = 0x8946
 ETHTOOL_SWITCHES = (0x17, 0x19, 0x1F, 0x24, 0x2C)
 PARENT_MAJOR = 8
 
@@ -95,6 +96,8 @@ PARENTS: dict[str, tuple[tuple[str, ...], int, bool]] = {
     "multiq": (("qdisc replace dev v0 root handle 8: multiq",), 2, False),
     "mq": (("qdisc replace dev v0 root handle 8: mq",), 2, True),
 }
+# These want more than one transmit queue.
+OF_QUEUES = ("multiq", "mq")
 
 Picture = dict[tuple[int, int], tuple[bytes, bytes]]
 
@@ -188,29 +191,40 @@ class Batch:
 class Tormentor:
     """Owns the qdiscs of v0: nobody else changes them."""
 
-    def __init__(self, seed: str, senders: list[int]) -> None:
+    def __init__(self, seed: str, kind: str, senders: list[int]) -> None:
         """Begin with an fq_rr at the root.
 
+        :param kind: of the device
         :param senders: processes to hold while packets are counted
         """
         self.random = Random(seed)
         self.senders = senders
-        self.device = socket.if_nametoindex("v0")
-        self.netlink = messages.Netlink()
+        self.link = devices.Device(kind)
+        self.device = self.link.index
+        self.parents = [name for name in PARENTS if devices.has_queues(kind) or name not in OF_QUEUES]
         self.control = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.faults = Faults()
         self.tc = Batch("tc")
         self.options = options.read()
+        self.named = {option.name: option for option in self.options}
         self.by_number = {option.number: option for option in self.options}
         self.tally = Tally()
         self.hash = hashlib.sha256()
         self.parent = ""
+        # what was done to the device, and then packets that had left each fq_rr: until more have
+        self.awaited: set[str] = set()
+        self.left: dict[tuple[int, int], int] = {}
         # what the last dump showed, which only requests of this process change
         self.known: Picture = {}
         self.picture()
         # where an fq_rr may be, with the major number of its handle
         self.places: dict[int, int] = {}
         self.settle_under("")
+
+    @property
+    def netlink(self) -> messages.Netlink:
+        """The socket for requests where the device is."""
+        return self.link.place.netlink
 
     # ---- what is there ----
 
@@ -247,7 +261,7 @@ class Tormentor:
 
     def note(self, attributes: dict[int, bytes]) -> None:
         """Which statistics have been raised, as long as there are others."""
-        if len(self.tally.met) == len(REACHED) or TCA_STATS2 not in attributes:
+        if self.tally.met.issuperset(REACHED) or TCA_STATS2 not in attributes:
             return
         parts = dict(split_attributes(attributes[TCA_STATS2]))
         for number, value in split_attributes(parts.get(TCA_STATS_APP, b"")):
@@ -277,8 +291,8 @@ class Tormentor:
         parent: int = 0,
         values: dict[int, int] | None = None,
         faulty: bool = True,
-    ) -> None:
-        """Make a request, and hold the kernel to what must follow.
+    ) -> int | None:
+        """Make a request, and hold the kernel to what must follow; returns the errno, None if unknown.
 
         :param wanted: 0 if it must be done, EINVAL (any error) if refused, None if either
         :param values: what must be shown at ``parent`` if it is done
@@ -302,6 +316,7 @@ class Tormentor:
                 if number in shown and shown[number] != value:
                     name = self.by_number[number].name
                     raise BrokenPromiseError(f"{name} {value} was asked for, {shown[number]} is shown: {told}")
+        return said
 
     def head(self, parent: int, minor: int = 0) -> bytes:
         """The tcmsg for the fq_rr at a place."""
@@ -386,11 +401,10 @@ class Tormentor:
     def pace(self) -> None:
         """Queue-length based pacing, from a rate and a load."""
         parent = self.place()
-        named = {option.name: option for option in self.options}
         values = {
-            named["RATE64"].number: self.random.choice((10**5, 10**6, 10**7)),
-            named["QLBP"].number: 1,
-            named["LOAD"].number: named["LOAD"].draw(self.random),
+            self.named["RATE64"].number: self.random.choice((10**5, 10**6, 10**7)),
+            self.named["QLBP"].number: 1,
+            self.named["LOAD"].number: self.named["LOAD"].draw(self.random),
         }
         self.try_out("pace", self.request(parent, values), None, parent, values)
 
@@ -454,25 +468,168 @@ class Tormentor:
     def move(self) -> None:
         """Below another parent."""
         self.tally.counts["parents"] += 1
-        self.settle_under(self.random.choice(("", *PARENTS)))
+        self.settle_under(self.random.choice(("", *self.parents)))
 
-    def handle_device(self) -> None:
-        """The device goes down and up, changes its MTU or an offload."""
+    # ---- what is done to the device ----
+
+    def same_as(self, before: Picture, what: str) -> None:
+        """Nothing has changed that is shown."""
+        after = self.picture()
+        if after != before:
+            raise BrokenPromiseError(f"{self.link.kind}: {what} changed {before} to {after}")
+
+    def nothing_of_ours(self, what: str) -> None:
+        """There is no qdisc but the kernel's default."""
+        kinds = {kind.decode() for kind, _ in self.picture().values()}
+        if left := kinds & {"fq_rr", *PARENTS}:
+            raise BrokenPromiseError(f"{self.link.kind}: after it was {what} there is {sorted(left)}")
+
+    def await_packets(self, deed: str) -> None:
+        """Send a few; the deed counts as soon as packets leave the fq_rr."""
         self.tally.counts["device"] += 1
-        way = self.random.randrange(3)
-        if way == 0:
-            for up in (False, True):
-                got = fcntl.ioctl(self.control, SIOCGIFFLAGS, struct.pack("16sH22x", b"v0", 0))
-                flags = struct.unpack("16xH22x", got)[0] & ~IFF_UP | (IFF_UP if up else 0)
-                fcntl.ioctl(self.control, SIOCSIFFLAGS, struct.pack("16sH22x", b"v0", flags))
-        elif way == 1:
-            fcntl.ioctl(self.control, SIOCSIFMTU, struct.pack("16si20x", b"v0", self.random.choice((576, 1500, 9000))))
+        self.awaited.add(f"{self.link.kind} {deed}")
+        self.left = {}
+        self.look_for_packets()
+        self.link.send(self.random)
+
+    def look_for_packets(self) -> dict[tuple[int, int], int]:
+        """Whether an fq_rr has sent since the last look; the quantum that each of them shows."""
+        left: dict[tuple[int, int], int] = {}
+        quanta: dict[tuple[int, int], int] = {}
+        for answer in self.netlink.dump(RTM_GETQDISC, RTM_NEWQDISC, messages.tcmsg(self.device, 0, 0)):
+            index, handle, parent = struct.unpack_from("=iII", answer, 20)
+            attributes = dict(split_attributes(answer[36:]))
+            if index != self.device or attributes[TCA_KIND] != b"fq_rr\0":
+                continue
+            parts = dict(split_attributes(attributes[TCA_STATS2]))
+            left[parent, handle] = struct.unpack_from("=QI", parts[TCA_STATS_BASIC])[1]
+            quanta[parent, handle] = self.quantum(attributes[TCA_OPTIONS], parts[TCA_STATS_APP])
+        if any(packets > self.left.get(place, packets) for place, packets in left.items()):
+            self.tally.met |= self.awaited
+            self.awaited.clear()
+        self.left = left
+        return quanta
+
+    def quantum(self, nest: bytes, statistics: bytes) -> int:
+        """The quantum in force, which is the one that was asked for, or within the limits of one."""
+        option = self.named["QUANTUM"]
+        asked = option.decode(dict(split_attributes(nest))[option.number])
+        shown = int.from_bytes(dict(split_attributes(statistics))[STATISTICS.index("quantum_bytes")], "little")
+        if not (shown == asked if asked else option.low <= shown <= option.high):
+            raise BrokenPromiseError(f"{self.link.kind}: of the quantum {asked} became {shown} bytes")
+        return shown
+
+    def take_down(self) -> None:
+        """The device goes down and up."""
+        before = self.picture()
+        for up in (False, True):
+            if said := self.link.set_up(up):
+                raise BrokenPromiseError(f"{self.link.kind}: down or up was refused with {said}")
+            self.same_as(before, "up" if up else "down")
+        self.await_packets("down and up")
+
+    def switch_offload(self) -> None:
+        """The device gets an offload, or does without it."""
+        self.tally.counts["device"] += 1
+        value = ctypes.create_string_buffer(
+            struct.pack("II", self.random.choice(ETHTOOL_SWITCHES), self.random.randrange(2))
+        )
+        with suppress(OSError):
+            fcntl.ioctl(self.control, SIOCETHTOOL, struct.pack("16sP16x", b"v0", ctypes.addressof(value)))
+
+    def follow_the_mtu(self, parent: int, mtu: int) -> None:
+        """A quantum that comes from the device's MTU is taken, whatever that is; at times by a new fq_rr."""
+        values = {self.named[name].number: 0 for name in ("QUANTUM", "SCHEDULER", "QLBP")}
+        create = self.random.random() < 0.3
+        if create:
+            self.try_out("delete", self.request(parent, {}, order=RTM_DELQDISC), None)
+        if create or not self.is_there(parent):
+            request = self.request(parent, values, NLM_F_CREATE | NLM_F_REPLACE)
         else:
-            value = ctypes.create_string_buffer(
-                struct.pack("II", self.random.choice(ETHTOOL_SWITCHES), self.random.randrange(2))
+            request = self.request(parent, values)
+        said = self.try_out(f"{self.link.kind}: by its MTU", request, 0, parent, values)
+        quantum = self.named["QUANTUM"]
+        wanted = min(quantum.high, max(quantum.low, mtu + devices.header_bytes(self.link.kind)))
+        shown = self.look_for_packets().get((parent, self.places[parent] << 16))
+        if said == 0 and shown != wanted:
+            raise BrokenPromiseError(f"{self.link.kind}: an MTU of {mtu} made a quantum of {shown} bytes, not {wanted}")
+        while not self.is_there(parent):
+            self.make(parent)
+
+    def resize(self) -> None:
+        """An MTU at the limits of the kind, or any; fq_rr is configured meanwhile; packets at a usual one."""
+        least, greatest = self.link.least, self.link.greatest
+        before = self.picture()
+        for beyond in (least - 1, greatest + 1):
+            if self.link.set_mtu(beyond & 2**32 - 1) != errno.EINVAL:
+                raise BrokenPromiseError(f"{self.link.kind}: an MTU of {beyond} was taken")
+        deed, mtu = self.random.choice(
+            (
+                ("least MTU", least),
+                ("greatest MTU", greatest),
+                ("", min(greatest, least + (1 << self.random.randrange(31)))),
             )
-            with suppress(OSError):
-                fcntl.ioctl(self.control, SIOCETHTOOL, struct.pack("16sP16x", b"v0", ctypes.addressof(value)))
+        )
+        parent = self.place()
+        self.set_mtu(mtu)
+        self.same_as(before, f"an MTU of {mtu}")
+        self.follow_the_mtu(parent, mtu)
+        self.link.send(self.random)
+        before = self.known
+        self.set_mtu(min(greatest, self.random.choice(devices.USUAL_MTUS)))
+        self.link.settle()
+        self.same_as(before, "a usual MTU")
+        if deed:
+            self.await_packets(deed)
+
+    def set_mtu(self, mtu: int) -> None:
+        """An MTU that the kind allows, which changes no quantum that is in force."""
+        before = self.look_for_packets()
+        said = self.link.set_mtu(mtu)
+        if said:
+            raise BrokenPromiseError(f"{self.link.kind}: an MTU of {mtu} was refused with {said}")
+        after = self.look_for_packets()
+        if before != after:
+            raise BrokenPromiseError(f"{self.link.kind}: an MTU of {mtu} changed quanta {before} to {after}")
+
+    def rename(self) -> None:
+        """Another name, and the old one again."""
+        before = self.picture()
+        for name in ("w0", "v0"):
+            if said := self.link.rename(name):
+                raise BrokenPromiseError(f"{self.link.kind}: the name {name} was refused with {said}")
+            self.same_as(before, f"the name {name}")
+            self.link.send(self.random)
+            self.change_soundly()
+            before = self.known
+        self.await_packets("renamed")
+
+    def visit(self) -> None:
+        """The device goes to another namespace, where it gets an fq_rr, and comes back: without any."""
+        before = self.picture()
+        said = self.link.move(self.link.away)
+        if self.link.kind == "lo":
+            if said != errno.EINVAL:
+                raise BrokenPromiseError(f"lo was moved: {said}")
+            self.same_as(before, "a refused move")
+            self.await_packets("moved")
+            return
+        if said:
+            raise BrokenPromiseError(f"{self.link.kind}: a move was refused with {said}")
+        self.nothing_of_ours("moved")
+        self.link.settle()
+        self.nothing_of_ours("moved, up,")
+        under, self.parent, self.places = self.parent, "", {TC_H_ROOT: 1}
+        while not self.is_there(TC_H_ROOT):
+            self.make(TC_H_ROOT)
+        self.change_soundly()
+        self.link.send(self.random)
+        if said := self.link.move(self.link.home):
+            raise BrokenPromiseError(f"{self.link.kind}: the way back was refused with {said}")
+        self.nothing_of_ours("moved back")
+        self.link.settle()
+        self.settle_under(under)
+        self.await_packets("moved")
 
     # ---- counting ----
 
@@ -543,8 +700,9 @@ class Tormentor:
 
     def remains(self) -> str:
         """What is left in an fq_rr that has nothing to send."""
-        for attributes in dump("v0"):
-            if attributes[TCA_KIND] != b"fq_rr\0":
+        for answer in self.netlink.dump(RTM_GETQDISC, RTM_NEWQDISC, messages.tcmsg(self.device, 0, 0)):
+            attributes = dict(split_attributes(answer[36:]))
+            if struct.unpack_from("=i", answer, 20)[0] != self.device or attributes[TCA_KIND] != b"fq_rr\0":
                 continue
             parts = dict(split_attributes(attributes[TCA_STATS2]))
             left = {"qlen, bytes": struct.unpack_from("=II", parts[TCA_STATS_QUEUE])}
@@ -578,7 +736,11 @@ class Tormentor:
             (self.replace, 6),
             (self.pace, 4),
             (self.weigh, 6),
-            (self.handle_device, 4),
+            (self.take_down, 1),
+            (self.switch_offload, 2),
+            (self.resize, 3),
+            (self.rename, 1),
+            (self.visit, 1),
             (self.count, 1),
             (self.filter, 3),
             (self.move, 1),
@@ -587,6 +749,8 @@ class Tormentor:
         try:
             while time.monotonic() < until_s:
                 self.random.choices(acts, weights)[0]()
+                if self.awaited:
+                    self.look_for_packets()
                 time.sleep(self.random.choice((0, 0.002, 0.01, 0.04)))
             self.count()
         except BrokenPromiseError as error:

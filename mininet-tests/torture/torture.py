@@ -4,9 +4,9 @@
 
     torture.py --seed N --seconds S --arenas N [--requests MIN] [--round S] [--slow FACTOR]
 
-In rounds: each has some arenas, a pair of namespaces with a link, in which one
-process makes requests about qdiscs while others flood the link, use TCP sockets
-and read everything. At a round's end all of it is killed where it stands, and both
+In rounds: each has some arenas, a pair of namespaces with a link, whose kind of device
+is another in each, in which one process makes requests about qdiscs while others
+flood the link, use TCP sockets and read everything. At a round's end all of it is killed where it stands, and both
 modules are unloaded and loaded. The kernel's log is read after each round, and
 its list of leaked memory at the end.
 """
@@ -29,6 +29,7 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "qdisc" / "tests"))
 
+import devices  # noqa: E402
 import traffic  # noqa: E402
 from complaints import is_complaint  # noqa: E402
 from labtools import CLONE_NEWNET, expect, run  # noqa: E402
@@ -38,6 +39,7 @@ MODULES = {name: TOP / "modules" / f"{name}.ko" for name in ("tcp_pktpair", "sch
 DEBUG = Path("/sys/kernel/debug")
 LEAKS = DEBUG / "kmemleak"
 FAULTS = DEBUG / "failslab"
+FALLBACK_TUNNELS = Path("/proc/sys/net/core/fb_tunnels_only_for_init_net")
 WATCHES = Path("/sys/module/kcsan/parameters")
 # How long KCSAN waits for another CPU to touch what one is about to, and how many accesses
 # it lets pass in between. By default 80 us, 20 us and 4,000, for real CPUs, which do more
@@ -54,7 +56,7 @@ UNLOAD_PATIENCE_S = 120
 LEAK_AGE_S = 6
 LIBC = ctypes.CDLL(None, use_errno=True)
 # What torture of any length must have done.
-ALL_PATHS = {*REACHED, *traffic.DEEDS}
+ALL_PATHS = {*REACHED, *traffic.DEEDS, *devices.PATHS}
 
 
 def busy() -> float:
@@ -95,7 +97,7 @@ class Log:
 
 
 def set_up() -> None:
-    """Debugfs, and which allocations may fail."""
+    """Debugfs, which allocations may fail, and which devices a namespace begins with."""
     if not (DEBUG / "tracing").exists():
         run("mount", "-t", "debugfs", "debugfs", str(DEBUG))
     for kind in ("failslab", "fail_page_alloc"):
@@ -105,6 +107,9 @@ def set_up() -> None:
         settings |= {"ignore-gfp-wait": "N"} | ({"min-order": 0} if kind == "fail_page_alloc" else {})
         for name, value in settings.items():
             (DEBUG / kind / name).write_text(str(value))
+    # where tunnels are built in, a new namespace has a device of each kind, which every dump goes through
+    with suppress(FileNotFoundError):
+        FALLBACK_TUNNELS.write_text("1")
     if LEAKS.exists():
         LEAKS.write_text("clear")
         # looked for at the end; every ten minutes besides, it takes a CPU for half of one
@@ -123,55 +128,78 @@ def new_namespace() -> Batch:
     return ip
 
 
-def far_end(arena: socket.socket, seed: str) -> None:
+def far_end(arena: socket.socket, kind: str, seed: str) -> None:
     """The other namespace: it takes connections, over an fq_rr of its own."""
     ip = new_namespace()
     arena.send(b"namespace")
     arena.recv(1)
-    ip.must(f"addr add {traffic.FAR}/24 dev v1", "link set v1 up")
+    commands, file = devices.make(kind, 1)
+    ip.must(*commands, f"addr add {traffic.FAR}/24 dev v1")
+    if kind == "wireguard":
+        devices.introduce(1)
+    ip.must("link set v1 up")
     ip.end()
-    Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text("pktpair")
+    choose_pktpair()
     run("tc", "qdisc", "add", "dev", "v1", "root", "handle", "1:", "fq_rr", "rate", "20mbit")
-    arena.send(b"link")
+    socket.send_fds(arena, [b"link"], [] if file is None else [file])
     traffic.serve(seed)
 
 
-def link_up(seed: str) -> int:
-    """A link between two new namespaces; returns the process in the far one."""
+def choose_pktpair() -> None:
+    """For connections of this process' namespace."""
+    Path("/proc/sys/net/ipv4/tcp_congestion_control").write_text("pktpair")
+
+
+def loop_up(seed: str) -> int:
+    """A loopback device that is called v0, in a new namespace; returns the process that takes connections."""
+    ip = new_namespace()
+    commands, _ = devices.make("lo", 0)
+    ip.must(*commands, *(f"addr add {address}/24 dev v0" for address in (traffic.NEAR, traffic.FAR)), "link set v0 up")
+    ip.end()
+    choose_pktpair()
+    return traffic.child(lambda: traffic.serve(seed + "serve"), NICE)
+
+
+def link_up(kind: str, seed: str) -> dict[str, int]:
+    """A link between two new namespaces; returns the process in the far one, and one that carries packets."""
     ip = new_namespace()
     here, there = socket.socketpair()
-    far = traffic.child(lambda: far_end(there, seed + "serve"), NICE)
+    far = traffic.child(lambda: far_end(there, kind, seed + "serve"), NICE)
     # so that nothing comes from it once that process has ended
     there.close()
     expect(here.recv(16) == b"namespace", "the far end has no namespace")
-    queues = "numtxqueues 2 numrxqueues 2"
-    ip.must(
-        f"link add v0 {queues} type veth peer name v1 netns {far} {queues}",
-        f"addr add {traffic.NEAR}/24 dev v0",
-        "link set v0 up",
-        f"neigh add {traffic.TARGET} lladdr {traffic.TARGET_MAC} dev v0 nud permanent",
-    )
+    commands, file = devices.make(kind, 0, far)
+    ip.must(*commands, f"addr add {traffic.NEAR}/24 dev v0")
+    if kind == "wireguard":
+        devices.introduce(0)
+    ip.must("link set v0 up")
     ip.end()
     here.send(b"l")
-    expect(here.recv(16) == b"link", "the far end has no link")
+    said, files, _, _ = socket.recv_fds(here, 16, 1)
+    expect(said == b"link", "the far end has no link")
     here.close()
-    return far
+    around = {"serve": far}
+    if file is not None:
+        around["carry"] = traffic.child(lambda: devices.shuttle(file, files[0]), NICE)
+        # the devices end with that process
+        os.close(file)
+        os.close(files[0])
+    return around
 
 
-def arena(seed: str, seconds: float, slow: float, answer: int) -> None:
+def arena(seed: str, kind: str, seconds: float, slow: float, answer: int) -> None:
     """One link with all that goes on around it; answers with what was done."""
-    far = link_up(seed)
+    around = {"serve": loop_up(seed)} if kind == "lo" else link_up(kind, seed)
     deeds = traffic.Deeds()
-    senders = [
-        traffic.child(lambda: traffic.flood(seed + "flood", "v0", slow), NICE),
-        traffic.child(lambda: traffic.connect(seed + "connect", deeds, slow), NICE),
-    ]
-    reader = traffic.child(lambda: traffic.read(seed + "read", "v0", slow), NICE)
-    around = dict(zip(("flood", "connect", "read", "serve"), (*senders, reader, far), strict=True))
+    frames = traffic.FRAMES if devices.has_ethernet(kind) else traffic.PACKETS
+    around["flood"] = traffic.child(lambda: traffic.flood(seed + "flood", "v0", frames, slow), NICE)
+    around["connect"] = traffic.child(lambda: traffic.connect(seed + "connect", deeds, slow), NICE)
+    around["read"] = traffic.child(lambda: traffic.read(seed + "read", "v0", slow), NICE)
+    senders = [around[name] for name in ("flood", "connect", *(["serve"] if kind == "lo" else []))]
     try:
-        tally = Tormentor(seed, senders).torment(seconds)
+        tally = Tormentor(seed, kind, senders).torment(seconds)
         gone = [name for name, pid in around.items() if os.waitpid(pid, os.WNOHANG)[0]]
-        tally.broken += [f"the process that should {name} ended" for name in gone]
+        tally.broken += [f"{kind}: the process that should {name} ended" for name in gone]
         met = [*sorted(tally.met), *deeds.done()]
         answers = [dict(tally.counts), met, tally.digest, [text[:2000] for text in tally.broken]]
         os.write(answer, json.dumps(answers).encode())
@@ -226,7 +254,12 @@ class Torture:
         read, write = os.pipe()
         seeds = [f"{self.arguments.seed}/{number}/{place}" for place in range(self.arguments.arenas)]
         slow = self.arguments.slow
-        pids = [traffic.child(lambda seed=seed: arena(seed, seconds, slow, write)) for seed in seeds]
+        first = number * self.arguments.arenas
+        kinds = [devices.kind_of(str(self.arguments.seed), first + place) for place in range(self.arguments.arenas)]
+        pids = [
+            traffic.child(lambda seed=seed, kind=kind: arena(seed, kind, seconds, slow, write))
+            for seed, kind in zip(seeds, kinds, strict=True)
+        ]
         for pid, seed in zip(pids, seeds, strict=True):
             # a kernel with much to report overwrites its log before the round is over
             while not (ended := os.waitpid(pid, os.WNOHANG))[0]:

@@ -113,9 +113,14 @@ def _frame(random: Random) -> bytes:
 
 # made once, for all rounds
 FRAMES = [_frame(random) for random in (Random(1),) for _ in range(FLOWS)]
+ETHERNET_BYTES = 14
+# for a device without an Ethernet header
+PACKETS = [frame[ETHERNET_BYTES:] for frame in FRAMES]
+# UDP over IPv4, below any MTU that IP may have
+SMALL_PACKETS = [frame[ETHERNET_BYTES:] for frame in FRAMES if len(frame) == 60 and frame[12:14] == b"\x08\0"]
 
 
-def flood(seed: str, device: str, slow: float) -> None:
+def flood(seed: str, device: str, frames: list[bytes], slow: float) -> None:
     """Frames of thousands of flows in bursts, super-packets among them."""
     random = Random(seed)
     raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
@@ -127,12 +132,15 @@ def flood(seed: str, device: str, slow: float) -> None:
     large.setblocking(False)
     payload = bytes(60000)
     while True:
+        # a socket forgets a device that was moved away, also when that is back
+        with suppress(OSError):
+            raw.bind((device, 0))
         priority = random.choice((0, 0, 0, 1, 0x10001, 0x10002, 0x10000 + random.randrange(0x10000)))
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, priority)
         start, count = random.randrange(FLOWS), random.choice((1, 20, 100, 400))
         for place in range(start, start + count):
             with suppress(OSError):
-                raw.send(FRAMES[place % FLOWS])
+                raw.send(frames[place % FLOWS])
         if random.random() < 0.3:
             with suppress(OSError):
                 large.setsockopt(SOL_UDP, UDP_SEGMENT, random.choice((100, 536, 1448)))

@@ -15,6 +15,7 @@ TOP = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(TOP / "mininet-tests" / "torture"), str(TOP / "qdisc" / "tests")]
 
 import complaints  # noqa: E402
+import devices  # noqa: E402
 import drive  # noqa: E402
 import options  # noqa: E402
 import tormentor  # noqa: E402
@@ -98,6 +99,18 @@ def test_options_have_ranges() -> None:
         assert forbidden is None or not option.allows(forbidden)
 
 
+def test_every_kind_of_device_has_its_turn() -> None:
+    """Of as many arenas in turn as there are kinds, each has another, in an order that is the seed's."""
+    orders = set()
+    for seed in "123456":
+        kinds = [devices.kind_of(seed, arena) for arena in range(2 * len(devices.KINDS))]
+        assert kinds == [devices.kind_of(seed, arena) for arena in range(len(kinds))]
+        for first in range(0, len(kinds), len(devices.KINDS)):
+            assert sorted(kinds[first : first + len(devices.KINDS)]) == sorted(devices.KINDS)
+        orders.add(tuple(kinds))
+    assert len(orders) > 1
+
+
 class QuietLog:
     """A kernel's log with the lines that it is given."""
 
@@ -125,7 +138,7 @@ def verdicts(
 ) -> list[str]:
     """What a short torture says in which two arenas answer like that."""
 
-    def arena(_seed: str, _seconds: float, _slow: float, write: int) -> None:
+    def arena(_seed: str, _kind: str, _seconds: float, _slow: float, write: int) -> None:
         os.write(write, json.dumps(answer).encode())
         if status:
             raise SystemExit(status)
