@@ -831,7 +831,13 @@ def what_is_told_is_as_documented() -> None:
         # five packets of 1042 in one: the same
         ("longest-head", [], (1, 5042, 1000), SUCCESS, [(-4, 0)]),
         ("longest-queue", [(1, 1514, 7), (2, 142, 1)], (2, 5042, 1000), SUCCESS, [(-4, 0), (7, 7 * 1514)]),
-        ("longest-head", [(1, 514, 4), (3, 514, 2), (4, 514, 2)], (2, 5042, 1000), CN, [(-4, 0), (2, 514 + 2 * 1042 - 5210)]),
+        (
+            "longest-head",
+            [(1, 514, 4), (3, 514, 2), (4, 514, 2)],
+            (2, 5042, 1000),
+            CN,
+            [(-4, 0), (2, 514 + 2 * 1042 - 5210)],
+        ),
         ("arriving", [(1, 514, 8)], (2, 5042, 1000), CN, [(-1, 5210 - 2084), (-1, -5210)]),
         ("arriving", [(1, 514, 10)], (2, 5042, 1000), DROP, []),
         # all was empty: flushed at the 11th of them, and the 20th or 21st comes last
