@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Reports tests as TAP, each by the first line of its docstring."""
+"""Reports tests as TAP, each by the first line of its docstring.
+
+Of pytest's own reporter only what it writes is turned off: without its object,
+``-p no:terminal``, pytest cannot explain a comparison, and a failing ``a == b`` ends in
+an assertion of pytest's own that shows neither side.  The plug-in pytest-tap takes the
+object away as well.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +32,7 @@ class Tap:
         note = f" # SKIP {skipped}" if skipped else ""
         print(f"{'ok' if good else 'not ok'} {self.count} - {title}{note}", file=sys.__stdout__)
         for line in details.splitlines():
-            print(f"#   {line}", file=sys.__stdout__)
+            print(f"#   {line}".rstrip(), file=sys.__stdout__)
         assert sys.__stdout__ is not None
         sys.__stdout__.flush()
 
@@ -37,12 +43,18 @@ class Tap:
             case = getattr(item, "callspec", None)
             self.titles[item.nodeid] = f"{doc.rstrip('.')} [{case.id}]" if case else doc.rstrip(".")
 
+    def pytest_report_teststatus(self) -> tuple[str, str, str]:
+        """No letter of pytest's own."""
+        return "", "", ""
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Print a test when it has been called, or when its set-up failed."""
-        if report.when == "call" or (report.when == "setup" and not report.passed):
-            skipped = str(report.longrepr[2]) if report.skipped and isinstance(report.longrepr, tuple) else ""
-            details = "" if report.passed or report.skipped else f"{report.longreprtext}\n{report.capstderr}"
-            self.say(report.passed or report.skipped, self.titles[report.nodeid], details, skipped)
+        """Print a test when it has been called; its set-up and tear-down where they failed."""
+        if report.when == "call" or report.failed or (report.when == "setup" and report.skipped):
+            where = report.longrepr if report.skipped else None
+            skipped = str(where[2]).removeprefix("Skipped: ") if isinstance(where, tuple) else ""
+            title = self.titles[report.nodeid] + (" (tear-down)" if report.when == "teardown" else "")
+            said = "".join(f"\n-- {what} --\n{text}" for what, text in report.sections)
+            self.say(not report.failed, title, report.longreprtext + said if report.failed else "", skipped)
 
     def pytest_collectreport(self, report: Any) -> None:
         """A test file that cannot be read is a failed test."""
@@ -54,7 +66,12 @@ class Tap:
         print(f"1..{self.count}", file=sys.__stdout__)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What the runner asks for."""
+    parser.addoption("--as-tap", action="store_true", help="report as TAP, with nothing else on standard output")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Report as TAP where pytest's own reporter is off."""
-    if not config.pluginmanager.has_plugin("terminalreporter"):
-        config.pluginmanager.register(Tap(), "tap")
+    """Report as TAP where that is asked for."""
+    if config.getoption("as_tap"):
+        config.pluginmanager.register(Tap(), "as_tap")

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0
+"""mininet-tests/tests/run: what it shows of tests that fail."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conftest import TOP
+
+FAILING = '''
+import pytest
+
+
+@pytest.fixture
+def without_an_end():
+    yield
+    raise OSError("no end")
+
+
+def test_numbers():
+    """Lists that differ."""
+    assert [1000, *range(40)] == [2000, *range(40)]
+
+
+def test_text():
+    print("said before")
+    assert "left hand" in "right hand", "with a reason"
+
+
+def test_tear_down(without_an_end):
+    """Passes."""
+
+
+@pytest.mark.skip(reason="not today")
+def test_skipped():
+    """Skips."""
+'''
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
+    """The runner, with tests of our own in the place of the host's."""
+    top = tmp_path_factory.mktemp("runner")
+    tests = top / "mininet-tests" / "tests"
+    (tests / "host").mkdir(parents=True)
+    (tests / "host" / "test_failing.py").write_text(FAILING)
+    for name in ("run", "conftest.py"):
+        shutil.copy(TOP / "mininet-tests" / "tests" / name, tests)
+    shutil.copy(TOP / "pyproject.toml", top)
+    environment = {**os.environ, "PKTPAIR_VENV": sys.prefix}
+    return subprocess.run([tests / "run", "host"], capture_output=True, text=True, check=False, env=environment)
+
+
+def test_a_failing_comparison_shows_both_sides(shown: subprocess.CompletedProcess[str]) -> None:
+    """A comparison that fails is shown with both sides, in full, and with its reason."""
+    lines = shown.stdout.splitlines()
+    numbers = lines[lines.index("not ok 1 - Lists that differ") : lines.index("not ok 2 - test_text")]
+    assert "#   E         At index 0 diff: 1000 != 2000" in numbers
+    # nothing is left out of the middle
+    assert {f"#   E               {number}," for number in range(40)} <= set(numbers)
+    text = lines[lines.index("not ok 2 - test_text") :]
+    assert "#   E       AssertionError: with a reason" in text
+    assert "#   E       assert 'left hand' in 'right hand'" in text
+    assert "#   said before" in text
+
+
+def test_every_phase_counts(shown: subprocess.CompletedProcess[str]) -> None:
+    """Results are numbered TAP; a tear-down that fails is a failure, and a skipped test gives its reason."""
+    results = [line for line in shown.stdout.splitlines() if line and not line.startswith("#")]
+    assert results == [
+        "not ok 1 - Lists that differ",
+        "not ok 2 - test_text",
+        "ok 3 - Passes",
+        "not ok 4 - Passes (tear-down)",
+        "ok 5 - Skips # SKIP not today",
+        "1..5",
+    ]
+    assert shown.returncode == 1
