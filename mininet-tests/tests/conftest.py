@@ -9,7 +9,9 @@ object away as well.
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,9 @@ import pytest
 
 TOP = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "mininet-tests"))
+
+# What installs on a machine, by the names that a script finds on its PATH.
+INSTALLERS = ("apt", "apt-get", "aptitude", "debootstrap", "pip", "pip3", "sudo")
 
 
 class Tap:
@@ -75,3 +80,31 @@ def pytest_configure(config: pytest.Config) -> None:
     """Report as TAP where that is asked for."""
     if config.getoption("as_tap"):
         config.pluginmanager.register(Tap(), "as_tap")
+
+
+class Installers:
+    """Programs with the installers' names, which install nothing, note their call, and fail."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._notes = folder / "notes"
+        for name in INSTALLERS:
+            program = folder / name
+            program.write_text(f'#!/bin/sh\necho {name} "$@" >>{self._notes}\nexit 100\n')
+            program.chmod(0o755)
+
+    def calls(self) -> list[str]:
+        """The command lines so far, which the test then answers for; sudo's are its command's."""
+        lines = self._notes.read_text().splitlines() if self._notes.exists() else []
+        self._notes.unlink(missing_ok=True)
+        return [line.removeprefix("sudo ") for line in lines]
+
+
+@pytest.fixture(autouse=True)
+def installers(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installers]:
+    """No test installs anything on the machine that it runs on: one that would fails."""
+    found = Installers(tmp_path_factory.mktemp("installers"))
+    monkeypatch.setenv("PATH", f"{found.folder}:{os.environ['PATH']}")
+    yield found
+    calls = found.calls()
+    assert not calls, f"this test would have changed the machine: {calls}"

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import TOP
+from conftest import TOP, Installers
 
 BOOTSTRAP = TOP / "scripts" / "bootstrap"
 
@@ -18,8 +18,33 @@ def bootstrap(*arguments: str, **environment: str) -> subprocess.CompletedProces
     )
 
 
-def everything_in(folder: Path) -> list[tuple[Path, int]]:
-    return [(path, path.lstat().st_mtime_ns) for path in sorted(folder.glob("*/*"))]
+def everything_in(folder: Path) -> dict[str, int]:
+    return {str(path.relative_to(folder)): path.lstat().st_mtime_ns for path in folder.rglob("*")}
+
+
+@pytest.fixture
+def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with cache and environment that lack nothing, and a PATH on which all packages are installed."""
+    cache, venv, programs = tmp_path / "cache", tmp_path / "venv", tmp_path / "programs"
+    kernel = cache / "kernels" / "default"
+    for folder in (kernel / "boot", kernel / "build", venv / "bin", programs):
+        folder.mkdir(parents=True)
+    for path in (kernel / "boot" / "vmlinuz-6.1", kernel / "build" / "Makefile", kernel / "complete"):
+        path.touch()
+    (venv / "bin" / "vng").touch(0o755)
+    shutil.copy(TOP / "scripts" / "requirements.txt", venv / "requirements.installed")
+    answers = {
+        # but for $MISSING
+        "dpkg-query": 'shift 3; for name; do [ "$name" = "$MISSING" ] || echo "$name install ok installed"; done',
+        "apt-cache": 'echo "  Candidate: 1.0"',
+    }
+    for name, does in answers.items():
+        (programs / name).write_text(f"#!/bin/sh\n{does}\n")
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("PKTPAIR_CACHE", str(cache))
+    monkeypatch.setenv("PKTPAIR_VENV", str(venv))
+    return tmp_path
 
 
 def test_complete() -> None:
@@ -29,12 +54,22 @@ def test_complete() -> None:
     assert "missing" not in done.stdout
 
 
-def test_silent() -> None:
+def test_silent(complete: Path) -> None:
     """bootstrap says and changes nothing when all is there."""
-    before = everything_in(TOP / ".cache")
+    before = everything_in(complete)
     done = bootstrap()
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert everything_in(TOP / ".cache") == before
+    assert everything_in(complete) == before
+
+
+def test_one_package_is_missing(complete: Path, installers: Installers) -> None:
+    """Only what is missing is installed; where that fails, again after the lists were refreshed, and then said."""
+    done = bootstrap(MISSING="shellcheck")
+    install = "apt-get install -y -q --no-install-recommends -o DPkg::Lock::Timeout=600 shellcheck"
+    calls = [call.removeprefix("env DEBIAN_FRONTEND=noninteractive ") for call in installers.calls()]
+    assert calls == [install, "apt-get -q -o DPkg::Lock::Timeout=600 update", install]
+    assert done.returncode == 1
+    assert "could not install: shellcheck" in done.stderr
 
 
 def test_missing_kernel_and_environment(tmp_path: Path) -> None:
@@ -54,16 +89,15 @@ def test_missing_package() -> None:
     assert "missing: Debian packages: no-such-package" in done.stdout
 
 
-def test_uninstallable_package() -> None:
+def test_uninstallable_package(tmp_path: Path, installers: Installers) -> None:
     """A package that no source offers is named, with the command; nothing is installed."""
-    before = everything_in(TOP / ".cache" / "kernels")
-    done = bootstrap(PKTPAIR_EXTRA_PACKAGES="no-such-package")
-    if "run this as root" in done.stderr:
-        pytest.skip("neither root nor sudo")
+    cache, venv = tmp_path / "cache", tmp_path / "venv"
+    done = bootstrap(PKTPAIR_CACHE=str(cache), PKTPAIR_VENV=str(venv), PKTPAIR_EXTRA_PACKAGES="no-such-package")
     assert done.returncode == 1
     assert "cannot be installed, no apt source offers it: no-such-package" in done.stderr
     assert "nothing was changed; the command would have been: apt-get install" in done.stderr
-    assert everything_in(TOP / ".cache" / "kernels") == before
+    assert installers.calls() == ["apt-get -q -o DPkg::Lock::Timeout=600 update"]
+    assert set(everything_in(tmp_path)) == {"cache", "cache/bootstrap.log"}
 
 
 def test_no_space() -> None:
@@ -79,14 +113,16 @@ def test_no_space() -> None:
     assert "no room for the default kernel: 600 MiB needed in /mnt/cache, 20 MiB free" in done.stderr
 
 
-def test_without_sudo(tmp_path: Path) -> None:
+def test_without_sudo(tmp_path: Path, installers: Installers) -> None:
     """Without root and sudo the command to run is named."""
-    for path in [*Path("/usr/bin").iterdir(), *Path("/usr/sbin").iterdir()]:
+    for path in [*installers.folder.iterdir(), *Path("/usr/bin").iterdir(), *Path("/usr/sbin").iterdir()]:
         if path.name not in ("sudo", "id") and not (tmp_path / path.name).is_symlink():
             (tmp_path / path.name).symlink_to(path)
     (tmp_path / "id").write_text("#!/bin/sh\necho 1000\n")
     (tmp_path / "id").chmod(0o755)
-    done = bootstrap(PATH=str(tmp_path), PKTPAIR_EXTRA_PACKAGES="no-such-package")
+    done = bootstrap(
+        PATH=str(tmp_path), PKTPAIR_CACHE=str(tmp_path / "cache"), PKTPAIR_EXTRA_PACKAGES="no-such-package"
+    )
     assert done.returncode == 1
     assert "no sudo here: run this as root, then start again: apt-get install" in done.stderr
 

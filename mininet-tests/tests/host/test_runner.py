@@ -10,6 +10,8 @@ import pytest
 from conftest import TOP
 
 FAILING = '''
+import subprocess
+
 import pytest
 
 
@@ -31,6 +33,11 @@ def test_text():
 
 def test_tear_down(without_an_end):
     """Passes."""
+
+
+def test_installs():
+    """Installs."""
+    subprocess.run(["apt-get", "install", "nothing"], check=False)
 
 
 @pytest.mark.skip(reason="not today")
@@ -74,7 +81,14 @@ def test_every_phase_counts(shown: subprocess.CompletedProcess[str]) -> None:
         "not ok 2 - test_text",
         "ok 3 - Passes",
         "not ok 4 - Passes (tear-down)",
-        "ok 5 - Skips # SKIP not today",
-        "1..5",
+        "ok 5 - Installs",
+        "not ok 6 - Installs (tear-down)",
+        "ok 7 - Skips # SKIP not today",
+        "1..7",
     ]
     assert shown.returncode == 1
+
+
+def test_no_test_changes_the_machine(shown: subprocess.CompletedProcess[str]) -> None:
+    """A test that calls apt-get installs nothing, and fails with the command line."""
+    assert "this test would have changed the machine: ['apt-get install nothing']" in shown.stdout
