@@ -1,20 +1,47 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What .ci/run makes of its stages: one count, and no failure without a number."""
-
-from __future__ import annotations
+"""What .ci/run and scripts/test make of their stages: one count, and no failure without a number."""
 
 import os
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from conftest import TOP
 
-TOP = Path(__file__).resolve().parents[3]
+# What a stage says, and the status it ends with
 GOOD = ("ok 1 - a\\n5 passed, 0 failed", 0)
 SKIPPED = ("5 passed, 0 failed, 2 skipped", 0)
 BAD = ("not ok 1 - a\\n4 passed, 1 failed", 2)
 DEAD = ("make: out of memory", 2)
 UNCOUNTED = ("5 passed, 0 failed", 2)
+EMPTY = ("0 passed, 0 failed", 0)
+INSIDE = ("1 passed, 0 failed\\n5 passed, 0 failed", 0)
+
+
+def program(path: Path, does: str) -> Path:
+    """A shell program."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{does}\n")
+    path.chmod(0o755)
+    return path
+
+
+def path_with(folder: Path) -> dict[str, str]:
+    """An environment in which the folder's programs come first."""
+    return {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+def waiting_for(seen: Path) -> str:
+    """Goes on when a file is there; one who shows nothing before the end never makes it, and gets a failure."""
+    give_up = "echo 'not ok 9 - nobody has seen anything'; echo 0 passed, 1 failed; exit 1"
+    return f"n=0; until [ -e {seen} ]; do sleep 0.1; n=$((n + 1)); [ $n -lt 300 ] || {{ {give_up}; }}; done"
+
+
+def result_lines(text: str) -> list[str]:
+    """Lines that whoever looks for a result would take for one."""
+    return [line for line in text.splitlines() if re.match(r"\d+ passed, ", line)]
 
 
 @pytest.mark.parametrize(
@@ -22,22 +49,116 @@ UNCOUNTED = ("5 passed, 0 failed", 2)
     [
         (GOOD, GOOD, "10 passed, 0 failed", 0),
         (SKIPPED, GOOD, "10 passed, 0 failed, 2 skipped", 0),
+        (SKIPPED, SKIPPED, "10 passed, 0 failed, 4 skipped", 0),
         (BAD, GOOD, "9 passed, 1 failed", 1),
         (GOOD, BAD, "9 passed, 1 failed", 1),
         (GOOD, DEAD, "5 passed, 1 failed", 1),
         (DEAD, GOOD, "5 passed, 1 failed", 1),
         (GOOD, UNCOUNTED, "10 passed, 1 failed", 1),
+        (EMPTY, GOOD, "5 passed, 1 failed", 1),
+        (INSIDE, GOOD, "10 passed, 0 failed", 0),
     ],
 )
-def test_ci_counts_both_stages(
+def test_ci_counts_all_stages(
     tmp_path: Path, test: tuple[str, int], torture: tuple[str, int], last: str, status: int
 ) -> None:
-    """A make in the place of the real one says what tests and torture came to."""
+    """A make in the place of the real one says what tests and torture came to; one line counts them."""
     answers = {"test": test, "torture-short": torture}
     cases = "\n".join(f"*' {name}') printf '{said}\\n'; exit {end} ;;" for name, (said, end) in answers.items())
-    make = tmp_path / "make"
-    make.write_text(f'#!/bin/sh\ncase " $*" in\n{cases}\nesac\nexit 99\n')
-    make.chmod(0o755)
-    path = f"{tmp_path}:{os.environ['PATH']}"
-    done = subprocess.run([TOP / ".ci" / "run"], env={**os.environ, "PATH": path}, capture_output=True, text=True)
+    program(tmp_path / "make", f'case " $*" in\n{cases}\nesac\nexit 99')
+    done = subprocess.run([TOP / ".ci" / "run"], env=path_with(tmp_path), capture_output=True, text=True)
+    assert result_lines(done.stdout) == [last], done.stdout + done.stderr
     assert (done.stdout.splitlines()[-1], done.returncode) == (last, status), done.stdout + done.stderr
+    for name, (said, _) in answers.items():
+        assert all(line in done.stdout for line in said.split("\\n"))
+        assert re.search(rf"^== make {name} took \d+ s$", done.stdout, re.MULTILINE)
+
+
+def test_ci_shows_what_comes(tmp_path: Path) -> None:
+    """What a stage says is shown before the stage ends."""
+    seen = tmp_path / "seen"
+    program(tmp_path / "make", f"echo ok 1 - a; {waiting_for(seen)}; echo 1 passed, 0 failed")
+    with subprocess.Popen([TOP / ".ci" / "run"], env=path_with(tmp_path), stdout=subprocess.PIPE, text=True) as ci:
+        assert ci.stdout is not None
+        assert [ci.stdout.readline() for _ in range(2)] == ["== make test\n", "ok 1 - a\n"]
+        seen.touch()
+        assert ci.stdout.read().endswith("\n2 passed, 0 failed\n")
+
+
+# The stages of scripts/test by the programs that they call
+STAGES = {
+    "unit": ("scripts/unit", "ok 1 - a"),
+    "lint": ("scripts/lint", "# why not\nnot ok 1 - a\nok 2 - b\n# of a test that passes\nok 3 - c"),
+    "make": ("scripts/tests/make-targets", "ok 1 - a # SKIP no root\nok 2 - b"),
+    "host": ("mininet-tests/tests/run", "ok 1 - a\nnot ok 2 - b\n# because\n# of this\nnot ok 3 - c\nok 4 - d"),
+    "qdisc": ("scripts/lab", "ok 1 - a\n1..1\nok 1 - b"),
+}
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """scripts/test with other programs around it."""
+    (tmp_path / "scripts").mkdir()
+    shutil.copy(TOP / "scripts" / "test", tmp_path / "scripts")
+    for path, said in STAGES.values():
+        program(tmp_path / path, f"cat <<'E'\n{said}\nE")
+    program(tmp_path / "scripts" / "unit-32bit", "echo ok 1 - in 32 bits")
+    host = STAGES["host"][1]
+    program(tmp_path / STAGES["host"][0], f"[ $1 = host ] || exec echo ok 1 - a\ncat <<'E'\n{host}\nE")
+    return tmp_path
+
+
+def run_tests(checkout: Path, *stages: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([checkout / "scripts" / "test", *stages], capture_output=True, text=True, check=False)
+
+
+def test_all_stages(checkout: Path) -> None:
+    """Failures with what explains them, skipped tests, each stage's count and time, and one count in all."""
+    done = run_tests(checkout)
+    lines = done.stdout.splitlines()
+    assert lines[-1] == "12 passed, 3 failed, 1 skipped", done.stdout + done.stderr
+    assert result_lines(done.stdout) == lines[-1:]
+    assert done.returncode == 1
+    assert [line for line in lines if line.startswith("lint: ")][1:-1] == ["lint: # why not", "lint: not ok 1 - a"]
+    host = ["host: not ok 2 - b", "host: # because", "host: # of this", "host: not ok 3 - c"]
+    assert [line for line in lines if line.startswith("host: ")][1:-1] == host
+    assert "make: ok 1 - a # SKIP no root" in lines
+    counts = {"unit": (2, 0, 0), "lint": (2, 1, 0), "make": (1, 0, 1), "host": (2, 2, 0), "qdisc": (2, 0, 0)}
+    for name, (good, bad, skipped) in counts.items():
+        expected = rf"{name}: {good} passed, {bad} failed, {skipped} skipped, \d+ s"
+        assert any(re.fullmatch(expected, line) for line in lines), name
+
+
+@pytest.mark.parametrize(
+    ("does", "last"),
+    [
+        ("echo ok 1 - a; exit 3", "1 passed, 1 failed"),
+        ("echo nothing", "0 passed, 1 failed"),
+        ("kill -9 $$", "0 passed, 1 failed"),
+        ("echo not ok 1 - a; exit 1", "0 passed, 1 failed"),
+    ],
+)
+def test_a_stage_that_dies(checkout: Path, does: str, last: str) -> None:
+    """A stage that ends with a status and no failure, or that tests nothing, has failed."""
+    program(checkout / "scripts" / "unit", does)
+    program(checkout / "scripts" / "unit-32bit", "exit 0")
+    done = run_tests(checkout, "unit")
+    assert (done.stdout.splitlines()[-1], done.returncode) == (last, 1), done.stdout + done.stderr
+
+
+def test_a_failure_is_shown_at_once(checkout: Path) -> None:
+    """A test that fails is shown before its stage ends."""
+    seen = checkout / "seen"
+    program(checkout / "scripts" / "lint", f"echo not ok 1 - a; {waiting_for(seen)}")
+    with subprocess.Popen([checkout / "scripts" / "test", "lint"], stdout=subprocess.PIPE, text=True) as tests:
+        assert tests.stdout is not None
+        assert [tests.stdout.readline() for _ in range(2)] == ["lint: ...\n", "lint: not ok 1 - a\n"]
+        seen.touch()
+        assert tests.stdout.read().endswith("\n0 passed, 1 failed\n")
+
+
+def test_an_unknown_stage(checkout: Path) -> None:
+    """An unknown stage is named, with those that there are."""
+    done = run_tests(checkout, "modules")
+    assert done.returncode == 2
+    assert "no stage modules; there are: unit lint make host qdisc kmod lab" in done.stderr
