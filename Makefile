@@ -73,7 +73,7 @@ unit: ## unit tests and fuzzers of the formula headers, in 64 and 32 bits
 	@scripts/unit
 	@scripts/unit-32bit
 
-lint: ## compilers, sparse, checkpatch, kernel-doc, ruff, shellcheck
+lint: ## compilers, sparse, checkpatch, kernel-doc, ruff, shellcheck, sphinx
 	@scripts/lint
 
 modules: ## kernel modules for the running kernel, or KVER/KDIR
