@@ -472,6 +472,9 @@ class SharedGuest(SocketGuest):
         ]
         command = [str(vng), "--verbose", "--force-9p", "--run", str(uncompressed_image(self.kernel))]
         command += ["--user", "root", "--cpus", str(self.cpus), "--memory", MEMORY]
+        # The guest's init mounts file systems of its own over /run, /var/tmp, /dev and
+        # others, and a checkout there would be hidden: it is mounted after those.
+        command.append(f"--rodir={TOP}")
         if self.clock != "real":
             command.append("--disable-kvm")
         for option in (*KERNEL_OPTIONS, f"PATH={_path_without_tmpfiles(self._folder)}"):
