@@ -86,15 +86,15 @@ modules: ## kernel modules for the running kernel, or KVER/KDIR
 
 plugin: $(PLUGIN) ## the tc plugin, which teaches tc about fq_rr
 
+# moved to its place when it is whole: a guest may be about to read it
 $(PLUGIN): $(PLUGIN_SOURCES) $(PLUGIN_HEADERS)
 	@mkdir -p $(@D)
 	$(CC) -std=gnu11 -shared -fPIC -O2 -g -Wall -Wextra $(CFLAGS) \
-		-Iinclude -Iinclude/uapi -Itc-plugin -o $@ $(PLUGIN_SOURCES)
+		-Iinclude -Iinclude/uapi -Itc-plugin -o $@.$$$$ $(PLUGIN_SOURCES) && mv $@.$$$$ $@
 
 # for the kernel that the lab boots
 lab-modules: bootstrap plugin
-	@scripts/build-modules > build/modules.log 2>&1 || \
-		{ cat build/modules.log >&2; exit 1; }
+	@scripts/build-modules --quiet
 
 install: modules plugin ## install modules, tc plugin and man page
 	install -d $(DESTDIR)$(MODDIR) $(DESTDIR)$(TC_LIB_DIR) $(DESTDIR)$(MANDIR)/man8

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import cli, goals, runner, scenario, transfer_report, transfers
+from . import cli, files, goals, runner, scenario, transfer_report, transfers
 from .progress import BOOT_WEIGHT, Progress
 from .vm import TOP, LabError, leave_no_guest, measuring_guest
 
@@ -165,7 +165,7 @@ def measure(arguments: argparse.Namespace, planned: list[Boot]) -> list[dict[str
 
             runs = run_boot(boot, arguments.kernel, arguments.trace, report)
             content = {"key": keys[boot.name], "runs": runs}
-            (folder / f"{boot.name}.json").write_text(json.dumps(content, indent=1) + "\n")
+            files.write(folder / f"{boot.name}.json", json.dumps(content, indent=1) + "\n")
             found[boot.name] = runs
 
         with ThreadPoolExecutor(arguments.guests) as pool:
@@ -192,7 +192,7 @@ def write(
         "goals": [vars(verdict) for verdict in verdicts],
         "rows": rows,
     }
-    (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+    files.write(folder / "summary.json", json.dumps(summary, indent=1) + "\n")
     for benchmark in dict.fromkeys(line.benchmark for line in lines):
         figures.transfers(lines, benchmark, folder / f"{benchmark}.png")
     return lines, verdicts

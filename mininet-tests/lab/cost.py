@@ -10,18 +10,19 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import figures
+from . import figures, files
 from .vm import TOP, LabError, find_kernel
 
 QDISCS = ("fq_rr", "fq_codel", "cake", "sfq", "fq", "fq_pie", "drr", "pfifo")
 FLOWS = (1, 100, 1024, 65536)
 CASES = ("bypass", "below", "over-2x", "over-100x")
 OUT = TOP / "out" / "cost"
+SUMMARY = OUT / "summary.json"
 
 # Cost of fq_rr over a peer's, at most. Only what both have is compared.
 AT_MOST: dict[str, dict[str, float]] = {
@@ -201,6 +202,13 @@ def choices(arguments: argparse.Namespace) -> list[str]:
     return ["--qdiscs", ",".join(qdiscs), "--cases", ",".join(cases), "--flows", ",".join(flows)]
 
 
+def keep(change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Write the summary, which instructions and nanoseconds share, from what it was."""
+    with files.locked(SUMMARY.parent / "lock"):
+        summary = json.loads(SUMMARY.read_text()) if SUMMARY.exists() else {}
+        files.write(SUMMARY, json.dumps(change(summary), indent=1) + "\n")
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Measure, write, draw, judge."""
     asked = choices(arguments)
@@ -212,13 +220,12 @@ def run(arguments: argparse.Namespace) -> int:
         return status or 1
     OUT.mkdir(parents=True, exist_ok=True)
     verdicts = judge(rows)
-    summary = OUT / "summary.json"
-    summary.write_text(json.dumps({**about, "rows": rows, "goals": as_json(verdicts)}, indent=1) + "\n")
+    keep(lambda _: {**about, "rows": rows, "goals": as_json(verdicts)})
     picture = figures.costs(rows, OUT / "cost.png")
     print(f"instructions per packet, enqueue and dequeue, kernel {about['kernel']}\n")
     print(table(rows), end="\n\n")
     print("\n".join(verdict_lines(verdicts)))
-    print(f"{summary.relative_to(TOP)} has all figures, {picture.relative_to(TOP)} shows them")
+    print(f"{SUMMARY.relative_to(TOP)} has all figures, {picture.relative_to(TOP)} shows them")
     return status or int(not all(verdict.met for verdict in verdicts))
 
 

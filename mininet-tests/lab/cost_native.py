@@ -23,7 +23,6 @@ from .vm import TOP, LabError
 
 ROUNDS = 5
 PEERS = ("fq_codel", "cake")
-SUMMARY = cost.OUT / "summary.json"
 
 
 def place(row: Row) -> tuple[object, ...]:
@@ -128,11 +127,10 @@ def run(arguments: argparse.Namespace) -> int:
     verdicts = cost.judge(rows, NANOSECONDS)
     found = {**about, "processor": processor, "rows": rows, "goals": cost.as_json(verdicts)}
     cost.OUT.mkdir(parents=True, exist_ok=True)
-    summary = json.loads(SUMMARY.read_text()) if SUMMARY.exists() else {}
-    SUMMARY.write_text(json.dumps(join(summary, found), indent=1) + "\n")
+    cost.keep(lambda summary: join(summary, found))
     picture = figures.costs(rows, cost.OUT / "native.png", "nanoseconds")
     print(report(found))
-    print(f"{SUMMARY.relative_to(TOP)} has all figures, {picture.relative_to(TOP)} shows them")
+    print(f"{cost.SUMMARY.relative_to(TOP)} has all figures, {picture.relative_to(TOP)} shows them")
     return status or int(not all(verdict.met for verdict in verdicts))
 
 

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from . import runner, scenario
+from . import files, runner, scenario
 from .progress import BOOT_WEIGHT, Progress
 from .vm import TOP, LabError, leave_no_guest, measuring_guest
 
@@ -131,15 +131,15 @@ def write(folder: Path, runs: list[dict[str, Any]], minutes: float) -> list[dict
         "goals": goals,
         "rows": rows,
     }
-    (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+    files.write(folder / "summary.json", json.dumps(summary, indent=1) + "\n")
     for run in runs:
-        (folder / f"{run['cc']}-{run['qdisc']}.json").write_text(json.dumps(run) + "\n")
+        files.write(folder / f"{run['cc']}-{run['qdisc']}.json", json.dumps(run) + "\n")
     pictures = {
         "goodput": figures.goodput(runs, folder / "goodput.png"),
         "delay_over_time": figures.delay_over_time(runs, folder / "queue-delay.png"),
         "delay_cdf": figures.delay_distribution(runs, folder / "queue-delay-distribution.png"),
     }
-    (folder / "report.html").write_text(report.page(runs, goals, pictures, minutes))
+    files.write(folder / "report.html", report.page(runs, goals, pictures, minutes))
     return goals
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from . import goals
+from . import files, goals
 
 # Colours that people with any kind of colour vision can tell apart (Okabe and Ito).
 FLOW_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
@@ -75,9 +76,16 @@ def save(figure: Figure, path: Path) -> Path:
         for one in (axis.xaxis, axis.yaxis):
             if one.get_scale() == "log":
                 one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    figure.savefig(path, bbox_inches="tight")
-    plt.close(figure)
+    write(figure, path, bbox_inches="tight")
     return path
+
+
+def write(figure: Figure, path: Path, **options: Any) -> None:
+    """A picture in a file, and no more in memory."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", **options)
+    files.write(path, picture.getvalue())
+    plt.close(figure)
 
 
 def goodput(runs: list[dict[str, Any]], path: Path) -> Path:
@@ -181,8 +189,7 @@ def transfers(lines: list[goals.Line], benchmark: str, path: Path) -> Path:
         for axis in axes[:, 0]:
             axis.set_ylabel("slowdown, %")
         figure.suptitle(f"{benchmark}: dot the row's flow, bar the mean, tick the worst; -- goal (open), ... paper")
-        figure.savefig(path)
-        plt.close(figure)
+        write(figure, path)
     return path
 
 

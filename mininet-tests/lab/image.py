@@ -23,7 +23,9 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+from . import files
 
 LAB = Path(__file__).resolve().parent
 PYTHON = Path("/usr/bin/python3")
@@ -272,21 +274,33 @@ def base_key(tree: Path) -> str:
     return digest.hexdigest()[:16]
 
 
+def kept_base(tree: Path, cache: Path) -> IO[bytes]:
+    """The base, open for reading, from the cache; other versions of it go.
+
+    Another command may be about to make the same one, or to remove this one for its own:
+    the first waits, and the second takes nothing from who has it open.
+    """
+    cache.mkdir(parents=True, exist_ok=True)
+    path = cache / f"{tree.name}-{base_key(tree)}.cpio"
+    with files.locked(cache / "lock"):
+        if not path.exists():
+            for old in cache.glob(f"{tree.name}-*.cpio"):
+                old.unlink()
+            made = io.BytesIO()
+            base(tree, made)
+            files.write(path, made.getvalue())
+        return path.open("rb")
+
+
 def build(tree: Path, cache: Path, job: dict[str, Any], extra: dict[str, Path], out: Path) -> None:
     """Write a guest's whole root file system.
 
     :param cache: folder that keeps the part that all jobs share
     :param extra: more files, by their path in the guest
     """
-    kept = cache / f"{tree.name}-{base_key(tree)}.cpio"
-    if not kept.exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=cache, delete=False) as new:
-            base(tree, new)
-        for old in cache.glob(f"{tree.name}-*.cpio"):
-            old.unlink(missing_ok=True)
-        os.replace(new.name, kept)
-    shutil.copyfile(kept, out)
+    with kept_base(tree, cache) as kept, out.open("wb") as copy:
+        shutil.copyfileobj(kept, copy)
+        copy.flush()
     with out.open("ab") as appended:
         archive = Archive(appended)
         archive.file("lab/job.json", json.dumps(job).encode())

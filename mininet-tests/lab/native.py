@@ -17,6 +17,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,7 +30,6 @@ INIT = TOP / "mininet-tests" / "native" / "init"
 MEMORY_MIB = 1536
 # The processor's counter must count time, whatever the processor's frequency.
 COUNTER_FLAGS = {"constant_tsc", "nonstop_tsc"}
-LOG = TOP / "build" / "native.log"
 CPU_INFO = Path("/proc/cpuinfo")
 
 
@@ -38,13 +38,9 @@ def prepare() -> str:
     done = subprocess.run([TOP / "scripts" / "source-kernel", "native"], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise LabError("User Mode Linux could not be built")
-    log = TOP / "build" / "modules.native.log"
-    log.parent.mkdir(exist_ok=True)
-    with log.open("wb") as out:
-        command = [TOP / "scripts" / "build-modules", "--kdir", BUILD, "ARCH=um", "SUBARCH=x86_64"]
-        built = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, check=False)
-    if built.returncode:
-        raise LabError(f"the modules could not be built for User Mode Linux: see {log}")
+    command = [TOP / "scripts" / "build-modules", "--quiet", "--kdir", BUILD, "ARCH=um", "SUBARCH=x86_64"]
+    if subprocess.run(command, stdout=sys.stderr, check=False).returncode:
+        raise LabError("the modules could not be built for User Mode Linux")
     return done.stdout.strip()
 
 
@@ -88,8 +84,8 @@ class UserModeLinux:
             "--",
             *(str(word) for word in command),
         ]
-        LOG.parent.mkdir(exist_ok=True)
-        with LOG.open("wb") as log:
+        self._log = self._folder / "log"
+        with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
@@ -120,7 +116,7 @@ class UserModeLinux:
                 return
             tail = [*tail[-4:], line]
             yield line
-        said = [*LOG.read_text(errors="replace").splitlines()[-4:], *tail]
+        said = [*self._log.read_text(errors="replace").splitlines()[-4:], *tail]
         raise LabError(f"User Mode Linux ended early: {' / '.join(line for line in said if line)}")
 
     def huge_mib(self) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import btf, measure, protocol, transfers
+from . import btf, files, measure, protocol, transfers
 from .scenario import OURS, Check, Plan, Scenario, Value
 from .vm import Guest, LabError, uncompressed_image
 
@@ -188,4 +188,4 @@ def save(folder: Path, job: Job, kind: str, data: bytes) -> None:
     else:
         own = {name: parameter.default for name, parameter in job.scenario.parameters.items()}
         label = "".join(f"-{name}-{value}" for name, value in job.values.items() if value != own[name])
-    (folder / f"{job.scenario.name}{label}-{job.cc}-{job.qdisc}-{job.seed}.{kind}").write_bytes(data)
+    files.write(folder / f"{job.scenario.name}{label}-{job.cc}-{job.qdisc}-{job.seed}.{kind}", data)

@@ -13,6 +13,7 @@ commands and shells, and sees the host's files through virtme-ng;
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import lzma
@@ -31,7 +32,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import IO, Any
 
-from . import image, protocol
+from . import files, image, protocol
 
 TOP = Path(__file__).resolve().parent.parent.parent
 CACHE = Path(os.environ.get("PKTPAIR_CACHE", TOP / ".cache"))
@@ -252,8 +253,13 @@ class Guest:
 
     def start(self, job: dict[str, Any]) -> None:
         """Boot and give the agent its job; returns when the modules are loaded."""
-        self._launch({**job, "top": str(TOP), "modules": [str(path) for path in self.modules()], "clock": self.clock})
-        kind, payload = self.receive()
+        modules = self.modules()
+        with contextlib.ExitStack() as unchanged:
+            # while the guest reads them, scripts/build-modules waits
+            for folder in {path.parent.parent for path in modules}:
+                unchanged.enter_context(files.locked(folder / "lock", shared=True))
+            self._launch({**job, "top": str(TOP), "modules": [str(path) for path in modules], "clock": self.clock})
+            kind, payload = self.receive()
         if kind == protocol.EXIT:
             raise LabError(self._failure("the agent gave up", json.loads(payload)))
         self.ready = json.loads(payload)

@@ -72,6 +72,19 @@ def test_one_package_is_missing(complete: Path, installers: Installers) -> None:
     assert "could not install: shellcheck" in done.stderr
 
 
+def test_two_at_once(complete: Path) -> None:
+    """Of two at once the second waits, and finds what the first has installed."""
+    programs, there, calls = complete / "programs", complete / "there", complete / "calls"
+    (programs / "apt-get").write_text(f"#!/bin/sh\necho install >>{calls}\nsleep 0.5\ntouch {there}\n")
+    (programs / "apt-get").chmod(0o755)
+    query = (programs / "dpkg-query").read_text()
+    (programs / "dpkg-query").write_text(query.replace("shift 3;", f"shift 3; [ ! -e {there} ] || MISSING=;"))
+    environment = {**os.environ, "MISSING": "shellcheck"}
+    both = [subprocess.Popen([BOOTSTRAP], stderr=subprocess.DEVNULL, env=environment) for _ in range(2)]
+    assert [one.wait(timeout=60) for one in both] == [0, 0]
+    assert calls.read_text() == "install\n"
+
+
 def test_missing_kernel_and_environment(tmp_path: Path) -> None:
     """bootstrap --check names a missing kernel and environment, and makes neither."""
     cache, venv = tmp_path / "cache", tmp_path / "venv"
@@ -97,7 +110,7 @@ def test_uninstallable_package(tmp_path: Path, installers: Installers) -> None:
     assert "cannot be installed, no apt source offers it: no-such-package" in done.stderr
     assert "nothing was changed; the command would have been: apt-get install" in done.stderr
     assert installers.calls() == ["apt-get -q -o DPkg::Lock::Timeout=600 update"]
-    assert set(everything_in(tmp_path)) == {"cache", "cache/bootstrap.log"}
+    assert set(everything_in(tmp_path)) == {"cache", "cache/bootstrap.lock", "cache/bootstrap.log"}
 
 
 def test_no_space() -> None:

@@ -135,7 +135,6 @@ def kernel_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str) -> n
     program.write_text(f"#!/bin/sh\n{does}\n")
     program.chmod(0o755)
     monkeypatch.setattr(native, "BUILD", tmp_path)
-    monkeypatch.setattr(native, "LOG", tmp_path / "log")
     return native.UserModeLinux(["command"])
 
 

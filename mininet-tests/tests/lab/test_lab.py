@@ -5,7 +5,9 @@ Two guests at a time, since each uses one core.
 """
 
 import json
+import shutil
 import subprocess
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -57,6 +59,8 @@ MN = (
     " echo $TC_LIB_DIR; exit 7"
 )
 
+ELSEWHERE = "tc qdisc add dev lo root fq_rr && tc qdisc show dev lo"
+
 # One boot.
 ON_FQ_RR = ("pacing-follows-the-backlog", "pktpair-keeps-its-share", "a-flood-costs-one-share")
 
@@ -93,10 +97,27 @@ def on_fq_rr(folder: Path) -> Runs:
     return runs
 
 
+def elsewhere(folder: Path) -> list[subprocess.CompletedProcess[str]]:
+    """Two commands at once in a copy of this checkout, with nothing built."""
+    ignored = shutil.ignore_patterns("build", "out", ".cache", ".venv", ".git")
+    shutil.copytree(TOP, folder, symlinks=True, ignore=ignored)
+    for name in (".cache", ".venv"):
+        (folder / name).symlink_to(TOP / name)
+    command = f"make -s lab-modules && scripts/lab exec -- sh -c '{ELSEWHERE}'"
+    with ThreadPoolExecutor(2) as pool:
+        both = [
+            pool.submit(subprocess.run, ["sh", "-c", command], cwd=folder, capture_output=True, text=True, check=False)
+            for _ in range(2)
+        ]
+        return [one.result() for one in both]
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """All boots, two at a time, the longest first."""
     folder = tmp_path_factory.mktemp("runs")
+    # where the guest's own init mounts a file system
+    hidden = Path(tempfile.mkdtemp(dir="/var/tmp"))
     with ThreadPoolExecutor(2) as pool:
         jobs = {
             "gap": pool.submit(run, folder / "gap.json", "pair-gap-is-n-packet-times"),
@@ -109,7 +130,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             "stopped": pool.submit(run, folder / "stopped.json", *SHORT_STOPS),
             "exec": pool.submit(lab, "exec", "--", "bash", "-c", MN.format(top=TOP)),
         }
-        return {name: job.result() for name, job in jobs.items()}
+        found = {name: job.result() for name, job in jobs.items()}
+    found["elsewhere"] = elsewhere(hidden / "checkout")
+    shutil.rmtree(hidden)
+    return found
 
 
 def assert_passed(run: dict[str, Any]) -> None:
@@ -127,6 +151,14 @@ def test_exec(results: dict[str, Any]) -> None:
     done = results["exec"]
     assert done.returncode == 7, done.stderr
     assert done.stdout.splitlines()[-1] == f"{TOP}/build/tc"
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_two_in_a_checkout_elsewhere(results: dict[str, Any], which: int) -> None:
+    """Two commands at once build and boot in one checkout, below a folder that the guest mounts over."""
+    done = results["elsewhere"][which]
+    assert done.returncode == 0, done.stderr
+    assert "qdisc fq_rr" in done.stdout
 
 
 def test_mn_custom(results: dict[str, Any]) -> None:

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Files that two commands in one checkout may want at the same time."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def locked(path: Path, shared: bool = False) -> Iterator[None]:
+    """Hold a lock that ``flock`` of a shell script knows as well.
+
+    Who only reads takes it shared, and finds none where nobody has ever written.
+    """
+    if shared and not path.exists():
+        yield
+        return
+    with path.open("rb" if shared else "ab") as held:
+        fcntl.flock(held, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        yield
+
+
+def write(path: Path, content: bytes | str) -> None:
+    """Write a file at once: who reads it meanwhile has the old one or the new one."""
+    data = content.encode() if isinstance(content, str) else content
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as new:
+            new.write(data)
+            os.fchmod(new.fileno(), 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
