@@ -23,6 +23,13 @@ def test_two_versions_of_the_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     versions = threading.local()
     monkeypatch.setattr(image, "base_key", lambda tree: versions.key)
     monkeypatch.setattr(image, "base", lambda tree, out: out.write(versions.key.encode()))
+    write = files.write
+
+    def write_and_wait(path: Path, content: bytes | str) -> None:
+        write(path, content)
+        time.sleep(0.01)  # in which the other command may remove it
+
+    monkeypatch.setattr(files, "write", write_and_wait)
     tree, cache = tmp_path / "6.1", tmp_path / "cache"
 
     def boots(key: str) -> None:
@@ -45,6 +52,7 @@ def test_one_base_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
     def base(tree: Path, out: IO[bytes]) -> None:
         made.append(tree)
+        time.sleep(0.1)  # in which the others look for it
         out.write(b"base")
 
     monkeypatch.setattr(image, "base_key", lambda tree: "key")
