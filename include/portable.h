@@ -62,6 +62,10 @@ typedef int64_t s64;
 #define USEC_PER_SEC 1000000L
 #define USEC_PER_MSEC 1000L
 
+/* a test's stack may have its own, which sees who reads a knob otherwise */
+#ifndef READ_ONCE
+#define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
+#endif
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 #define noinline __attribute__((__noinline__))

@@ -568,14 +568,69 @@ static inline u32 control_window(const struct control_path *path,
 }
 
 /**
+ * control_full_packets - packets in flight, in packets of the size that is sent now
+ * @in_flight: packets in flight, of any size
+ * @bytes: payload that is not yet acknowledged
+ * @packets: how many packets that is
+ * @mss_bytes: payload of a full segment now, at least 1
+ *
+ * The size in flight is the mean of what is not yet acknowledged.
+ *
+ * Return: packets, rounded down, at most S32_MAX.
+ */
+static inline u32 control_full_packets(u32 in_flight, u32 bytes, u32 packets,
+				       u32 mss_bytes)
+{
+	u64 full = (u64)packets * min_t(u32, mss_bytes, CONTROL_MSS_MAX);
+
+	return (u32)min_t(u64, div64_u64((u64)in_flight * bytes, max_t(u64, full, 1)),
+			  S32_MAX);
+}
+
+/**
+ * control_window_resized - the window right after the size of packets has changed
+ * @window: packets before
+ * @in_flight: packets in flight, of the size before
+ * @mss_before: payload of a full segment before
+ * @mss_now: payload of a full segment now, at least 1
+ *
+ * What is in flight counts as it is, and room is room for bytes.
+ *
+ * Return: packets, at least 1.
+ */
+static inline u32 control_window_resized(u32 window, u32 in_flight, u16 mss_before,
+					 u16 mss_now)
+{
+	u32 room = window - min_t(u32, window, in_flight);
+	u64 resized = min_t(u32, window, in_flight) +
+		      div_u64((u64)room * mss_before, max_t(u32, mss_now, 1));
+
+	return (u32)clamp_t(u64, resized, 1, S32_MAX);
+}
+
+/**
+ * control_window_mixed - the window while packets of two sizes are in flight
+ * @window: what the law asks for, packets of the size that is sent now
+ * @outstanding: what is in flight, in packets of that size
+ * @in_flight: packets in flight, of either size
+ *
+ * Return: packets, at least CONTROL_DRAIN_LEAST: what leaves as much room.
+ */
+static inline u32 control_window_mixed(u32 window, u32 outstanding, u32 in_flight)
+{
+	return (u32)clamp_t(s64, (s64)window - outstanding + in_flight,
+			    CONTROL_DRAIN_LEAST, S32_MAX);
+}
+
+/**
  * control_window_recovering - the window while what was lost is sent again
- * @path: the path; only what is outstanding is read
+ * @outstanding: packets in flight
  * @window: what the law asks for, packets
  * @before: the window before this acknowledgment, packets
  * @acked: packets that it delivered
  * @lost: whether it showed a loss
  * @mending: packets that are lost, or sent again and not yet delivered
- * @train: segments of a train, 1 .. 255
+ * @least: packets, if the law asks for as many; at least 1
  *
  * The guard after an overflow. Trains that hold data sent twice show no gap, so that
  * a service time that was too short when the queue overflowed stays so: a flow that
@@ -587,17 +642,32 @@ static inline u32 control_window(const struct control_path *path,
  * Not for the losses of a noisy link: up to CONTROL_MENDING_SHIFT of what is
  * outstanding the law goes on, since what trickles out is no trains.
  *
- * Return: packets, at most @window, but at least two trains of that.
+ * Return: packets, at most @window.
  */
-static inline u32 control_window_recovering(const struct control_path *path,
-					    u32 window, u32 before, u32 acked,
-					    bool lost, u32 mending, u32 train)
+static inline u32 control_window_recovering(u32 outstanding, u32 window, u32 before,
+					    u32 acked, bool lost, u32 mending, u32 least)
 {
-	u64 conserved = (u64)(lost ? path->outstanding : before) + acked;
+	u64 conserved = (u64)(lost ? outstanding : before) + acked;
 
-	if (mending <= path->outstanding >> CONTROL_MENDING_SHIFT)
+	if (mending <= outstanding >> CONTROL_MENDING_SHIFT)
 		return window;
-	return (u32)min_t(u64, window, max_t(u64, conserved, 2 * train));
+	return (u32)min_t(u64, window, max_t(u64, conserved, least));
+}
+
+/**
+ * control_gain_q8 - how many times something is as large as it would be without a
+ * queue, as "ss" shows it
+ * @value: rate or window
+ * @without: the same of the path
+ *
+ * Return: with eight binary places; the largest number, where it is larger.
+ */
+static inline u32 control_gain_q8(u64 value, u64 without)
+{
+	u64 gain_q8 = div64_u64(min_t(u64, value, U64_MAX >> 8) << 8,
+				max_t(u64, without, 1));
+
+	return (u32)min_t(u64, gain_q8, U32_MAX);
 }
 
 #endif /* _CONTROL_LAW_H */

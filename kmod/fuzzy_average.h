@@ -145,6 +145,23 @@ static inline void fuzzy_start(struct fuzzy_average *avg, u64 sample)
 }
 
 /**
+ * fuzzy_scale - the unit of the samples has changed
+ * @avg: the average, started or not
+ * @to: what one old unit is in new units: @to / @from
+ * @from: at least 1
+ *
+ * Errors are relative and stay. A run of samples does not: it was in the old unit.
+ */
+static inline void fuzzy_scale(struct fuzzy_average *avg, u16 to, u16 from)
+{
+	avg->run = 0;
+	/* 2^47 * 2^16 is below 2^63 */
+	if (avg->value)
+		avg->value = clamp_t(u64, div_u64(avg->value * to, max_t(u32, from, 1)),
+				     1, FUZZY_VALUE_MAX);
+}
+
+/**
  * fuzzy_run - look for a level that has shifted
  * @avg: the average, started
  * @sample: one value, not a mean; values outside 1 .. FUZZY_VALUE_MAX are clamped

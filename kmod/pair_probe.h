@@ -174,12 +174,12 @@ struct pair_sample {
 
 /**
  * struct pair_limits - bounds of a train
- * @train_min: segments, at least 1
- * @train_max: segments, at most 255; holds where @train_min is larger
+ * @train_min: segments, at least 1; may change at any time
+ * @train_max: segments, 1 .. 255; holds where @train_min is larger; likewise
  * @service_min_ns: a shorter service time is a bunch of ACKs, not a link
  * @train_min_ns: time at the bottleneck below which a train is lengthened, ns,
  *	below 2^53
- * @train_max_ns: time at the bottleneck above which it is shortened, likewise
+ * @train_max_ns: time at the bottleneck above which it is shortened, below 2^53
  */
 struct pair_limits {
 	u32 train_min;
@@ -200,6 +200,18 @@ static inline void pair_probe_init(struct pair_probe *p, u32 train)
 	p->train = (u8)clamp_t(u32, train, 1, U8_MAX);
 	/* RFC 5681: one ACK for every second full segment; or, at first, for every */
 	p->per_ack_q4 = PAIR_PER_ACK_ONE_Q4 + 1;
+}
+
+/**
+ * pair_probe_abandon - drop the train that is coming back
+ * @p: the probe
+ *
+ * What was learned about the receiver stays.
+ */
+static inline void pair_probe_abandon(struct pair_probe *p)
+{
+	p->open = 0;
+	p->flaw = PAIR_OPEN;
 }
 
 /* The sample of the train so far */
@@ -234,6 +246,24 @@ static inline u32 pair_probe_wanted(const struct pair_probe *p)
 	return 2 * ((p->per_ack_q4 + 12U) >> 4);
 }
 
+/* Shortest train; whoever set the bounds may set others meanwhile */
+static inline u32 pair_train_min(const struct pair_limits *limits)
+{
+	return READ_ONCE(limits->train_min);
+}
+
+/* Longest train, which holds where the shortest is longer */
+static inline u32 pair_train_max(const struct pair_limits *limits)
+{
+	return READ_ONCE(limits->train_max);
+}
+
+/* Bounded from below first, so that any two values of the bounds give a train */
+static inline u8 pair_train_clamp(u32 train, u32 train_min, u32 train_max)
+{
+	return (u8)min_t(u32, max_t(u32, train, train_min), train_max);
+}
+
 /* Smooth what the receiver acknowledges at once */
 static inline void pair_probe_per_ack(struct pair_probe *p, u32 segments)
 {
@@ -251,11 +281,12 @@ static inline void pair_probe_per_ack(struct pair_probe *p, u32 segments)
 static inline void pair_probe_adapt(struct pair_probe *p, bool no_gap,
 				    const struct pair_limits *limits)
 {
-	u32 wanted = max_t(u32, pair_probe_wanted(p), limits->train_min);
+	const u32 train_min = pair_train_min(limits), train_max = pair_train_max(limits);
+	u32 wanted = max_t(u32, pair_probe_wanted(p), train_min);
 	u32 train = p->train;
 
 	/* the common case in a few instructions: nothing to learn */
-	if (!no_gap && wanted == train && train <= limits->train_max &&
+	if (!no_gap && wanted == train && train <= train_max &&
 	    !p->singles && !p->bunched && !p->suspected)
 		return;
 
@@ -284,7 +315,7 @@ static inline void pair_probe_adapt(struct pair_probe *p, bool no_gap,
 			train = max_t(u32, wanted, train / 2);
 		}
 	}
-	p->train = (u8)clamp_t(u32, train, limits->train_min, limits->train_max);
+	p->train = pair_train_clamp(train, train_min, train_max);
 }
 
 /* What it usually acknowledges at once: 2 from where PAIR_PER_ACK_ONE_Q4 ends */
@@ -390,8 +421,8 @@ pair_probe_unusual(struct pair_probe *p, u32 segments, u64 took_q10, u64 believe
 	p->dense = is_dense;
 	if (lengthen) {
 		p->bunched = 1;
-		p->train = (u8)clamp_t(u32, 2 * p->train, limits->train_min,
-				       limits->train_max);
+		p->train = pair_train_clamp(2 * p->train, pair_train_min(limits),
+					    pair_train_max(limits));
 	}
 	if (bunch)
 		p->suspected = 1;
@@ -523,7 +554,7 @@ static inline u32 pair_train(const struct pair_probe *p, u64 service_q10,
 	u64 train = max_t(u64, p->train, shortest);
 
 	train = min_t(u64, train, max_t(u64, longest, 1));
-	return (u32)min_t(u64, train, limits->train_max);
+	return (u32)min_t(u64, train, pair_train_max(limits));
 }
 
 #endif /* _PAIR_PROBE_H */

@@ -81,10 +81,12 @@
  * @aim_q8: queue aimed for, packets, chosen when @anew
  * @queue: what the queue at the bottleneck is estimated from
  * @round_delivered: tp->delivered that ends the current round trip
- * @ce_seen: tp->delivered_ce of the last acknowledgment (low 16 bits)
+ * @mss: payload of the packets that service time and window count
  * @gso_max_segs: what the device allows; what the field held before us
  * @gso_set: what we wrote to the field
- * @train: segments of the next trains
+ * @train: segments of the next trains, 1 .. 64
+ * @mixed: packets of two sizes are in flight, or were when those were sent that are
+ *	acknowledged now
  * @started: @service holds a whole train, not the running first one
  * @sampled: a train gave a sample in this round trip
  * @fresh: this acknowledgment gave a service time
@@ -106,10 +108,11 @@ struct pktpair {
 	s32 aim_q8;
 	struct queue_estimate queue;
 	u32 round_delivered;
-	u16 ce_seen;
+	u16 mss;
 	u16 gso_max_segs;
 	u16 gso_set;
-	u8 train;
+	u8 train:7,
+	   mixed:1;
 	u8 started:1,
 	   sampled:1,
 	   fresh:1,
@@ -324,12 +327,21 @@ static u32 pktpair_now_ms(const struct tcp_sock *tp)
 	return (u32)div_u64(tp->tcp_mstamp, USEC_PER_MSEC);
 }
 
-/* Whether something arrived that had not arrived before. What a receiver has got
- * twice (RFC 2883) the stack counts in acked_sacked, but it makes no sample of it.
+/* Whether the sample may be used: its counts are no more than zero where nothing
+ * arrived that had not arrived before, after SACK reneging, and while packets of two
+ * sizes are in flight (pktpair_take_mixed())
+ */
+static bool pktpair_counts(const struct rate_sample *rs)
+{
+	return rs->delivered > 0;
+}
+
+/* Whether a packet arrived that had not arrived before. What a receiver has got
+ * twice (RFC 2883) the stack counts in acked_sacked, but it is no packet's arrival.
  */
 static bool pktpair_delivers(const struct rate_sample *rs)
 {
-	return rs->delivered > 0;
+	return pktpair_counts(rs) || rs->prior_mstamp;
 }
 
 /* What speaks against taking this ACK's time for a departure at the bottleneck */
@@ -360,7 +372,7 @@ static enum pair_verdict pktpair_flaw(const struct sock *sk,
 static u32 pktpair_rtt_us(const struct tcp_sock *tp,
 			  const struct rate_sample *rs)
 {
-	if (!pktpair_delivers(rs) || rs->is_retrans)
+	if (!pktpair_counts(rs) || rs->is_retrans)
 		return 0;
 	return tcp_stamp_us_delta(tp->tcp_mstamp, tp->first_tx_mstamp);
 }
@@ -415,7 +427,7 @@ pktpair_sense(struct sock *sk, const struct rate_sample *rs)
 		.segments = rs->acked_sacked,
 	};
 
-	if (!pktpair_delivers(rs))
+	if (!pktpair_counts(rs))
 		return (struct pair_sample) { .verdict = PAIR_OPEN };
 	ack.flaw = pktpair_flaw(sk, rs);
 	return pair_probe_ack(&ca->probe, &ack, pktpair_limits(sk));
@@ -455,7 +467,7 @@ static void pktpair_estimate_without_gap(struct sock *sk,
 			!rs->is_app_limited;
 
 	/* an interval that spans an outage says nothing */
-	if (rs->interval_us <= 0 || !pktpair_delivers(rs) ||
+	if (rs->interval_us <= 0 || !pktpair_counts(rs) ||
 	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
 		return;
 	if (!drained && !rs->is_app_limited && pktpair_unconfirmed(sk, rs)) {
@@ -485,6 +497,8 @@ static void pktpair_end_round(struct sock *sk, const struct rate_sample *rs)
 	if (!ca->sampled)
 		pktpair_estimate_without_gap(sk, rs, dips || ca->dipped);
 	ca->dipped = dips;
+	/* for two round trips: see pktpair_resize() */
+	ca->mixed = ca->mixed && ca->sampled;
 	ca->sampled = 0;
 	ca->lost = 0;
 }
@@ -505,6 +519,42 @@ static void pktpair_choose_train(struct sock *sk)
 	ca->anew = 1;
 }
 
+/* The MSS has changed, as is seen before the first packet of another size is sent; until
+ * then all is counted in packets of the size before. The share is the same in bytes, so
+ * that a packet takes as much longer. Gaps of packets of the size before say nothing of
+ * it until the first of the new size is acknowledged; and what is delivered meanwhile is
+ * in the counts of those that are acknowledged in the round trip after. @sampled is set
+ * in the first of these two.
+ */
+static noinline void pktpair_resize(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct pktpair *ca = inet_csk_ca(sk);
+
+	fuzzy_scale(&ca->service, (u16)tp->mss_cache, ca->mss);
+	if (pktpair_preset(sk)->law != PKTPAIR_LAW_1994)
+		memset(&ca->mean, 0, sizeof(ca->mean));
+	memset(&ca->queue, 0, sizeof(ca->queue));
+	pair_probe_abandon(&ca->probe);
+	ca->mss = (u16)tp->mss_cache;
+	ca->mixed = 1;
+	ca->sampled = 1;
+	/* packets may have left since the last acknowledgment */
+	ca->round_delivered = tp->delivered + 1;
+	ca->anew = 1;
+	pktpair_choose_train(sk);
+}
+
+/* What is in flight, in packets of the size that is sent now */
+static u32 pktpair_outstanding(const struct pktpair *ca, const struct tcp_sock *tp)
+{
+	/* what is lost is of the size before, and not in flight */
+	if (!ca->mixed || tp->lost_out)
+		return tcp_packets_in_flight(tp);
+	return control_full_packets(tcp_packets_in_flight(tp), tp->snd_nxt - tp->snd_una,
+				    tp->packets_out, tp->mss_cache);
+}
+
 /* A service time below the believed one, as far as it may be believed. What an
  * application leaves unused says nothing of the share.
  */
@@ -512,7 +562,7 @@ static noinline u64 pktpair_grown_q10(const struct pktpair *ca,
 				      const struct rate_sample *rs, u64 took_q10,
 				      u32 growth_q8)
 {
-	if (rs->is_app_limited || !pktpair_delivers(rs) || rs->interval_us <= 0 ||
+	if (rs->is_app_limited || !pktpair_counts(rs) || rs->interval_us <= 0 ||
 	    took_q10 >= ca->service.value)
 		return took_q10;
 	return control_grown_q10(took_q10, ca->service.value, rs->delivered,
@@ -581,13 +631,12 @@ pktpair_believe(struct sock *sk, const struct rate_sample *rs, enum pktpair_law 
 /* The service time that the law may count on */
 static __always_inline u64
 pktpair_service_q10(const struct pktpair *ca, const struct rate_sample *rs,
-		    enum pktpair_law law)
+		    enum pktpair_law law, u32 delivered)
 {
 	if (law == PKTPAIR_LAW_1994 || rs->interval_us <= 0)
 		return ca->service.value;
 	return control_service_q10(ca->service.value,
-				   rs->delivered - min_t(u32, rs->delivered,
-							 rs->acked_sacked),
+				   delivered - min_t(u32, delivered, rs->acked_sacked),
 				   rs->interval_us);
 }
 
@@ -620,6 +669,7 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs, enum pktpair_law
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 	u32 rtt_us = pktpair_rtt_us(tp, rs);
+	u32 delivered, outstanding;
 	s64 beyond_pipe_q8;
 
 	if (closed->verdict == PAIR_SAMPLE) {
@@ -645,17 +695,24 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs, enum pktpair_law
 			  closed->verdict != PAIR_SAMPLE))
 		pktpair_choose_train(sk);
 
-	if (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US ||
-	    !pktpair_delivers(rs))
+	if (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US)
 		return false;
+	delivered = rs->delivered;
+	outstanding = tcp_packets_in_flight(tp);
+	if (unlikely(!pktpair_counts(rs))) {
+		if (!pktpair_delivers(rs))
+			return false;
+		delivered = 0;
+		outstanding = pktpair_outstanding(ca, tp);
+	}
 
 	*path = (struct control_path) {
-		.service_q10 = pktpair_service_q10(ca, rs, law),
+		.service_q10 = pktpair_service_q10(ca, rs, law, delivered),
 		.rtt_us = max_t(u32, rtt_us ?: tp->srtt_us >> 3,
 				ca->prop.delay_us),
 		.prop_us = ca->prop.delay_us,
-		.outstanding = tcp_packets_in_flight(tp),
-		.delivered = rs->delivered,
+		.outstanding = outstanding,
+		.delivered = delivered,
 	};
 	if (!pktpair_brief(ca, closed))
 		queue_pipe_count(&ca->queue, path);
@@ -698,8 +755,7 @@ static void pktpair_steer_1994(struct sock *sk, const struct control_path *path,
 	struct pktpair *ca = inet_csk_ca(sk);
 
 	orders->rate_bytes_ps =
-		law_1994_rate_bytes_ps(path, orders->setpoint_q8,
-				       tcp_sk(sk)->mss_cache,
+		law_1994_rate_bytes_ps(path, orders->setpoint_q8, ca->mss,
 				       ca->mean_rate_bytes_ps);
 	if (ca->fresh)
 		ca->mean_rate_bytes_ps =
@@ -708,18 +764,41 @@ static void pktpair_steer_1994(struct sock *sk, const struct control_path *path,
 	orders->window = law_1994_window(path, orders->setpoint_q8);
 }
 
+/* The state from which on the window follows what is delivered: the memorandum's window
+ * does not bind, but who hears nothing until a timer runs out must begin with little
+ */
+static __always_inline u8 pktpair_guarded_from(enum pktpair_law law)
+{
+	return law == PKTPAIR_LAW_1994 ? TCP_CA_Loss : TCP_CA_Recovery;
+}
+
+/* The window while what was lost is sent again. After a timeout no more is known than
+ * that a packet arrives now and then.
+ */
+static noinline u32 pktpair_guarded_window(struct sock *sk, const struct rate_sample *rs,
+					   u32 window)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct pktpair *ca = inet_csk_ca(sk);
+	u32 least = inet_csk(sk)->icsk_ca_state == TCP_CA_Loss ? CONTROL_DRAIN_LEAST :
+								 2 * ca->train;
+
+	return control_window_recovering(tcp_packets_in_flight(tp), window,
+					 tcp_snd_cwnd(tp), rs->acked_sacked,
+					 rs->losses > 0,
+					 tp->lost_out + tp->retrans_out, least);
+}
+
 /* The rate that brings the queue to the setpoint, and the cap on the window */
 static __always_inline void
 pktpair_steer(struct sock *sk, const struct rate_sample *rs, enum pktpair_law law,
 	      const struct pair_sample *closed, const struct control_path *path,
 	      struct control_orders *orders)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 
-	if (rs->losses > 0 || (u16)tp->delivered_ce != ca->ce_seen) {
+	if (rs->losses > 0) {
 		control_setpoint_congestion(&ca->setpoint);
-		ca->ce_seen = (u16)tp->delivered_ce;
 		ca->anew = 1;
 	}
 	if (ca->anew)
@@ -727,23 +806,18 @@ pktpair_steer(struct sock *sk, const struct rate_sample *rs, enum pktpair_law la
 	orders->setpoint_q8 = ca->aim_q8;
 	if (law == PKTPAIR_LAW_1994) {
 		pktpair_steer_1994(sk, path, orders);
-		return;
-	}
-	if (pktpair_brief(ca, closed)) {
-		ca->brief = 1;
 	} else {
-		ca->brief = 0;
-		orders->rate_bytes_ps = control_rate_bytes_ps(path, orders->setpoint_q8,
-							      tp->mss_cache);
+		if (pktpair_brief(ca, closed)) {
+			ca->brief = 1;
+		} else {
+			ca->brief = 0;
+			orders->rate_bytes_ps = control_rate_bytes_ps(path, orders->setpoint_q8,
+								      ca->mss);
+		}
+		orders->window = control_window(path, orders->setpoint_q8, ca->train);
 	}
-	orders->window = control_window(path, orders->setpoint_q8, ca->train);
-	if (unlikely(inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery))
-		orders->window =
-			control_window_recovering(path, orders->window,
-						  tcp_snd_cwnd(tp), rs->acked_sacked,
-						  rs->losses > 0,
-						  tp->lost_out + tp->retrans_out,
-						  ca->train);
+	if (unlikely(inet_csk(sk)->icsk_ca_state >= pktpair_guarded_from(law)))
+		orders->window = pktpair_guarded_window(sk, rs, orders->window);
 }
 
 /* Before the first gap: what the path is known to have, or the window, several
@@ -766,7 +840,8 @@ static void pktpair_first_rate(struct sock *sk)
 }
 
 /* The first flight, where a knob or the preset has a word in it; a connection
- * that changes to pktpair keeps its window
+ * that changes to pktpair keeps its window, and so does one whose SYN was lost
+ * (RFC 5681, 3.1; as tcp_init_transfer() tells it)
  */
 static void pktpair_first_window(struct sock *sk)
 {
@@ -775,7 +850,7 @@ static void pktpair_first_window(struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	u64 rate = pktpair_known_bytes_ps();
 
-	if (tp->data_segs_out)
+	if (tp->data_segs_out || (tp->total_retrans > 1 && tp->undo_marker))
 		return;
 	if (window)
 		tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
@@ -784,7 +859,7 @@ static void pktpair_first_window(struct sock *sk)
 		tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
 }
 
-/* Nothing is known yet: the window grows by what is delivered, as in slow
+/* Not enough is known yet: the window grows by what is delivered, as in slow
  * start, so that sooner or later a train comes back with a gap
  */
 static void pktpair_grow(struct sock *sk, const struct rate_sample *rs)
@@ -837,7 +912,7 @@ pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const enum pktpa
 	if (pktpair_estimate(sk, rs, law, &train, &path)) {
 		pktpair_steer(sk, rs, law, &train, &path, &orders);
 		pktpair_apply(sk, &orders);
-	} else if (!ca->service.value) {
+	} else {
 		pktpair_grow(sk, rs);
 	}
 	ca->fresh = 0;
@@ -848,30 +923,73 @@ pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const enum pktpa
 	}
 }
 
-static void pktpair_cong_control(COMPAT_CONG_CONTROL_ARGS(sk, rs))
+/* An acknowledgment while packets of two sizes are in flight, or were when the packet was
+ * sent. The stack's sample counts packets of either size as one, so it is no sample.
+ */
+static noinline void
+pktpair_take_mixed(struct sock *sk, const struct rate_sample *rs,
+		   void (*take_ack)(struct sock *sk, const struct rate_sample *rs))
 {
-	pktpair_take_ack(sk, rs, PKTPAIR_LAW);
+	struct tcp_sock *tp = tcp_sk(sk);
+	const struct pktpair *ca = inet_csk_ca(sk);
+	struct rate_sample mixed = *rs;
+	u32 window, outstanding;
+
+	mixed.delivered = -1;
+	mixed.interval_us = -1;
+	take_ack(sk, &mixed);
+
+	/* the law's window is in packets of the size that is sent now */
+	outstanding = pktpair_outstanding(ca, tp);
+	if (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US ||
+	    !pktpair_delivers(&mixed))
+		return;
+	window = control_window_mixed(tcp_snd_cwnd(tp), outstanding,
+				      tcp_packets_in_flight(tp));
+	tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
 }
 
-/* Of their own, so that no acknowledgment asks which law is its */
-static void pktpair_cong_control_averse(COMPAT_CONG_CONTROL_ARGS(sk, rs))
-{
-	pktpair_take_ack(sk, rs, PKTPAIR_LAW_AVERSE);
+/* A function of its own for each law, so that no acknowledgment asks which is its */
+#define PKTPAIR_CONG_CONTROL(its_name, law)					\
+static noinline void its_name##_ack(struct sock *sk, const struct rate_sample *rs) \
+{										\
+	pktpair_take_ack(sk, rs, law);						\
+}										\
+										\
+static void its_name(COMPAT_CONG_CONTROL_ARGS(sk, rs))				\
+{										\
+	const struct pktpair *ca = inet_csk_ca(sk);				\
+										\
+	if (unlikely(ca->mixed))						\
+		pktpair_take_mixed(sk, rs, its_name##_ack);			\
+	else									\
+		its_name##_ack(sk, rs);						\
 }
 
-static void pktpair_cong_control_1994(COMPAT_CONG_CONTROL_ARGS(sk, rs))
-{
-	pktpair_take_ack(sk, rs, PKTPAIR_LAW_1994);
-}
+PKTPAIR_CONG_CONTROL(pktpair_cong_control, PKTPAIR_LAW)
+PKTPAIR_CONG_CONTROL(pktpair_cong_control_averse, PKTPAIR_LAW_AVERSE)
+PKTPAIR_CONG_CONTROL(pktpair_cong_control_1994, PKTPAIR_LAW_1994)
 
 /* Asked right before the stack sizes an skb: one skb is one train. As a lower
  * bound alone this would not do, since below a round trip of 3 ms the stack
- * makes skbs as large as the device allows; the field bounds it from above.
+ * makes skbs as large as the device allows; the field bounds it from above. And
+ * before it looks at the window, so that another MSS does not fill one that was
+ * meant for packets of the size before.
  */
 static u32 pktpair_min_tso_segs(struct sock *sk)
 {
+	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
+	u16 mss_before = ca->mss;
 
+	if (unlikely((u16)tp->mss_cache != mss_before)) {
+		u32 window = control_window_resized(tcp_snd_cwnd(tp),
+						    tcp_packets_in_flight(tp),
+						    mss_before, (u16)tp->mss_cache);
+
+		pktpair_resize(sk);
+		tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
+	}
 	/* a new route wrote the device's limit */
 	if (sk->sk_gso_max_segs != ca->gso_set)
 		ca->gso_max_segs = sk->sk_gso_max_segs;
@@ -884,6 +1002,13 @@ static void pktpair_set_state(struct sock *sk, u8 new_state)
 {
 	struct pktpair *ca = inet_csk_ca(sk);
 
+	/* A mark. The stack stays in this state until what it sent after the receiver's
+	 * first echo is acknowledged; until then all ACKs are echoes (RFC 3168, 6.1.3).
+	 */
+	if (new_state == TCP_CA_CWR) {
+		control_setpoint_congestion(&ca->setpoint);
+		ca->anew = 1;
+	}
 	if (new_state == TCP_CA_Loss) {
 		ca->lost = 1;
 		control_setpoint_reset(&ca->setpoint,
@@ -921,7 +1046,7 @@ static size_t pktpair_get_info(struct sock *sk, u32 ext, int *attr,
 		.service_q10 = READ_ONCE(ca->service.value),
 		.prop_us = READ_ONCE(ca->prop.delay_us),
 	};
-	u64 share, pipe_q8;
+	u64 share;
 
 	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1))) &&
 	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
@@ -929,16 +1054,15 @@ static size_t pktpair_get_info(struct sock *sk, u32 ext, int *attr,
 
 	memset(&info->bbr, 0, sizeof(info->bbr));
 	if (path.service_q10 && path.prop_us != PROP_UNKNOWN_US) {
-		share = control_share_bytes_ps(&path, tp->mss_cache);
-		pipe_q8 = max_t(u64, control_pipe_q8(&path), 1);
+		share = control_share_bytes_ps(&path, READ_ONCE(ca->mss));
 		info->bbr.bbr_bw_lo = (u32)share;
 		info->bbr.bbr_bw_hi = (u32)(share >> 32);
 		info->bbr.bbr_min_rtt = path.prop_us;
 		info->bbr.bbr_pacing_gain =
-			div64_u64((u64)READ_ONCE(sk->sk_pacing_rate) << 8,
-				  max_t(u64, share, 1));
+			control_gain_q8(READ_ONCE(sk->sk_pacing_rate), share);
 		info->bbr.bbr_cwnd_gain =
-			div64_u64((u64)tcp_snd_cwnd(tp) << 16, pipe_q8);
+			control_gain_q8((u64)tcp_snd_cwnd(tp) * CONTROL_PACKET_Q8,
+					control_pipe_q8(&path));
 	}
 	*attr = INET_DIAG_BBRINFO;
 	return sizeof(info->bbr);
@@ -950,13 +1074,13 @@ static void pktpair_init(struct sock *sk)
 	struct pktpair *ca = inet_csk_ca(sk);
 
 	memset(ca, 0, sizeof(*ca));
-	ca->train = min(pktpair_limits(sk)->train_min,
-			pktpair_limits(sk)->train_max);
+	ca->train = min_t(u32, pair_train_min(pktpair_limits(sk)),
+			  pair_train_max(pktpair_limits(sk)));
 	pair_probe_init(&ca->probe, ca->train);
 	prop_init(&ca->prop, pktpair_now_ms(tp));
 	control_setpoint_reset(&ca->setpoint, pktpair_setpoint_first_q8());
 	ca->round_delivered = tp->delivered;
-	ca->ce_seen = (u16)tp->delivered_ce;
+	ca->mss = (u16)tp->mss_cache;
 	ca->gso_max_segs = sk->sk_gso_max_segs;
 	ca->gso_set = sk->sk_gso_max_segs;
 

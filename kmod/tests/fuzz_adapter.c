@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tcp_pktpair.c on a path that changes at will, with losses, marks, retransmissions,
- * timeouts, pauses, limits of the socket, and acknowledgments that no stack would
- * make up. Neither rate nor window is ever zero, nor above the socket's, and no
- * estimate leaves its range. (That estimates come back to the truth is for
- * fuzz_controller.c to say.)
+ * tcp_pktpair.c on a path that changes at will, with losses, marks that are echoed,
+ * timeouts, receivers that renege, other sizes of packets, SYNs that were lost, pauses,
+ * limits of the socket, and acknowledgments that no stack would make up. Neither rate
+ * nor window is ever zero, nor above the socket's, and no estimate leaves its range;
+ * whatever a packet's arrival is worth, the window is set by it; after a timeout it
+ * grows by no more than arrives; another size of packets leaves the share in bytes; one
+ * mark is one cut; and what "ss" shows is what is in force. (That estimates come back to
+ * the truth is for fuzz_controller.c to say.)
  */
 #pragma GCC diagnostic ignored "-Wsign-compare"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -29,8 +32,50 @@ static void stack_traced(const struct sock *sk, const struct pair_sample *sample
 	CHECK(path->newest_backlog_q8 <= CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8);
 }
 
+/* before this acknowledgment */
+static u32 window, windows_set, answers, setpoint_q8;
+
+static void remember(void)
+{
+	window = s.sk.snd_cwnd;
+	windows_set = s.sk.windows_set;
+	answers = s.answers;
+	setpoint_q8 = ca->setpoint.target_q8;
+}
+
+static void check_shown(void)
+{
+	union tcp_cc_info info;
+	double gain = 0;
+	int attr = 0;
+
+	CHECK(s.sk.icsk_ca_ops->get_info(&s.sk, 1 << (INET_DIAG_BBRINFO - 1), &attr, &info) ==
+	      sizeof(info.bbr));
+	if (ca->service.value && ca->prop.delay_us != PROP_UNKNOWN_US) {
+		double share = info.bbr.bbr_bw_lo + 0x1p32 * info.bbr.bbr_bw_hi;
+
+		gain = 256.0 * (double)s.sk.sk_pacing_rate / (share ?: 1);
+	}
+	CHECK(info.bbr.bbr_pacing_gain > gain * 0.999 - 2 || info.bbr.bbr_pacing_gain == U32_MAX);
+	CHECK(info.bbr.bbr_pacing_gain < gain * 1.001 + 2);
+}
+
 static void check(struct sender *of, const struct rate_sample *rs)
 {
+	u8 state = of->sk.icsk_ca_state;
+	u32 mending = of->sk.lost_out + of->sk.retrans_out;
+
+	/* before the path is known, only slow start has a word in it */
+	CHECK(of->sk.windows_set != windows_set || !rs->prior_mstamp ||
+	      ((rs->is_app_limited || state == TCP_CA_CWR || state == TCP_CA_Recovery) &&
+	       (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US)));
+	if (state == TCP_CA_Loss && mending > tcp_packets_in_flight(&of->sk) / 8)
+		CHECK(of->sk.snd_cwnd <= max_t(u32, window + rs->acked_sacked, 2));
+	CHECK(ca->setpoint.target_q8 >= setpoint_q8 || rs->losses > 0 ||
+	      of->answers != answers || state == TCP_CA_Loss ||
+	      ca->setpoint.target_q8 == pktpair_setpoint_highest_q8(&of->sk));
+	check_shown();
+	remember();
 	CHECK(of->sk.sk_pacing_rate >= 1);
 	CHECK(of->sk.sk_pacing_rate <= of->sk.sk_max_pacing_rate);
 	CHECK(of->sk.snd_cwnd >= 1);
@@ -76,6 +121,8 @@ static void take_nonsense(const u8 **data, size_t *size)
 	s.now_ns += take_scale(data, size, 34);
 	s.sk.tcp_clock_cache = s.now_ns;
 	s.sk.tcp_mstamp = s.now_ns / NSEC_PER_USEC;
+	if (rs.delivered > 0 || flags & 32)
+		rs.prior_mstamp = s.sk.tcp_mstamp;
 	if (flags & 16)
 		s.sk.first_tx_mstamp = s.sk.tcp_mstamp -
 			min_t(u64, s.sk.tcp_mstamp, take_scale(data, size, 30));
@@ -85,13 +132,36 @@ static void take_nonsense(const u8 **data, size_t *size)
 	sender_run(&s, 0);
 }
 
+/* Payload per second that is believed */
+static double believed(void)
+{
+	return ca->service.value ? ca->mss / (double)ca->service.value : 0;
+}
+
+static void take_mss(u32 mss)
+{
+	double before_it = believed(), room = (double)s.sk.snd_cwnd - tcp_packets_in_flight(&s.sk);
+	u32 mss_before = ca->mss;
+
+	s.sk.mss_cache = mss;
+	s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+	CHECK(ca->mss == mss);
+	/* within what a whole unit is of so short a time */
+	if (ca->service.value > 100000 && ca->service.value < FUZZY_VALUE_MAX && before_it)
+		CHECK(believed() < before_it * 1.001 && believed() > before_it * 0.999);
+	if (room > 0)
+		CHECK(((double)s.sk.snd_cwnd - tcp_packets_in_flight(&s.sk)) * mss <=
+		      room * mss_before + mss);
+	remember();
+}
+
 static void take_step(const u8 **data, size_t *size)
 {
 	static const u8 states[] = { TCP_CA_Open, TCP_CA_CWR, TCP_CA_Recovery,
 				     TCP_CA_Loss };
 	u64 limit;
 
-	switch (take(data, size, 1) % 12) {
+	switch (take(data, size, 1) % 16) {
 	case 0:
 		s.service_ns = 1000 + take_scale(data, size, 27);
 		break;
@@ -105,7 +175,7 @@ static void take_step(const u8 **data, size_t *size)
 		s.losses = 1;
 		break;
 	case 4:
-		s.marks = 1;
+		s.marked = true;
 		break;
 	case 5:
 		s.retransmitted = true;
@@ -119,9 +189,10 @@ static void take_step(const u8 **data, size_t *size)
 	case 8:
 		s.sk.icsk_ca_state = states[take(data, size, 1) % 4];
 		s.sk.icsk_ca_ops->set_state(&s.sk, s.sk.icsk_ca_state);
+		s.answers++;
 		break;
 	case 9:
-		s.sk.mss_cache = 36 + (u32)take_scale(data, size, 13);
+		take_mss(36 + (u32)take_scale(data, size, 16) % 65000);
 		s.sk.sk_gso_max_segs = 1 + (u16)take(data, size, 1);
 		break;
 	case 10:
@@ -132,8 +203,29 @@ static void take_step(const u8 **data, size_t *size)
 		s.sk.snd_cwnd_clamp = 1 + (u32)(limit % WINDOW_MAX);
 		s.sk.snd_cwnd = min_t(u32, s.sk.snd_cwnd, s.sk.snd_cwnd_clamp);
 		break;
-	default:
+	case 11:
 		take_nonsense(data, size);
+		break;
+	case 12:
+	case 13:
+		sender_timeout(&s, take(data, size, 1) & 1);
+		s.now_ns += take_scale(data, size, 34);
+		remember();
+		break;
+	case 14:
+		s.sk.snd_cwnd = 1;
+		s.sk.data_segs_out = 0;
+		s.sk.total_retrans = (u32)take(data, size, 1) % 4;
+		s.sk.undo_marker = (u32)take(data, size, 1) % 2;
+		first_window = (u32)take(data, size, 1);
+		s.sk.icsk_ca_ops->init(&s.sk);
+		CHECK(s.sk.snd_cwnd == 1 || s.sk.total_retrans < 2 || !s.sk.undo_marker);
+		first_window = 0;
+		remember();
+		break;
+	default:
+		/* as little as there is */
+		s.service_ns = take_scale(data, size, 36);
 	}
 	/* as much as fits a few hundred ACKs */
 	sender_run(&s, take_scale(data, size, 28));
@@ -153,6 +245,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	sender_init(&s, stack_algorithms[preset], service_ns, rtt_ns);
 	s.sk.snd_cwnd_clamp = WINDOW_MAX;
 	s.after_ack = check;
+	remember();
 	while (size && steps++ < 40)
 		take_step(&data, &size);
 	return 0;

@@ -562,29 +562,29 @@ static void of_a_claim_beyond_deliveries_two_thirds_are_believed(void **state)
 static void a_window_is_guarded_by_deliveries_after_an_overflow(void **state)
 {
 	static const struct {
-		u32 outstanding, window, before, acked, mending;
+		u32 outstanding, window, before, acked, mending, least;
 		bool lost;
 		u32 expected;
 		const char *reason;
 	} rows[] = {
-		{ 100, 430, 420, 2, 50, true, 102, "a loss: one goes out for each delivered" },
-		{ 100, 430, 102, 2, 50, false, 104, "after the last: as in slow start" },
-		{ 100, 430, 420, 2, 13, true, 102, "more than an eighth" },
-		{ 100, 430, 420, 2, 12, true, 430, "an eighth: the losses of a noisy link" },
-		{ 100, 90, 102, 2, 50, true, 90, "the law asks for less" },
-		{ 0, 430, 1, 0, 50, true, 8, "all is lost: two trains" },
-		{ 100, 6, 102, 2, 50, true, 6, "the law asks for less than two trains" },
-		{ U32_MAX, U32_MAX, U32_MAX, U32_MAX, U32_MAX, true, U32_MAX, "no wrap" },
+		{ 100, 430, 420, 2, 50, 8, true, 102, "a loss: one goes out for each delivered" },
+		{ 100, 430, 102, 2, 50, 8, false, 104, "after the last: as in slow start" },
+		{ 100, 430, 420, 2, 13, 8, true, 102, "more than an eighth" },
+		{ 100, 430, 420, 2, 12, 8, true, 430, "an eighth: the losses of a noisy link" },
+		{ 100, 90, 102, 2, 50, 8, true, 90, "the law asks for less" },
+		{ 0, 430, 1, 0, 50, 8, true, 8, "all is lost: the least" },
+		{ 1, 430, 1, 1, 50, 2, false, 2, "after a timeout: as in slow start" },
+		{ 100, 6, 102, 2, 50, 8, true, 6, "the law asks for less than the least" },
+		{ U32_MAX, U32_MAX, U32_MAX, U32_MAX, U32_MAX, 8, true, U32_MAX, "no wrap" },
 	};
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct control_path path = { .outstanding = rows[i].outstanding };
-		u32 got = control_window_recovering(&path, rows[i].window,
+		u32 got = control_window_recovering(rows[i].outstanding, rows[i].window,
 						    rows[i].before, rows[i].acked,
-						    rows[i].lost,
-						    rows[i].mending, 4);
+						    rows[i].lost, rows[i].mending,
+						    rows[i].least);
 
 		if (got != rows[i].expected)
 			fail_msg("%s: %u, not %u", rows[i].reason, got,
@@ -592,9 +592,46 @@ static void a_window_is_guarded_by_deliveries_after_an_overflow(void **state)
 	}
 }
 
+static void packets_of_two_sizes_are_counted_in_bytes(void **state)
+{
+	(void)state;
+	assert_int_equal(control_full_packets(62, 62 * 1448, 62, 8948), 10);
+	assert_int_equal(control_full_packets(10, 10 * 8948, 10, 1448), 61);
+	/* half of them are lost */
+	assert_int_equal(control_full_packets(5, 10 * 8948, 10, 1448), 30);
+	assert_int_equal(control_full_packets(5, 0, 0, 0), 0);
+	assert_int_equal(control_full_packets(U32_MAX, U32_MAX, 1, 1), S32_MAX);
+
+	/* of ten packets of room there is room for one and a half */
+	assert_int_equal(control_window_resized(30, 20, 1448, 8948), 21);
+	assert_int_equal(control_window_resized(30, 20, 8948, 1448), 81);
+	assert_int_equal(control_window_resized(20, 30, 1448, 8948), 20);
+	assert_int_equal(control_window_resized(1, 0, 1448, 8948), 1);
+	assert_int_equal(control_window_resized(U32_MAX, 0, U16_MAX, 0), S32_MAX);
+
+	assert_int_equal(control_window_mixed(14, 10, 62), 66);
+	assert_int_equal(control_window_mixed(70, 62, 10), 18);
+	assert_int_equal(control_window_mixed(20, 62, 10), CONTROL_DRAIN_LEAST);
+	assert_int_equal(control_window_mixed(S32_MAX, 0, U32_MAX), S32_MAX);
+}
+
+static void a_gain_that_is_too_large_is_the_largest(void **state)
+{
+	(void)state;
+	assert_int_equal(control_gain_q8(3, 2), 384);
+	assert_int_equal(control_gain_q8(0, 0), 0);
+	assert_int_equal(control_gain_q8((1ULL << 24) - 1, 1), U32_MAX - 255);
+	assert_int_equal(control_gain_q8(1ULL << 24, 1), U32_MAX);
+	assert_int_equal(control_gain_q8(U64_MAX, 1000), U32_MAX);
+	assert_int_equal(control_gain_q8(1ULL << 56, 1ULL << 56), 255);
+	assert_int_equal(control_gain_q8(1ULL << 55, 1ULL << 55), 256);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(packets_of_two_sizes_are_counted_in_bytes),
+		cmocka_unit_test(a_gain_that_is_too_large_is_the_largest),
 		cmocka_unit_test(rate_is_the_equation),
 		cmocka_unit_test(window_is_what_the_queue_lacks),
 		cmocka_unit_test(window_is_the_equation),

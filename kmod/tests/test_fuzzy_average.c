@@ -363,9 +363,30 @@ static void runs_agree_with_a_naive_one(void **state)
 	}
 }
 
+static void another_unit_leaves_the_average_what_it_is(void **state)
+{
+	struct fuzzy_average avg = {};
+
+	(void)state;
+	fuzzy_scale(&avg, 8948, 1448);
+	assert_int_equal(avg.value, 0);
+	fuzzy_start(&avg, 1448000);
+	fuzzy_run(&avg, 2 * 1448000);
+	fuzzy_scale(&avg, 8948, 1448);
+	assert_int_equal(avg.value, 8948000);
+	assert_int_equal(avg.run, 0);
+	fuzzy_scale(&avg, U16_MAX, 0);
+	fuzzy_scale(&avg, U16_MAX, 1);
+	assert_true(avg.value == FUZZY_VALUE_MAX);
+	avg.value = 1;
+	fuzzy_scale(&avg, 1, U16_MAX);
+	assert_int_equal(avg.value, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(another_unit_leaves_the_average_what_it_is),
 		cmocka_unit_test(alpha_follows_the_fuzzy_rules),
 		cmocka_unit_test(alpha_at_the_points_the_rules_name),
 		cmocka_unit_test(beta_follows_the_fuzzy_rules),

@@ -186,6 +186,7 @@ static void check_turns(int preset, const struct bounds *bounds)
 
 		begin(preset, rows[i].packet_us * NSEC_PER_USEC, rows[i].rtt_ms);
 		s.sk.mss_cache = 98;
+		s.sk.icsk_ca_ops->init(&s.sk);
 		s.turn = rows[i].turn;
 		s.turn_left = s.turn;
 		s.others_ns = rows[i].others_us * NSEC_PER_USEC;
@@ -255,6 +256,7 @@ static void acks_that_are_jittered_make_no_queue_of_many_round_trips(void **stat
 		for (drawn = 1; drawn <= 10; drawn++) {
 			begin(DEFAULT, 100 * NSEC_PER_USEC, 44);
 			s.sk.mss_cache = 448;
+			s.sk.icsk_ca_ops->init(&s.sk);
 			s.ack_ns = NSEC_PER_USEC;
 			s.jitter_ns = jitters_us[i] * NSEC_PER_USEC;
 			s.drawn = drawn;
@@ -372,12 +374,12 @@ static void a_loss_or_a_mark_cuts_the_setpoint_once_and_a_timeout_resets_it(void
 		begin(DEFAULT, SERVICE_NS(40), 20);
 		sender_run(&s, SECONDS(1));
 		assert_int_equal(ca->aim_q8, 5 * 256);
-		s.marks = marked;
+		s.marked = marked;
 		s.losses = !marked;
 		sender_run(&s, 2 * NSEC_PER_MSEC);
 		assert_int_equal(ca->aim_q8, 5 * 192);
 		/* another in the same round trip is the same congestion */
-		s.marks = marked;
+		s.marked = marked;
 		s.losses = !marked;
 		sender_run(&s, 2 * NSEC_PER_MSEC);
 		assert_int_equal(ca->aim_q8, 5 * 192);
@@ -544,10 +546,13 @@ static void burst_of_nonsense(u32 acks)
 			.is_app_limited = !draw(5),
 			.is_ack_delayed = !draw(9),
 		};
+		/* what makes a sample is of a packet; of a reneging receiver's no sample is */
+		bool of_a_packet = rs.delivered > 0 || rs.acked_sacked == 1;
 
 		s.now_ns += 10000 + draw_scale(26);
 		s.sk.tcp_clock_cache = s.now_ns;
 		s.sk.tcp_mstamp = s.now_ns / NSEC_PER_USEC;
+		rs.prior_mstamp = of_a_packet ? s.sk.tcp_mstamp - 1 : 0;
 		if (draw(2))
 			s.sk.first_tx_mstamp = s.sk.tcp_mstamp -
 				min_t(u64, 1000 + draw_scale(20), s.sk.tcp_mstamp);
@@ -621,7 +626,7 @@ static void whatever_comes_rate_and_window_are_within_their_bounds(void **state)
 			s.ack_every = 1 + (u32)draw(20);
 			s.waiting = draw(4) ? U32_MAX : draw(100);
 			s.losses = !draw(3);
-			s.marks = !draw(3);
+			s.marked = !draw(3);
 			s.sk.icsk_ca_state = states[draw(ARRAY_SIZE(states))];
 			s.sk.icsk_ca_ops->set_state(&s.sk, s.sk.icsk_ca_state);
 			sender_run(&s, draw_scale(28));
@@ -641,6 +646,9 @@ static void take_ack(u64 later_ns, bool other_train, struct rate_sample rs)
 		s.sk.first_tx_mstamp = s.sk.tcp_mstamp - 25000;
 	if (!rs.prior_delivered)
 		rs.prior_delivered = ca->round_delivered - 1;
+	/* what makes a sample, makes it of a packet */
+	if (rs.delivered > 0)
+		rs.prior_mstamp = s.sk.tcp_mstamp - 25000;
 	s.sk.icsk_ca_ops->cong_control(&s.sk, &rs);
 }
 
@@ -1192,6 +1200,238 @@ static void a_name_that_is_taken_leaves_nothing_behind(void **state)
 	assert_int_equal(stack_module_init(), 0);
 }
 
+/* Segments that arrive within a second after the receiver threw everything away */
+static u32 after_reneging(u64 before_ns, u64 rtt_ms)
+{
+	begin(DEFAULT, SERVICE_NS(10), rtt_ms);
+	sender_run(&s, before_ns);
+	sender_timeout(&s, true);
+	s.now_ns += 200 * NSEC_PER_MSEC;
+	return sender_run(&s, SECONDS(1));
+}
+
+static void after_reneging_the_window_grows_back_to_the_share(void **state)
+{
+	/* of 826 that the link carries, and slow start takes six round trips */
+	assert_in_range(after_reneging(SECONDS(2), 40), 550, 850);
+	assert_in_range(after_reneging(SECONDS(2), 100), 200, 850);
+	/* nothing is known yet */
+	assert_in_range(after_reneging(10 * NSEC_PER_MSEC, 40), 550, 850);
+}
+
+static u32 window_before;
+
+static void check_slow_start(struct sender *of, const struct rate_sample *rs)
+{
+	u32 mending = of->sk.lost_out + of->sk.retrans_out;
+
+	if (of->sk.icsk_ca_state == TCP_CA_Loss &&
+	    mending > tcp_packets_in_flight(&of->sk) / 8)
+		assert_true(of->sk.snd_cwnd <= max_t(u32, window_before + rs->acked_sacked, 2));
+	window_before = of->sk.snd_cwnd;
+}
+
+static void after_a_timeout_the_window_begins_as_in_slow_start(void **state)
+{
+	int preset;
+
+	for (preset = DEFAULT; preset <= MEMO; preset++) {
+		u32 full;
+
+		/* at 10 Gbit/s a train has as many segments as an skb holds */
+		begin(preset, SERVICE_NS(10000), 5);
+		s.ack_every = preset == MEMO ? 1 : 2;
+		sender_run(&s, 300 * NSEC_PER_MSEC);
+		if (preset != MEMO)
+			assert_int_equal(ca->train, 65536 / 1448);
+		sender_timeout(&s, false);
+		assert_int_equal(s.sk.snd_cwnd, 1);
+		s.now_ns += 200 * NSEC_PER_MSEC;
+		window_before = 1;
+		s.after_ack = check_slow_start;
+		sender_run(&s, 100 * NSEC_PER_MSEC);
+		/* and comes back to the share */
+		full = sender_run(&s, 100 * NSEC_PER_MSEC);
+		if (preset != MEMO)
+			assert_true(full > 0.9 * 100 * NSEC_PER_MSEC / SERVICE_NS(10000));
+	}
+}
+
+static void a_lost_syn_leaves_a_window_of_one(void **state)
+{
+	static const struct {
+		const char *rate, *window;
+		int preset;
+		u32 retransmitted, undo_marker, packets;
+		const char *reason;
+	} rows[] = {
+		{ "0", "30", DEFAULT, 2, 1, 1, "so many were asked for" },
+		{ "8000", "0", DEFAULT, 2, 1, 1, "the rate is known" },
+		{ "0", "0", MEMO, 2, 1, 1, "a pair is asked for" },
+		{ "0", "30", DEFAULT, 1, 1, 30, "one loss is forgiven" },
+		{ "0", "30", DEFAULT, 2, 0, 30, "it was not lost: the time stamp says so" },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(set(&stack_param_first_rate_kbit, rows[i].rate), 0);
+		assert_int_equal(set(&stack_param_first_window, rows[i].window), 0);
+		begin(rows[i].preset, SERVICE_NS(10), 20);
+		s.sk.snd_cwnd = 1;
+		s.sk.total_retrans = rows[i].retransmitted;
+		s.sk.undo_marker = rows[i].undo_marker;
+		s.sk.icsk_ca_ops->init(&s.sk);
+		if (s.sk.snd_cwnd != rows[i].packets)
+			fail_msg("%s: %u packets", rows[i].reason, s.sk.snd_cwnd);
+	}
+	assert_int_equal(set(&stack_param_first_rate_kbit, "0"), 0);
+	assert_int_equal(set(&stack_param_first_window, "0"), 0);
+}
+
+static u32 setpoint_lowest;
+
+static void note_setpoint(struct sender *of, const struct rate_sample *rs)
+{
+	setpoint_lowest = min_t(u32, setpoint_lowest, ca->setpoint.target_q8);
+}
+
+static void a_mark_that_is_echoed_for_a_round_trip_cuts_once(void **state)
+{
+	u32 phase_ms;
+
+	/* whenever in a round trip it comes */
+	for (phase_ms = 0; phase_ms < 40; phase_ms += 3) {
+		begin(DEFAULT, SERVICE_NS(40), 40);
+		sender_run(&s, SECONDS(1) + phase_ms * NSEC_PER_MSEC);
+		setpoint_lowest = U32_MAX;
+		s.after_ack = note_setpoint;
+		s.marked = true;
+		sender_run(&s, 40 * NSEC_PER_MSEC);
+		assert_true(s.sk.delivered_ce > 50);
+		sender_run(&s, 80 * NSEC_PER_MSEC);
+		assert_int_equal(s.answers, 1);
+		if (setpoint_lowest != 5 * 192)
+			fail_msg("after %u ms: %u", phase_ms, setpoint_lowest);
+		/* another is another's */
+		sender_run(&s, 200 * NSEC_PER_MSEC);
+		assert_int_equal(ca->setpoint.target_q8, 5 * 256);
+		setpoint_lowest = U32_MAX;
+		s.marked = true;
+		sender_run(&s, 120 * NSEC_PER_MSEC);
+		assert_int_equal(s.answers, 2);
+		assert_int_equal(setpoint_lowest, 5 * 192);
+	}
+}
+
+static void another_mss_is_the_same_share_in_bytes(void **state)
+{
+	static const struct {
+		u32 from, to, rtt_ms;
+	} rows[] = {
+		{ 1448, 8948, 20 }, { 8948, 1448, 20 }, { 1448, 536, 20 }, { 536, 1448, 20 },
+		{ 1448, 8948, 100 }, { 8948, 1448, 100 }, { 1448, 536, 100 }, { 1448, 1400, 20 },
+	};
+	size_t i;
+	int preset, round;
+
+	for (preset = DEFAULT; preset <= MEMO; preset++) {
+		for (i = 0; i < ARRAY_SIZE(rows); i++) {
+			double share = (double)SHARE_BYTES_PS(100) * rows[i].rtt_ms / 1000;
+
+			begin(preset, SERVICE_NS(100), rows[i].rtt_ms);
+			s.service_mss = 1448;
+			s.ack_every = preset == MEMO ? 1 : 2;
+			s.sk.mss_cache = rows[i].from;
+			s.sk.icsk_ca_ops->init(&s.sk);
+			sender_run(&s, SECONDS(3));
+			s.sk.mss_cache = rows[i].to;
+			for (round = 0; round < 12; round++) {
+				u64 before_it = s.bytes_sent;
+				double sent;
+
+				sender_run(&s, rows[i].rtt_ms * NSEC_PER_MSEC);
+				sent = (double)(s.bytes_sent - before_it) / share;
+				/* small packets have more headers, and of large ones five are
+				 * a fifth of what 20 ms hold
+				 */
+				if (sent < 0.7 || sent > 1.25)
+					fail_msg("preset %d, %u to %u, %u ms, round trip %d: %.2f of the share",
+						 preset, rows[i].from, rows[i].to,
+						 rows[i].rtt_ms, round, sent);
+			}
+		}
+	}
+}
+
+static void what_ss_shows_is_never_wrapped(void **state)
+{
+	union tcp_cc_info info;
+	int attr;
+
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(1));
+	/* next to nothing, and R a microsecond */
+	ca->service.value = FUZZY_VALUE_MAX;
+	ca->prop.delay_us = 1;
+	s.sk.sk_pacing_rate = 1ULL << 40;
+	s.sk.snd_cwnd = 1U << 30;
+	s.sk.icsk_ca_ops->get_info(&s.sk, 1 << (INET_DIAG_BBRINFO - 1), &attr, &info);
+	assert_int_equal(info.bbr.bbr_pacing_gain, U32_MAX);
+	assert_int_equal(info.bbr.bbr_cwnd_gain, U32_MAX);
+	/* of a socket without a limit */
+	ca->service.value = SERVICE_NS(10) << PAIR_SERVICE_SHIFT;
+	s.sk.sk_pacing_rate = ~0UL;
+	s.sk.icsk_ca_ops->get_info(&s.sk, 1 << (INET_DIAG_BBRINFO - 1), &attr, &info);
+	assert_int_equal(info.bbr.bbr_pacing_gain, U32_MAX);
+}
+
+/* Whoever reads a knob once, by READ_ONCE(), gets its value, and all others nonsense */
+static void each_knob_is_read_by_read_once(void **state)
+{
+	const struct kernel_param *const *param;
+	int preset, i;
+
+	for (param = __start_stack_params; param < __stop_stack_params; param++) {
+		const struct pktpair_range *range = (*param)->arg;
+
+		if ((*param)->ops != &pktpair_range_ops)
+			continue;
+		assert_true(stack_hidden_count < STACK_HIDDEN);
+		stack_hidden[stack_hidden_count].from = range->value;
+		stack_hidden[stack_hidden_count].value = *range->value;
+		*range->value = 0xdead0000u + (u32)stack_hidden_count++;
+	}
+	assert_int_equal(stack_hidden_count, 8);
+	for (preset = DEFAULT; preset <= MEMO; preset++) {
+		double used;
+
+		begin(preset, SERVICE_NS(10), 20);
+		s.ack_every = preset == MEMO ? 1 : 2;
+		assert_int_equal(s.sk.snd_cwnd, preset == MEMO ? 2 : 10);
+		assert_int_equal(ca->train, preset == MEMO ? 2 : 4);
+		sender_run(&s, SECONDS(1));
+		s.losses = 1;
+		sender_run(&s, SECONDS(3));
+		/* merged ACKs make trains as long as they may be */
+		if (preset != MEMO)
+			assert_int_equal(ca->train, 4);
+		s.ack_every = 70;
+		sender_run(&s, SECONDS(2));
+		assert_int_equal(ca->probe.train, preset == MEMO ? 2 : 64);
+		s.ack_every = 1;
+		s.back_period_ns = 4100 * NSEC_PER_USEC;
+		s.back_taken_ns = 3000 * NSEC_PER_USEC;
+		sender_run(&s, SECONDS(4));
+		s.back_taken_ns = 0;
+		used = sender_run(&s, SECONDS(4)) * (double)s.service_ns / SECONDS(4);
+		assert_true(used > 0.9);
+		assert_true(ca->aim_q8 <= (preset == MEMO || preset == DEFAULT ? 5 : 16) * 256);
+	}
+	for (i = 0; i < stack_hidden_count; i++)
+		*stack_hidden[i].from = stack_hidden[i].value;
+	stack_hidden_count = 0;
+}
+
 static u32 recovering_from;
 
 static void check_guard(struct sender *of, const struct rate_sample *rs)
@@ -1226,6 +1466,13 @@ static void in_recovery_the_window_follows_what_is_delivered(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(after_reneging_the_window_grows_back_to_the_share),
+		cmocka_unit_test(after_a_timeout_the_window_begins_as_in_slow_start),
+		cmocka_unit_test(a_lost_syn_leaves_a_window_of_one),
+		cmocka_unit_test(a_mark_that_is_echoed_for_a_round_trip_cuts_once),
+		cmocka_unit_test(another_mss_is_the_same_share_in_bytes),
+		cmocka_unit_test(what_ss_shows_is_never_wrapped),
+		cmocka_unit_test(each_knob_is_read_by_read_once),
 		cmocka_unit_test(in_recovery_the_window_follows_what_is_delivered),
 		cmocka_unit_test(the_train_follows_every_change_of_the_share),
 		cmocka_unit_test(the_link_is_full_and_the_queue_at_its_setpoint),

@@ -2,8 +2,8 @@
 /*
  * A sender with the stack's pacing, window and rate samples, a bottleneck that takes
  * a service time a packet, and a receiver that acknowledges some segments at once:
- * what tcp_pktpair.c lives in, in a unit test. Nothing is ever lost; a test that
- * wants losses or marks says so in the rate sample.
+ * what tcp_pktpair.c lives in, in a unit test. A packet is lost only with all others in
+ * flight (sender_timeout()); a test that wants other losses says so in the rate sample.
  */
 #ifndef _STACK_SENDER_H
 #define _STACK_SENDER_H
@@ -19,8 +19,8 @@
 struct sender_skb {
 	u64 sent_ns;
 	u64 first_tx_us, delivered_us;
-	u32 delivered, segments, end;
-	bool app_limited;
+	u32 delivered, segments, end, mss;
+	bool app_limited, retransmitted, cwr;
 };
 
 struct sender_ack {
@@ -32,8 +32,11 @@ struct sender_ack {
 struct sender {
 	struct sock sk;
 	struct sk_buff newest;
-	/* the path */
+	/* the path: a packet of so many bytes of payload takes a service time, and any
+	 * packet does if that is 0
+	 */
 	u64 service_ns, prop_ns;
+	u32 service_mss;
 	u32 ack_every;
 	/* the others' packets between two turns, in each of which so many of ours go */
 	u64 others_ns;
@@ -46,13 +49,20 @@ struct sender {
 	u64 jitter_ns, drawn;
 	/* what the application has for us yet, segments */
 	u64 waiting;
-	/* said of the next ACK, once */
+	/* said of the next ACK, once; a mark is echoed until the receiver has heard of
+	 * the answer
+	 */
 	int losses;
-	u32 marks;
-	bool owned, retransmitted;
+	bool marked, owned, retransmitted;
 	/* state */
 	u64 now_ns, free_ns, last_done_ns, back_free_ns;
 	u32 sent, acked, held, app_limited_until;
+	u64 bytes_sent;
+	/* to be sent again */
+	u32 again;
+	/* Loss and CWR end when as many are acknowledged, or one more, as in the stack */
+	u32 recovered_at, timeouts, answers;
+	bool recovering, reneged, echoes, cwr_due;
 	struct sender_skb skbs[SENDER_RING];
 	struct sender_ack acks[SENDER_RING];
 	u32 skb_head, skb_tail, ack_head, ack_tail;
@@ -74,6 +84,7 @@ static inline void sender_init(struct sender *s, const struct tcp_congestion_ops
 	s->sk.sk_gso_max_size = 65536;
 	s->sk.sk_gso_max_segs = U16_MAX;
 	s->sk.mss_cache = 1448;
+	s->sk.snd_una = s->sk.snd_nxt = 1;
 	s->sk.snd_cwnd = 10;
 	s->sk.snd_cwnd_clamp = U32_MAX;
 	s->sk.srtt_us = (u32)(prop_ns / NSEC_PER_USEC) << 3;
@@ -108,10 +119,18 @@ static inline void sender_queue_ack(struct sender *s, u64 at_ns, bool delayed)
 	s->held = 0;
 }
 
+/* Headers on a segment: Ethernet, IP, TCP with time stamps */
+#define SENDER_HEADERS 66
+
 /* One segment through bottleneck and receiver */
 static inline void sender_segment(struct sender *s, u64 at_ns)
 {
 	u64 start_ns = max_t(u64, s->free_ns, at_ns);
+	u64 service_ns = s->service_ns;
+
+	if (s->service_mss)
+		service_ns = service_ns * (s->sk.mss_cache + SENDER_HEADERS) /
+			     (s->service_mss + SENDER_HEADERS);
 
 	if (s->turn && start_ns > s->free_ns) {
 		/* the others' turns go on while we have nothing to send */
@@ -122,7 +141,7 @@ static inline void sender_segment(struct sender *s, u64 at_ns)
 		s->turn_left = s->turn;
 	}
 	s->turn_left -= !!s->turn;
-	s->free_ns = start_ns + s->service_ns;
+	s->free_ns = start_ns + service_ns;
 	if (s->held && s->free_ns > s->last_done_ns + SENDER_DELACK_NS)
 		sender_queue_ack(s, s->last_done_ns + SENDER_DELACK_NS, true);
 	s->last_done_ns = s->free_ns;
@@ -133,7 +152,39 @@ static inline void sender_segment(struct sender *s, u64 at_ns)
 
 static inline bool sender_may_send(struct sender *s)
 {
-	return s->waiting && s->sk.packets_out < s->sk.snd_cwnd;
+	return (s->waiting || s->again) &&
+	       tcp_packets_in_flight(&s->sk) < s->sk.snd_cwnd;
+}
+
+/* The state, as tcp_set_ca_state() sets it */
+static inline void sender_state(struct sender *s, u8 state)
+{
+	s->sk.icsk_ca_ops->set_state(&s->sk, state);
+	s->sk.icsk_ca_state = state;
+	s->recovering = state != TCP_CA_Open;
+	s->recovered_at = s->acked + s->sk.packets_out;
+}
+
+/* All that is under way is lost, and the timer runs out: tcp_enter_loss(). Or else the
+ * receiver has thrown away what it had not acknowledged in order (RFC 2018, 8).
+ */
+static inline void sender_timeout(struct sender *s, bool reneged)
+{
+	struct sock *sk = &s->sk;
+
+	if (!sk->packets_out)
+		return;
+	s->skb_head = s->skb_tail;
+	s->ack_head = s->ack_tail;
+	s->held = 0;
+	s->sent = s->acked;
+	s->again = sk->packets_out;
+	sk->lost_out = sk->packets_out;
+	sk->retrans_out = 0;
+	tcp_snd_cwnd_set(sk, tcp_packets_in_flight(sk) + 1);
+	s->timeouts++;
+	s->reneged = reneged;
+	sender_state(s, TCP_CA_Loss);
 }
 
 /* One skb, as tcp_write_xmit() and tcp_rate_skb_sent() do it */
@@ -141,11 +192,16 @@ static inline void sender_send(struct sender *s)
 {
 	struct sock *sk = &s->sk;
 	u32 segments = sk->icsk_ca_ops->min_tso_segs(sk), i;
-	struct sender_skb *skb = &s->skbs[s->skb_tail++ % SENDER_RING];
+	struct sender_skb *skb;
 
+	/* which may have taken the room away */
+	if (!sender_may_send(s))
+		return;
+	skb = &s->skbs[s->skb_tail++ % SENDER_RING];
 	segments = min_t(u32, max_t(u32, segments, 1), sk->sk_gso_max_segs);
-	segments = (u32)min_t(u64, s->waiting,
-			      min_t(u32, segments, sk->snd_cwnd - sk->packets_out));
+	segments = (u32)min_t(u64, s->again ?: s->waiting,
+			      min_t(u32, segments,
+				    sk->snd_cwnd - tcp_packets_in_flight(sk)));
 	sk->tcp_wstamp_ns = max_t(u64, sk->tcp_wstamp_ns, s->now_ns);
 	if (!sk->packets_out) {
 		sk->first_tx_mstamp = sk->tcp_wstamp_ns / NSEC_PER_USEC;
@@ -158,22 +214,66 @@ static inline void sender_send(struct sender *s)
 		.delivered = sk->delivered,
 		.segments = segments,
 		.end = s->sent + segments,
+		.mss = sk->mss_cache,
 		.app_limited = s->app_limited_until != 0,
+		.retransmitted = s->again,
+		.cwr = !s->again && s->cwr_due,
 	};
+	s->cwr_due = s->cwr_due && s->again;
 	s->newest.skb_mstamp_ns = sk->tcp_wstamp_ns;
 	sk->tsorted_sent_queue.next = &s->newest.tcp_tsorted_anchor;
 	sk->tsorted_sent_queue.prev = &s->newest.tcp_tsorted_anchor;
 	for (i = 0; i < segments; i++)
 		sender_segment(s, sk->tcp_wstamp_ns);
-	s->waiting -= segments;
-	sk->packets_out += segments;
+	if (s->again) {
+		s->again -= segments;
+		sk->retrans_out += segments;
+	} else {
+		s->waiting -= segments;
+		sk->packets_out += segments;
+		sk->snd_nxt += segments * sk->mss_cache;
+	}
+	s->bytes_sent += (u64)segments * sk->mss_cache;
 	sk->data_segs_out += segments;
-	sk->snd_nxt += segments * sk->mss_cache;
 	if (sk->data_segs_out > SENDER_UNPACED && sk->sk_pacing_rate)
 		sk->tcp_wstamp_ns += (u64)segments * sk->mss_cache * NSEC_PER_SEC /
 				     sk->sk_pacing_rate;
 	if (!s->waiting)
 		s->app_limited_until = sk->delivered + sk->packets_out ?: 1;
+}
+
+/* Segments that arrived, of one skb */
+static inline void sender_clean(struct sock *sk, const struct sender_skb *skb, u32 segments)
+{
+	u32 bytes = sk->snd_nxt - sk->snd_una;
+
+	if (skb->retransmitted) {
+		/* of what size they were when they were lost is forgotten */
+		bytes = (u32)((u64)bytes * segments / sk->packets_out);
+		sk->lost_out -= segments;
+		sk->retrans_out -= segments;
+	} else {
+		bytes = min_t(u32, bytes, segments * skb->mss);
+	}
+	sk->packets_out -= segments;
+	sk->snd_una = sk->packets_out ? sk->snd_una + bytes : sk->snd_nxt;
+}
+
+/* The state after an ACK: tcp_fastretrans_alert() */
+static inline void sender_alert(struct sender *s)
+{
+	struct sock *sk = &s->sk;
+
+	if (s->recovering && !before(s->acked, s->recovered_at +
+				     (sk->icsk_ca_state == TCP_CA_CWR))) {
+		s->reneged = false;
+		sender_state(s, TCP_CA_Open);
+	}
+	if (s->echoes && sk->icsk_ca_state < TCP_CA_CWR) {
+		s->cwr_due = true;
+		s->answers++;
+		sender_state(s, TCP_CA_CWR);
+	}
 }
 
 /* One ACK, as tcp_clean_rtx_queue() and tcp_rate_gen() do it */
@@ -184,9 +284,9 @@ static inline void sender_take_ack(struct sender *s, const struct sender_ack *ac
 		.acked_sacked = ack->end - s->acked,
 		.is_ack_delayed = ack->delayed && ack->end - s->acked == 1 &&
 				  !s->waiting,
-		.is_retrans = s->retransmitted,
 		.losses = s->losses,
 	};
+	bool reneged = s->reneged;
 	u32 rtt_us = 0, interval_us;
 
 	sk->tcp_clock_cache = s->now_ns;
@@ -200,13 +300,18 @@ static inline void sender_take_ack(struct sender *s, const struct sender_ack *ac
 		rs.prior_delivered = skb->delivered;
 		rs.is_app_limited = skb->app_limited;
 		rs.interval_us = (long)(sk->first_tx_mstamp - skb->first_tx_us);
-		rtt_us = (u32)(sk->tcp_mstamp - sk->first_tx_mstamp);
+		rs.is_retrans = s->retransmitted || skb->retransmitted;
+		rtt_us = skb->retransmitted ? 0 :
+			 (u32)(sk->tcp_mstamp - sk->first_tx_mstamp);
+		s->echoes = s->echoes && !skb->cwr;
+		sender_clean(sk, skb, upto - s->acked);
 		s->acked = upto;
 		s->skb_head += upto == skb->end;
 	}
-	sk->packets_out -= rs.acked_sacked;
+	s->echoes |= s->marked;
+	sender_alert(s);
 	sk->delivered += rs.acked_sacked;
-	sk->delivered_ce += s->marks;
+	sk->delivered_ce += s->echoes ? rs.acked_sacked : 0;
 	sk->delivered_mstamp = sk->tcp_mstamp;
 	if (s->app_limited_until && !before(sk->delivered, s->app_limited_until + 1))
 		s->app_limited_until = 0;
@@ -218,13 +323,18 @@ static inline void sender_take_ack(struct sender *s, const struct sender_ack *ac
 	interval_us = (u32)(sk->tcp_mstamp - rs.prior_mstamp);
 	rs.interval_us = max_t(long, rs.interval_us, interval_us);
 	rs.rtt_us = rtt_us;
-	sk->srtt_us += (s32)((rtt_us << 3) - sk->srtt_us) >> 3;
+	if (reneged) {
+		rs.delivered = -1;
+		rs.interval_us = -1;
+	}
+	if (rtt_us)
+		sk->srtt_us += (s32)((rtt_us << 3) - sk->srtt_us) >> 3;
 	sk->owned = s->owned;
 	sk->icsk_ca_ops->cong_control(sk, &rs);
 	if (s->after_ack)
 		s->after_ack(s, &rs);
 	s->losses = 0;
-	s->marks = 0;
+	s->marked = false;
 	s->owned = false;
 	s->retransmitted = false;
 }

@@ -11,6 +11,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* ---- who reads a knob otherwise than by READ_ONCE() ---- */
+
+/* What is hidden is here, and where it was is nonsense, which a plain read gets */
+#define STACK_HIDDEN 16
+static struct {
+	unsigned int *from;
+	unsigned int value;
+} stack_hidden[STACK_HIDDEN];
+static int stack_hidden_count;
+
+static inline void *stack_place(const volatile void *p)
+{
+	int i;
+
+	for (i = 0; i < stack_hidden_count; i++)
+		if (stack_hidden[i].from == p)
+			return &stack_hidden[i].value;
+	return (void *)(unsigned long)p;
+}
+
+#define READ_ONCE(x) (*(const volatile __typeof__(x) *)stack_place(&(x)))
+#define WRITE_ONCE(x, its) (*(volatile __typeof__(x) *)stack_place(&(x)) = (its))
+
 #include "portable.h"
 
 #define KBUILD_MODNAME "tcp_pktpair"
@@ -25,8 +48,6 @@
 #ifndef __always_inline
 #define __always_inline inline __attribute__((always_inline))
 #endif
-#define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
-#define WRITE_ONCE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
 #define cmpxchg(p, old, new) __sync_val_compare_and_swap(p, old, new)
 #define container_of(p, type, member) \
 	((type *)((char *)(p) - offsetof(type, member)))
@@ -65,11 +86,19 @@ struct kernel_param_ops {
 	int (*get)(char *buffer, const struct kernel_param *kp);
 };
 
-/* A test reaches a parameter as stack_param_NAME */
+/* A test reaches a parameter as stack_param_NAME, and all of them from
+ * __start_stack_params to __stop_stack_params
+ */
 #define module_param_cb(its_name, its_ops, its_arg, mode)		\
 	static const struct kernel_param stack_param_##its_name = {	\
 		.name = #its_name, .ops = its_ops, .arg = its_arg,	\
-	}
+	};								\
+	static const struct kernel_param *const stack_listed_##its_name	\
+		__attribute__((section("stack_params"), used)) =	\
+		&stack_param_##its_name
+
+extern const struct kernel_param *const __start_stack_params[];
+extern const struct kernel_param *const __stop_stack_params[];
 
 /* the last message */
 static char stack_message[256];
@@ -143,15 +172,18 @@ struct sock {
 	bool owned;
 	/* struct inet_sock, inet_connection_sock */
 	u16 inet_num, inet_dport;
+	u32 inet_saddr, inet_daddr;
 	u8 icsk_ca_state;
 	const struct tcp_congestion_ops *icsk_ca_ops;
 	u64 icsk_ca_priv[ICSK_CA_PRIV_SIZE / 8];
 	/* struct tcp_sock */
 	u64 tcp_clock_cache, tcp_mstamp, tcp_wstamp_ns;
 	u64 first_tx_mstamp, delivered_mstamp;
-	u32 delivered, delivered_ce, snd_nxt, srtt_us, mss_cache;
+	u32 delivered, delivered_ce, snd_una, snd_nxt, srtt_us, mss_cache;
 	u32 snd_cwnd, snd_cwnd_clamp, snd_ssthresh, data_segs_out;
 	u32 packets_out, retrans_out, sacked_out, lost_out;
+	u32 total_retrans, undo_marker;
+	u32 windows_set;	/* how often; no member of the kernel's */
 	struct list_head tsorted_sent_queue;
 };
 
@@ -229,6 +261,7 @@ static inline void tcp_snd_cwnd_set(struct sock *tp, u32 value)
 	if ((int)value <= 0)
 		abort();	/* the kernel warns */
 	tp->snd_cwnd = value;
+	tp->windows_set++;
 }
 
 /* What was registered, for the test to call */
