@@ -10,9 +10,30 @@
 #define _PKTPAIR_TRACE_H
 
 #include <linux/tracepoint.h>
+#include <net/ipv6.h>
 #include <net/tcp.h>
 #include "control_law.h"
 #include "pair_probe.h"
+
+#ifndef PKTPAIR_TRACE_ADDRESSES
+#define PKTPAIR_TRACE_ADDRESSES
+/* Both ends; an IPv4 address as ::ffff:a.b.c.d */
+static inline void pktpair_trace_addresses(const struct sock *sk, u8 *saddr, u8 *daddr)
+{
+	struct in6_addr from, to;
+
+	ipv6_addr_set_v4mapped(inet_sk(sk)->inet_saddr, &from);
+	ipv6_addr_set_v4mapped(inet_sk(sk)->inet_daddr, &to);
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6) {
+		from = sk->sk_v6_rcv_saddr;
+		to = sk->sk_v6_daddr;
+	}
+#endif
+	memcpy(saddr, &from, sizeof(from));
+	memcpy(daddr, &to, sizeof(to));
+}
+#endif
 
 #define PKTPAIR_VERDICTS					\
 	PKTPAIR_VERDICT(PAIR_SAMPLE, "sample")			\
@@ -63,6 +84,9 @@ TRACE_EVENT(pktpair_sample,
 		__field(u64, rate_bytes_ps)
 		__field(u32, cwnd)
 		__field(u32, mss)
+		__field(u32, netns)
+		__array(u8, saddr, sizeof(struct in6_addr))
+		__array(u8, daddr, sizeof(struct in6_addr))
 	),
 
 	TP_fast_assign(
@@ -88,9 +112,11 @@ TRACE_EVENT(pktpair_sample,
 		__entry->rate_bytes_ps = orders->rate_bytes_ps;
 		__entry->cwnd = tcp_snd_cwnd(tcp_sk(sk));
 		__entry->mss = tcp_sk(sk)->mss_cache;
+		__entry->netns = sock_net(sk)->ns.inum;
+		pktpair_trace_addresses(sk, __entry->saddr, __entry->daddr);
 	),
 
-	TP_printk("family=%s sport=%u dport=%u verdict=%s train=%u gap_ns=%llu covered_segments=%u rtt_us=%u propagation_us=%u outstanding=%u delivered=%u newest_age_us=%u snd_nxt=%u service_ns=%llu backlog_q8=%u beyond_pipe_q8=%u backlog_paper_q8=%u setpoint_q8=%d rate_bytes_ps=%llu cwnd=%u mss=%u",
+	TP_printk("family=%s sport=%u dport=%u verdict=%s train=%u gap_ns=%llu covered_segments=%u rtt_us=%u propagation_us=%u outstanding=%u delivered=%u newest_age_us=%u snd_nxt=%u service_ns=%llu backlog_q8=%u beyond_pipe_q8=%u backlog_paper_q8=%u setpoint_q8=%d rate_bytes_ps=%llu cwnd=%u mss=%u netns=%u saddr=%pI6c daddr=%pI6c",
 		  __entry->family == AF_INET6 ? "inet6" : "inet",
 		  __entry->sport, __entry->dport,
 		  __print_symbolic(__entry->verdict, PKTPAIR_VERDICTS),
@@ -100,7 +126,8 @@ TRACE_EVENT(pktpair_sample,
 		  __entry->newest_age_us, __entry->snd_nxt,
 		  __entry->service_ns, __entry->backlog_q8,
 		  __entry->beyond_pipe_q8, __entry->backlog_paper_q8, __entry->setpoint_q8,
-		  __entry->rate_bytes_ps, __entry->cwnd, __entry->mss)
+		  __entry->rate_bytes_ps, __entry->cwnd, __entry->mss, __entry->netns,
+		  __entry->saddr, __entry->daddr)
 );
 
 #endif /* _PKTPAIR_TRACE_H */

@@ -391,17 +391,21 @@ def the_watch_shows_each_flow() -> None:
     with flow() as it:
         it.goodput(4)
         port = it.sender.getsockname()[1]
+        addresses = (it.sender.getsockname(), it.sender.getpeername())
     watch.send_signal(signal.SIGINT)
     lines = watch.communicate()[0].splitlines()
     expect(len(said) == 2, f"bpftrace has complaints: {said}")
-    rows = [dict(zip(said[-1].split(), map(float, line.split()), strict=True)) for line in lines if line.strip()]
+    texts = [dict(zip(said[-1].split(), line.split(), strict=True)) for line in lines if line.strip()]
+    ends = {(text.pop("saddr"), text.pop("daddr")) for text in texts}
+    rows = [{name: float(value) for name, value in text.items()} for text in texts]
     expect(len(rows) >= 3 and {row["sport"] for row in rows} == {port}, f"not a line a second for {port}: {lines}")
+    expect(len(ends) == 1 and ends == {tuple(f"::ffff:{end[0]}" for end in addresses)}, f"{ends}, not {addresses}")
     for row in rows:
         expect(abs(row["s_b,us"] / (1514 * 8 / 10) - 1) < 0.02, f"service time: {row}")
         expect(20 <= row["R,ms"] <= row["RTT,ms"] < 40, f"round trips: {row}")
         expect(0 <= row["queue"] < 10 and row["goal"] <= 5 and row["train"] == 4, f"queue: {row}")
         # 826 packets a second in trains of four
-        rejected = sum(row[name] for name in ("1ack", "retr", "held", "late", "fast"))
+        rejected = sum(row[name] for name in ("1ack", "retr", "held", "late", "join", "fast"))
         expect(150 < row["gaps"] < 230 and rejected < 50, f"trains: {row}")
 
 
