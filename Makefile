@@ -20,7 +20,7 @@ PLUGIN_HEADERS := $(wildcard tc-plugin/*.h include/uapi/linux/*.h)
 MAN_PAGE := tc-plugin/tc-fq_rr.8
 
 .PHONY: help all bootstrap check-bootstrap modules plugin lab-modules demo \
-	transfers transfers-quick cost cost-native cost-ack tdc torture torture-short test unit \
+	transfers transfers-quick cost cost-native cost-ack tdc torture torture-short hostile hostile-short test unit \
 	lint install uninstall clean distclean
 
 help: ## list the targets
@@ -65,6 +65,12 @@ torture: bootstrap plugin ## both modules in kernels that watch themselves
 
 torture-short: bootstrap plugin ## a minute of guest time of that, on one CPU, and a part of it again
 	@scripts/torture --short
+
+hostile: bootstrap plugin ## a tenant and a peer who mean harm, in a kernel that watches itself
+	@scripts/hostile
+
+hostile-short: bootstrap plugin ## some minutes of that
+	@scripts/hostile --short
 
 test: lab-modules ## all tests; the last line counts them
 	@scripts/test

@@ -8,34 +8,20 @@ Called by scripts/torture, which has the kernels and modules built.
 from __future__ import annotations
 
 import argparse
-import os
-import signal
-import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TOP = HERE.parents[1]
-sys.path.insert(0, str(HERE.parent))
+sys.path[:0] = [str(HERE.parent), str(HERE)]
 
-sys.path.insert(0, str(HERE))
+import guests  # noqa: E402
+from lab import vm  # noqa: E402
 
-import complaints  # noqa: E402
-from lab import image, protocol, vm  # noqa: E402
-
-HEADER = TOP / "include" / "uapi" / "linux" / "pkt_sched_fq_rr.h"
-# What the guest's program imports, so that its interpreter finds all of it in memory.
-PROBE = (
-    "import sys; sys.path[:0] = sys.argv[1:]\n"
-    "import torture\n"
-    "for m in list(sys.modules.values()):\n"
-    "    f = getattr(m, '__file__', None)\n"
-    "    if f: print(f)\n"
-)
+PROGRAM = HERE / "torture.py"
 OUT = TOP / "out" / "torture"
 # How a guest begins the line with what a round of the whole length came to.
 ROUND = "# round "
@@ -67,97 +53,22 @@ class Way:
         return f"{self.name} again" if self.again else self.name
 
 
-class TortureGuest(vm.SealedGuest):
-    """A guest whose kernel checks itself, which takes it ten times as long to boot."""
-
-    memory = "3G"
-    # no hardware speeds up what the checkers do
-    boot_limit_s = 2400
-
-    def __init__(self, way: Way) -> None:
-        """As its way says."""
-        super().__init__(way.kernel, way.clock, way.cpus)
-
-    def more_files(self) -> dict[str, Path]:
-        """The program."""
-        return files()
-
-    def _boot_limit_s(self) -> float:
-        return self.boot_limit_s
-
-    def stop(self) -> None:
-        """End it from another thread, which waits for what it says."""
-        if self._process is not None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-
-    def console(self) -> str:
-        """All that the kernel said there."""
-        path = self._folder / "console"
-        return path.read_text(errors="replace") if path.exists() else ""
-
-
-def files() -> dict[str, Path]:
-    """The guest's program with all that it imports, by their paths in the guest."""
-    command = [str(image.PYTHON), "-S", "-E", "-B", "-c", PROBE, str(HERE), str(TOP / "qdisc" / "tests")]
-    paths = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    found = {image.inside(str(HEADER)): HEADER}
-    for path in paths:
-        found[image.inside(path)] = Path(path)
-        if not path.endswith(".py"):
-            found |= {image.merged(library): Path(library) for library in image.libraries(path)}
-    return found
-
-
 def torture(way: Way, seed: int) -> list[str]:
     """Run one way; returns its lines of TAP."""
-    OUT.mkdir(parents=True, exist_ok=True)
-    command = ["/usr/bin/python3", "-S", "-E", "-B", "/lab/mininet-tests/torture/torture.py"]
-    command += ["--name", way.name, "--seed", str(seed), "--seconds", str(way.seconds)]
-    command += ["--arenas", str(way.arenas), "--requests", str(way.requests)]
-    command += ["--round", str(way.round_s), "--slow", str(way.slow)]
-    lines: list[str] = []
-    rest = b""
-    began = time.monotonic()
+    arguments = ["--name", way.name, "--seed", str(seed), "--seconds", str(way.seconds)]
+    arguments += ["--arenas", str(way.arenas), "--requests", str(way.requests)]
+    arguments += ["--round", str(way.round_s), "--slow", str(way.slow)]
     rounds = 0
-    with TortureGuest(way) as guest, (OUT / f"{way.label}.log").open("w") as log:
-        # a kernel that hangs says nothing more
-        alarm = threading.Timer(way.limit_s, guest.stop)
-        alarm.start()
-        try:
-            guest.start({"kind": "exec", "command": command, "cwd": "/"})
-            print(f"# {way.label}: booted after {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
-            for kind, payload in guest.frames():
-                if kind not in (protocol.STDOUT, protocol.STDERR):
-                    continue
-                *whole, rest = (rest + payload).split(b"\n")
-                for line in whole:
-                    text = line.decode(errors="replace")
-                    lines.append(text)
-                    print(text, file=log, flush=True)
-                    if text.startswith("# ") and " rounds, " in text:
-                        print(f"# {way.label}: {text[2:]}", file=sys.stderr, flush=True)
-                    rounds += text.startswith(ROUND)
-                if 0 < way.again <= rounds:
-                    guest.stop()
-                    return lines
-        except (vm.LabError, OSError) as error:
-            lines.append(f"# {str(error).splitlines()[0]}")
-        finally:
-            alarm.cancel()
-            (OUT / f"{way.label}.console").write_text(guest.console())
-        lines.append(f"# {way.label} took {time.monotonic() - began:.0f} s of this machine")
-        print(lines[-1], file=log, flush=True)
-    if not any(line.startswith("1..") for line in lines):
-        last = guest_said_last(way)
-        lines += [*last, f"not ok 1 - {way.label}: the guest ended before its time"]
-    return [line for line in lines if not line.startswith("1..")]
 
+    def heard(text: str) -> bool:
+        nonlocal rounds
+        if text.startswith("# ") and " rounds, " in text:
+            print(f"# {way.label}: {text[2:]}", file=sys.stderr, flush=True)
+        rounds += text.startswith(ROUND)
+        return 0 < way.again <= rounds
 
-def guest_said_last(way: Way) -> list[str]:
-    """Of a console, as remarks, the first complaint with what follows, or else the end."""
-    lines = (OUT / f"{way.label}.console").read_text().splitlines()
-    first = [place for place, line in enumerate(lines) if complaints.is_complaint(line)]
-    return [f"# {line}" for line in (lines[first[0] :] if first else lines[-20:])[:60]]
+    guest = guests.CheckedGuest(PROGRAM, way.kernel, way.clock, way.cpus)
+    return guests.watch(way.label, guest, arguments, way.limit_s, OUT, heard)
 
 
 def repeats(first: list[str], again: list[str]) -> list[str]:
@@ -219,13 +130,7 @@ def main() -> int:
     lines = [line for row in wanted for way in row for line in told[way.label]]
     if len(told.keys() & {"one CPU", "one CPU again"}) == 2:
         lines += repeats(told["one CPU"], told["one CPU again"])
-    passed = failed = 0
-    for line in lines:
-        passed += line.startswith("ok ")
-        failed += line.startswith("not ok ")
-        print(line)
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed or not passed else 0
+    return guests.add_up(lines)
 
 
 if __name__ == "__main__":

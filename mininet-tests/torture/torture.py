@@ -31,75 +31,26 @@ sys.path.insert(0, str(TOP / "qdisc" / "tests"))
 
 import devices  # noqa: E402
 import traffic  # noqa: E402
-from complaints import is_complaint  # noqa: E402
+from checks import DEBUG, LEAKS, LIBC, LOG_S, Log, begin, busy, reload_modules  # noqa: E402
+from checks import leaks as find_leaks  # noqa: E402
 from labtools import CLONE_NEWNET, expect, run  # noqa: E402
 from tormentor import REACHED, Batch, Tormentor  # noqa: E402
 
-MODULES = {name: TOP / "modules" / f"{name}.ko" for name in ("tcp_pktpair", "sch_fq_rr")}
-DEBUG = Path("/sys/kernel/debug")
-LEAKS = DEBUG / "kmemleak"
 FAULTS = DEBUG / "failslab"
-FALLBACK_TUNNELS = Path("/proc/sys/net/core/fb_tunnels_only_for_init_net")
 WATCHES = Path("/sys/module/kcsan/parameters")
 # How long KCSAN waits for another CPU to touch what one is about to, and how many accesses
 # it lets pass in between. By default 80 us, 20 us and 4,000, for real CPUs, which do more
 # in so short a time than emulated ones.
 WATCH = {"udelay_task": 1000, "udelay_interrupt": 200, "skip_watch": 2000}
-# How often the kernel's log is read.
-LOG_S = 0.5
 # What is done around the requests gives way to them, or one CPU would make few.
 NICE = 15
-# Namespaces die in a work queue, with a grace period or two for each.
-UNLOAD_PATIENCE_S = 120
-# An object younger than 5 s is no leak yet, and one is reported in the second scan that
-# finds it unchanged.
-LEAK_AGE_S = 6
-LIBC = ctypes.CDLL(None, use_errno=True)
 # What torture of any length must have done.
 ALL_PATHS = {*REACHED, *traffic.DEEDS, *devices.PATHS}
 
 
-def busy() -> float:
-    """The part of the CPUs' time since boot in which they were not idle."""
-    times = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
-    return 1 - (times[3] + times[4]) / sum(times)
-
-
-class Log:
-    """The kernel's log, read as it grows."""
-
-    def __init__(self) -> None:
-        """Begin with what comes from now on."""
-        self.fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
-        os.lseek(self.fd, 0, os.SEEK_END)
-        self.complaints: list[str] = []
-        self.context = 0
-        self.hash = hashlib.sha256()
-
-    def read(self) -> None:
-        """Take in complaints, with some lines that follow each."""
-        while True:
-            try:
-                record = os.read(self.fd, 8192)
-            except BlockingIOError:
-                return
-            except BrokenPipeError:
-                self.complaints.append("the kernel's log overflowed")
-                continue
-            # its times are a part of it
-            self.hash.update(record)
-            text = record.decode(errors="replace").partition(";")[2].partition("\n")[0]
-            if is_complaint(text):
-                self.context = 40
-            if self.context:
-                self.context -= 1
-                self.complaints.append(text)
-
-
 def set_up() -> None:
     """Debugfs, which allocations may fail, and which devices a namespace begins with."""
-    if not (DEBUG / "tracing").exists():
-        run("mount", "-t", "debugfs", "debugfs", str(DEBUG))
+    begin()
     for kind in ("failslab", "fail_page_alloc"):
         if not (DEBUG / kind).exists():
             continue
@@ -107,13 +58,6 @@ def set_up() -> None:
         settings |= {"ignore-gfp-wait": "N"} | ({"min-order": 0} if kind == "fail_page_alloc" else {})
         for name, value in settings.items():
             (DEBUG / kind / name).write_text(str(value))
-    # where tunnels are built in, a new namespace has a device of each kind, which every dump goes through
-    with suppress(FileNotFoundError):
-        FALLBACK_TUNNELS.write_text("1")
-    if LEAKS.exists():
-        LEAKS.write_text("clear")
-        # looked for at the end; every ten minutes besides, it takes a CPU for half of one
-        LEAKS.write_text("scan=off")
     for name, value in WATCH.items():
         if WATCHES.exists():
             (WATCHES / name).write_text(str(value))
@@ -210,29 +154,6 @@ def arena(seed: str, kind: str, seconds: float, slow: float, answer: int) -> Non
                 os.kill(pid, signal.SIGKILL)
 
 
-def unload(name: str) -> None:
-    """Remove a module as soon as nothing holds it."""
-    give_up = time.monotonic() + UNLOAD_PATIENCE_S
-    while LIBC.delete_module(name.encode(), os.O_NONBLOCK):
-        if time.monotonic() > give_up:
-            holders = Path("/sys/module", name, "refcnt").read_text().strip()
-            raise TimeoutError(f"{name} is still held by {holders}: {os.strerror(ctypes.get_errno())}")
-        time.sleep(0.001)
-
-
-def reload_modules() -> None:
-    """Unload while the last users go, and load again."""
-    for name in MODULES:
-        unload(name)
-    for path in MODULES.values():
-        run("insmod", str(path))
-    control = Path("/proc/sys/net/ipv4/tcp_congestion_control")
-    before = control.read_text().strip()
-    for algorithm in ("pktpair", "pktpair_averse", "pktpair_risky", "pktpair_1994"):
-        control.write_text(algorithm)
-    control.write_text(before)
-
-
 class Torture:
     """Rounds, and what came of them."""
 
@@ -314,18 +235,11 @@ class Torture:
                 flush=True,
             )
 
-    def leaks(self) -> list[str]:
-        """Memory that nothing points to, which takes a minute or two to find."""
-        for _ in range(2):
-            time.sleep(LEAK_AGE_S)
-            LEAKS.write_text("scan")
-        return LEAKS.read_text().splitlines()
-
     def tell(self) -> int:
         """TAP; returns the exit status."""
         self.log.read()
         looked = LEAKS.exists() and not self.broken and not self.log.complaints
-        leaks = self.leaks() if looked else []
+        leaks = find_leaks() if looked else []
         self.log.read()
         requests = self.counts["requests"]
         wanted = self.arguments.requests

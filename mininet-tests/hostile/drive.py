@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""On the host: boot a guest for the tenant and one for the peer, and pass on what they tell.
+
+Called by scripts/hostile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TOP = HERE.parents[1]
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "torture")]
+
+import guests  # noqa: E402
+from lab import vm  # noqa: E402
+
+OUT = TOP / "out" / "hostile"
+HALVES = ("tenant", "peer")
+# Of guest time. A second in which the guest is busy throughout takes four or five of a core.
+LONG_S, SHORT_S = 600, 40
+# What a guest may take of this machine before it is taken to hang, with twice that at least to spare.
+LONG_LIMIT_S, SHORT_LIMIT_S = 7200, 3600
+
+
+def seed(text: str) -> int:
+    """A number from 0 on."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
+    return int(text)
+
+
+def seconds(text: str) -> float:
+    """A time that is not over at once, and not longer than the whole suite."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 1 <= value <= LONG_S:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {LONG_S}")
+    return value
+
+
+def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="hostile", allow_abbrev=False)
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--build", action="store_true")
+    parser.add_argument("--seed", type=seed, default=1)
+    parser.add_argument("--seconds", type=seconds)
+    parser.add_argument("--only", choices=HALVES)
+    return parser.parse_args(argv)
+
+
+def build() -> str:
+    """The kernel that watches itself, and our modules for it; returns its version."""
+    # the guests' cache is a part of the one that the kernel is built in
+    environment = {**os.environ, "PKTPAIR_CACHE": str(vm.CACHE.parent)}
+    command = [str(TOP / "scripts" / "checked-kernel"), "checkers"]
+    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+def run_half(half: str, kernel: str, arguments: argparse.Namespace) -> list[str]:
+    """One half in a guest of its own; returns its lines of TAP."""
+    given = arguments.seconds or (SHORT_S if arguments.short else LONG_S)
+    limit_s = SHORT_LIMIT_S if given <= SHORT_S else LONG_LIMIT_S
+
+    def heard(text: str) -> bool:
+        if text.startswith("# round "):
+            print(f"# {half}: {text[2:]}", file=sys.stderr, flush=True)
+        return False
+
+    guest = guests.CheckedGuest(HERE / f"{half}.py", kernel)
+    words = ["--name", half, "--seed", str(arguments.seed), "--seconds", str(given)]
+    return guests.watch(half, guest, words, limit_s, OUT, heard)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run them at once, print TAP; the last line counts."""
+    arguments = parse(argv)
+    try:
+        kernel = build()
+    except subprocess.CalledProcessError as error:
+        return int(error.returncode)
+    if arguments.build:
+        return 0
+    vm.leave_no_guest()
+    halves = [half for half in HALVES if arguments.only in (None, half)]
+    lines: dict[str, list[str]] = {}
+    over = threading.Event()
+
+    def one(half: str) -> None:
+        if not over.is_set():
+            lines[half] = run_half(half, kernel, arguments)
+
+    with ThreadPoolExecutor(len(halves)) as pool:
+        try:
+            list(pool.map(one, halves))
+        finally:
+            # after a signal, which ends the guests, none begins
+            over.set()
+    return guests.add_up(line for half in halves for line in lines[half])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
