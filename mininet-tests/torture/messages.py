@@ -49,7 +49,9 @@ class Netlink:
     def __init__(self, protocol: int = 0) -> None:
         """Open it with room for what a dump of many classes takes; by default for routing and qdiscs."""
         self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
-        self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20)
+        # a tenant may not: the kernel then fills in a dump as it is read
+        with suppress(PermissionError):
+            self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 32 << 20)
 
     def answers(self) -> Iterator[bytes]:
         """Every message that waits."""
