@@ -11,6 +11,7 @@ import socket
 import struct
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 from random import Random
 
 import messages
@@ -91,6 +92,12 @@ class Place:
         self.netlink.socket.close()
         self.control.close()
         os.close(self.fd)
+
+    def only_base_has_ipv6(self, base: str) -> None:
+        """Devices that come get no addresses, and send nothing on their own: see packets.NO_IPV6."""
+        conf = Path("/proc/sys/net/ipv6/conf")
+        (conf / "default" / "disable_ipv6").write_text("1")
+        (conf / base / "disable_ipv6").write_text("0")
 
     # ---- asking ----
 

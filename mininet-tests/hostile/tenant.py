@@ -117,9 +117,11 @@ class Tenant:
     def set_up(self) -> None:
         """A link to the other namespace, injectors, a sink."""
         ip = self.home.ip
+        ip.do("link set lo up", f"link add {BASE} type veth peer name {BASE} netns {self.other.ip.process.pid}")
+        for place in (self.other, self.home):
+            go_to(place)
+            place.only_base_has_ipv6(BASE)
         ip.do(
-            "link set lo up",
-            f"link add {BASE} type veth peer name {BASE} netns {self.other.ip.process.pid}",
             f"addr add {NEAR}/24 dev {BASE}",
             f"addr add {NEAR6}/64 dev {BASE} nodad",
             f"link set {BASE} up",
@@ -141,6 +143,8 @@ class Tenant:
             return "lo"
         self.number += 1
         name, peer, third = (f"{letter}{self.number}" for letter in "dpq")
+        if kind == "wireguard":
+            name = packets.NO_IPV6 + name
         if kind in ("tun", "tap"):
             self.held[name] = packets.open_tun(name, packets.IFF_TUN if kind == "tun" else packets.IFF_TAP)
         commands = [text.format(d=name, p=peer, q=third) for text in KINDS[kind].commands]
@@ -204,6 +208,7 @@ class Tenant:
     def inject(self, kind: str, name: str, many: list[bytes], header: bytes = packets.PLAIN) -> None:
         """Packets straight to a device's qdisc."""
         self.aim(name)
+        many = [packet for packet in many if packets.may_have(name, packet)]
         ethernet = KINDS[kind].ethernet
         fd = self.injectors[ethernet][1]
         for packet in many:
@@ -279,10 +284,10 @@ class Tenant:
         self.place.delete(name)
         values = {"RATE64": 10**4, "LIMIT": 1 << 20, "MEMORY_LIMIT": 1 << 30, "SPLIT_GSO": 1}
         self.sound(name, values | {"FLOWS": self.random.choice((1, 1024, 65536))}, "add")
-        for _ in range(self.random.choice((5, 9, 14))):
+        for _ in range(self.random.choice((3, 3, 13))):
             self.fill(kind, name, 8)
         waiting = self.gather(kind, name)
-        for _ in range(5):
+        for _ in range(3):
             change = self.random.choice(
                 (
                     {"MODE": self.random.randrange(4)},
@@ -485,6 +490,7 @@ class Tenant:
         until_s = time.monotonic() + seconds
         while time.monotonic() < until_s and not self.broken:
             scene, kind = next(scenes)
+            print(f"# DEBUG {time.monotonic():.2f} {scene} {kind}", flush=True)
             began = time.monotonic()
             name = self.make(kind)
             if name:
@@ -506,7 +512,7 @@ class Tenant:
 
 SCENES = ("mtus", "overflow", "filters", "parents", "moves", "lives", "classes", "walk", "paced")
 # A scene in so many is a deep one, which takes as long as ten others.
-DEEP_EVERY = 25
+DEEP_EVERY = 40
 
 
 def scenes_of(seed: int) -> Iterator[tuple[str, str]]:
