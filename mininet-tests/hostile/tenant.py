@@ -87,8 +87,35 @@ ACTIONS = {
 }
 # Packets at once that make a queue a deep one: a rehash of it takes milliseconds under the root lock.
 DEEP = 20000
-# What must have been reached in each 100 s: about a half of what such a time gives.
-FLOORS: dict[str, float] = {}
+# What must have been reached in each 100 s, and what is enough of it in a run of any length.
+FLOORS: dict[str, tuple[float, float]] = {
+    "kinds of device that carried packets": (15, 30),
+    "kinds of parent": (3, 8),
+    "kinds of action that had packets": (4, 14),
+    "packets sent by fq_rr": (1000, 5000),
+    "requests": (300, 3000),
+    "accepted": (150, 1500),
+    "malformed": (20, 200),
+    "added at an MTU of 0": (2, 10),
+    "changed at an MTU of 0": (1, 5),
+    "changes of a deep queue": (1, 6),
+    "most waiting": (DEEP, DEEP),
+    "over_limit": (20, 200),
+    "over_memory": (5, 50),
+    "flushes": (5, 50),
+    "drops_head": (5, 50),
+    "drops_tail": (5, 50),
+    "marks": (2, 20),
+    "split": (20, 100),
+    "rehashes": (2, 10),
+    "classified": (20, 100),
+    "action ct": (2, 20),
+    "weights given": (5, 50),
+    "moved with packets": (1, 5),
+    "delete with packets": (1, 5),
+    "down with packets": (1, 5),
+    "namespaces ended with packets": (3, 15),
+}
 
 
 class Tenant:
@@ -243,8 +270,7 @@ class Tenant:
         """The MTU is at an extreme when fq_rr comes or changes, and another when packets do."""
         low, high = self.place.mtu_limits(name)
         extremes = (low, low + 1, 68, 576, 1280, 1500, 9000, 65535, high - 1, high, 0, 1, 2**31 - 1)
-        for _ in range(2):
-            first = self.random.choice((low, low, high, high, *extremes))
+        for first in (low, high, self.random.choice(extremes)):
             self.place.do(self.place.ip, f"link set {name} mtu {first}")
             limit = {"RATE64": self.random.choice((10**4, 10**5, 10**6))}
             values = limit | ({} if self.random.random() < 0.6 else self.drawn())
@@ -255,7 +281,7 @@ class Tenant:
             self.up(name, self.random.choice((1500, 1420, *extremes)))
             self.sends(kind, name, 8)
             time.sleep(0.02)
-            self.place.do(self.place.ip, f"link set {name} mtu {self.random.choice((low, high, *extremes))}")
+            self.place.do(self.place.ip, f"link set {name} mtu {self.random.choice((low, high))}")
             self.sound(name, limit, "change")
             self.counts["changed at an MTU of 0"] += self.place.mtu(name) == 0
             self.sends(kind, name, 8)
@@ -714,7 +740,7 @@ class Hostility:
 
 def floors(seconds: float) -> dict[str, float]:
     """What a run of this length must reach."""
-    return {what: number * seconds / 100 for what, number in FLOORS.items()}
+    return {what: min(number * seconds / 100, enough) for what, (number, enough) in FLOORS.items()}
 
 
 def main() -> int:
