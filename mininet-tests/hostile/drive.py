@@ -28,6 +28,8 @@ OUT = TOP / "out" / "hostile"
 HALVES = ("tenant", "peer")
 # Of guest time. A second in which the guest is busy throughout takes four or five of a core.
 LONG_S, SHORT_S = 600, 40
+# How a guest begins the line with what it is about to do.
+STEP = "# scene "
 # What a guest may take of this machine before it is taken to hang, with twice that at least to spare.
 LONG_LIMIT_S, SHORT_LIMIT_S = 7200, 3600
 
@@ -81,7 +83,10 @@ def run_half(half: str, kernel: str, arguments: argparse.Namespace) -> list[str]
 
     guest = guests.CheckedGuest(HERE / f"{half}.py", kernel)
     words = ["--name", half, "--seed", str(arguments.seed), "--seconds", str(given)]
-    return guests.watch(half, guest, words, limit_s, OUT, heard)
+    lines = guests.watch(half, guest, words, limit_s, OUT, heard)
+    # of what a guest was doing step by step, which its log has, only the end
+    steps = [line for line in lines if line.startswith(STEP)]
+    return [*steps[-1:], *(line for line in lines if not line.startswith(STEP))]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

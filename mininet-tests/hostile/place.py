@@ -45,6 +45,7 @@ CLONE_NEWUSER = 0x10000000
 PR_SET_DUMPABLE = 4
 NOBODY = 65534
 SIOCGIFMTU = 0x8921
+IPV6 = Path("/proc/sys/net/ipv6/conf")
 RTM_NEWTFILTER, RTM_DELTFILTER, RTM_GETTFILTER = 44, 45, 46
 RTM_GETLINK, RTM_NEWLINK = 18, 16
 IFLA_MIN_MTU, IFLA_MAX_MTU = 50, 51
@@ -82,6 +83,8 @@ class Place:
         self.ip, self.tc = Batch("ip"), Batch("tc")
         self.netlink = messages.Netlink()
         self.control = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        # devices that come get no addresses, and send nothing on their own: see packets.NO_IPV6
+        (IPV6 / "default" / "disable_ipv6").write_text("1")
         # what each fq_rr has shown last, by device and handle
         self.seen: dict[tuple[int, int], dict[str, int]] = {}
 
@@ -92,12 +95,6 @@ class Place:
         self.netlink.socket.close()
         self.control.close()
         os.close(self.fd)
-
-    def only_base_has_ipv6(self, base: str) -> None:
-        """Devices that come get no addresses, and send nothing on their own: see packets.NO_IPV6."""
-        conf = Path("/proc/sys/net/ipv6/conf")
-        (conf / "default" / "disable_ipv6").write_text("1")
-        (conf / base / "disable_ipv6").write_text("0")
 
     # ---- asking ----
 
