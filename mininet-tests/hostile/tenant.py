@@ -282,6 +282,9 @@ class Tenant:
             self.counts["added at an MTU of 0"] += now == 0
             self.counts["added at an MTU above 2^20"] += now > 2**20
             self.up(name, self.random.choice((1500, 1420, *extremes)))
+            # one flow alone, which nobody else's turn helps out of a wrong credit, and then others
+            self.inject(kind, name, [packets.udp(7, 60)] * 3)
+            time.sleep(0.02)
             self.sends(kind, name, 8)
             time.sleep(0.02)
             self.place.do(self.place.ip, f"link set {name} mtu {self.random.choice((low, high))}")
