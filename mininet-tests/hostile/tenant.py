@@ -339,14 +339,16 @@ class Tenant:
         """Actions of every result, on packets and parts of packets."""
         self.up(name)
         self.sound(name, {"RATE64": 10**6}, "add")
-        for _ in range(6):
+        # an action that keeps a packet comes first, without others before it
+        for number in range(7):
             prio = self.random.randint(1, 4)
-            what = self.random.choice((*RESULTS, *ACTIONS, "ct", "ct", "invalid"))
+            what = self.random.choice((*RESULTS, *ACTIONS, "invalid")) if number else "ct"
             if what in RESULTS:
                 self.place.decide(name, prio, RESULTS[what])
             elif what in ACTIONS:
-                protocol = self.random.choice(("ip", "ip", "ipv6", "all"))
+                protocol = self.random.choice(("ip", "ip", "ipv6", "all")) if number else "ip"
                 match = self.random.choice(("matchall", "matchall", "flower", "u32 match u32 0 0"))
+                match = match if number else "matchall"
                 self.place.do(
                     self.place.tc,
                     f"filter add dev {name} parent 1: prio {prio} protocol {protocol} {match} {ACTIONS[what]}",
@@ -354,7 +356,7 @@ class Tenant:
             else:
                 self.place.decide(name, prio, self.random.choice(INVALID_RESULTS))
             before = self.place.action_packets(name)
-            parts = []
+            parts = [] if number else packets.fragments(self.random.getrandbits(12))
             for _ in range(4):
                 pair = self.random.choice((packets.fragments, packets.fragments6))(self.random.getrandbits(12))
                 parts += pair if self.random.random() < 0.7 else pair[:1]
