@@ -1,0 +1,487 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A TCP of our own at the far side of a bottleneck: it takes data, and misbehaves if told to.
+
+It keeps no data, only which bytes it has. All sequence numbers count from the
+sender's SYN, which is byte 0, and do not wrap: no connection here lasts 4 GB.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from dataclasses import dataclass
+from random import Random
+
+import wire
+from path import MS_NS, Bottleneck, Clock
+
+STAMP_HZ_NS = MS_NS
+SACK_BLOCKS, SACK_BLOCKS_BARE = 3, 4
+PORT = 9
+# How many of the last round trips' acknowledgments explain what leaves in one: what the
+# sender believes of the path is two round trips old where it was idle for one.
+EXPLAINED_BY = 3
+
+
+@dataclass
+class Settings:
+    """What a connection is like before anyone misbehaves."""
+
+    rate_bytes_s: int
+    round_trip_ns: int
+    room_bytes: int
+    mtu: int
+    ack_every: int = 2
+    window: int = 8 << 20
+    scale: int = 8
+    stamps: bool = True
+    sack: bool = True
+    passive: bool = False
+    ecn: bool = False
+
+    def __str__(self) -> str:
+        """In a few words."""
+        flags = [name for name in ("stamps", "sack", "passive", "ecn") if getattr(self, name)]
+        return (
+            f"{self.rate_bytes_s // 125} kbit/s, {self.round_trip_ns // MS_NS} ms, room {self.room_bytes},"
+            f" MTU {self.mtu}, ACK every {self.ack_every}, {' '.join(flags)}"
+        )
+
+    @property
+    def pipe_bytes(self) -> int:
+        """What fills the path without a queue, on the wire."""
+        return self.rate_bytes_s * self.round_trip_ns // 1_000_000_000
+
+
+@dataclass
+class Manners:
+    """How the far end treats the rules; as it is made, it keeps them."""
+
+    ack_every: int = 2
+    # ACKs that one becomes, of parts of what it covers
+    divide: int = 1
+    # the same ACK so many times
+    repeat: int = 1
+    # parts of ACKs and of data that are lost
+    lose_acks: float = 0
+    lose_data: float = 0
+    # ACKs that come later than they should, and by how long
+    delay_acks: float = 0
+    delay_ns: int = 0
+    # ACKs wait for each other so long and come at once
+    hold_ns: int = 0
+    # says that it got twice what it did not
+    duplicates: float = 0
+    # "": only what has come; "sent": what has left; "beyond": what has not
+    optimistic: str = ""
+    # "honest", "zero", "constant", "forwards", "backwards", "random"
+    stamps: str = "honest"
+    # "honest", "latched", "toggled", "never"
+    echo: str = "honest"
+    # marks a part of the packets that can be
+    mark: float = 0
+    window: int | None = None
+    # neither takes nor says anything
+    silent: bool = False
+
+
+class FarEnd:
+    """One connection's far end, with the bottleneck before it."""
+
+    def __init__(
+        self, clock: Clock, tun: wire.Tun, host: int, settings: Settings, random: Random, counts: Counter[str]
+    ) -> None:
+        """Wait for a SYN."""
+        self.clock, self.tun, self.host = clock, tun, host
+        self.settings, self.random, self.counts = settings, random, counts
+        self.bottleneck = Bottleneck(settings.rate_bytes_s, settings.round_trip_ns, settings.room_bytes)
+        self.manners = Manners(ack_every=settings.ack_every)
+        self.port = PORT
+        self.peer_port = 0
+        self.iss = random.getrandbits(32)
+        self.irs = 0
+        self.said = 1
+        self.open = self.closed = False
+        self.stamps = self.sack = self.ecn = False
+        self.stamp_recent = 0
+        self.stamp_lie = random.getrandbits(31)
+        # what has come: all below `have`, and ranges beyond
+        self.have = 1
+        self.ranges: list[list[int]] = []
+        self.highest = 1
+        self.newest = b""
+        self.since_ack = 0
+        self.held: list[bytes] = []
+        self.holding = False
+        self.echoing = False
+        self.lose_next = 0
+        # out-of-order data is thrown away at the next chance, and as it comes until then
+        self.reneges = False
+        self.short_until = 0
+        self.claimed = 1
+        # per round trip: bytes that left, that were acknowledged, that came for the first time
+        self.began = clock.now()
+        self.left: Counter[int] = Counter()
+        self.acked: Counter[int] = Counter()
+        self.came: Counter[int] = Counter()
+
+    # ---- time in round trips ----
+
+    def round(self, now: int | None = None) -> int:
+        """The number of a round trip without a queue, from the beginning."""
+        return ((now or self.clock.now()) - self.began) // self.settings.round_trip_ns
+
+    # ---- what the kernel sent ----
+
+    def take(self, packet: wire.Arrived, raw: bytes) -> None:
+        """A packet has left the kernel."""
+        now = self.clock.now()
+        if packet.flags & wire.RST:
+            self.closed = True
+            self.counts["reset by the kernel"] += 1
+            return
+        if packet.flags & wire.SYN:
+            self._take_syn(packet, now)
+            return
+        if packet.flags & wire.CWR:
+            self.counts["CWR"] += 1
+            if self.manners.echo == "honest":
+                self.echoing = False
+        start = (packet.sequence - self.irs) % wire.MODULUS
+        if packet.flags & wire.FIN and not packet.bytes:
+            self.clock.at(now + self.settings.round_trip_ns, self._arrive, start, 1, packet.stamp, packet.ecn, 0)
+            return
+        if not packet.bytes:
+            # a probe of a closed window asks for an answer
+            if start < self.have and start > wire.MODULUS - 2**16 or start == self.have - 1:
+                self.clock.at(now + self.settings.round_trip_ns, self.acknowledge)
+            return
+        self._take_data(packet, raw, start, now)
+
+    def _take_data(self, packet: wire.Arrived, raw: bytes, start: int, now: int) -> None:
+        number = self.round(now)
+        end = start + packet.bytes
+        self.left[number] += packet.bytes
+        self.newest = raw[wire.VIRTIO_BYTES : wire.VIRTIO_BYTES + 28]
+        self.counts["packets"] += 1
+        for place in range(start, end, packet.segment):
+            size = min(packet.segment, end - place)
+            moment = self.bottleneck.enter(now, size + packet.header)
+            self.counts["segments"] += 1
+            if moment is None:
+                self.counts["dropped by the queue"] += 1
+            elif self.lose_next or (self.manners.lose_data and self.random.random() < self.manners.lose_data):
+                self.lose_next = max(self.lose_next - 1, 0)
+                self.counts["data lost"] += 1
+            else:
+                self.clock.at(moment, self._arrive, place, size, packet.stamp, packet.ecn, packet.header)
+        self.highest = max(self.highest, end)
+        if self.manners.optimistic == "sent":
+            self._optimistic(self.highest)
+        elif self.manners.optimistic == "beyond":
+            self.acknowledge(self.highest + self.random.choice((1, 1448, 10**6, 2**30)))
+            self.counts["ACK of what was not sent"] += 1
+
+    def _optimistic(self, upto: int) -> None:
+        if upto > self.have:
+            self.have = upto
+            self._absorb()
+            self.acknowledge()
+            self.counts["ACK of what has not come"] += 1
+
+    # ---- opening ----
+
+    def _take_syn(self, packet: wire.Arrived, now: int) -> None:
+        self.irs = packet.sequence
+        self.peer_port, self.port = packet.source, packet.target
+        settings = self.settings
+        self.stamps = settings.stamps and wire.OPT_STAMPS in packet.options
+        self.sack = settings.sack and wire.OPT_SACK_PERMITTED in packet.options
+        self.stamp_recent = packet.stamp
+        if packet.flags & wire.ACK:
+            self.ecn = settings.ecn and bool(packet.flags & wire.ECE)
+            self.clock.at(now + settings.round_trip_ns, self._established)
+            return
+        if self.counts_syn():
+            return
+        self.ecn = settings.ecn and packet.flags & (wire.ECE | wire.CWR) == wire.ECE | wire.CWR
+        flags = wire.SYN | wire.ACK | (wire.ECE if self.ecn else 0)
+        self.clock.at(now + settings.round_trip_ns, self._send_syn, flags, wire.OPT_SCALE in packet.options)
+
+    # SYNs that are not answered, so that they are sent again
+    deaf_to_syns = 0
+
+    def counts_syn(self) -> bool:
+        """Whether a SYN shall be lost."""
+        if self.deaf_to_syns:
+            self.deaf_to_syns -= 1
+            self.counts["SYN lost"] += 1
+            return True
+        return False
+
+    def _send_syn(self, flags: int, scaled: bool = True) -> None:
+        options = struct.pack("!BBH", wire.OPT_MSS, 4, self.settings.mtu - 40)
+        if self.sack:
+            options += bytes((1, 1, wire.OPT_SACK_PERMITTED, 2))
+        if self.stamps:
+            options += wire.STAMPS + struct.pack("!II", self._stamp(), self.stamp_recent)
+        if scaled:
+            options += bytes((1, wire.OPT_SCALE, 3, self.settings.scale))
+        word = (5 + len(options) // 4) << 12 | flags
+        ack = self.irs + 1 if flags & wire.ACK else 0
+        header = struct.pack(
+            "!HHIIHHHH", self.port, self.peer_port, self.iss, ack % wire.MODULUS, word, 65535, 0, 0
+        )
+        self.tun.send(self.host, header + options)
+        self.open = bool(flags & wire.ACK)
+
+    def call(self, port: int) -> None:
+        """Open the connection from here, to a listening socket of the kernel."""
+        self.peer_port, self.port = port, self.random.randrange(1024, 65536)
+        self.sack, self.stamps = self.settings.sack, self.settings.stamps
+        self._send_syn(wire.SYN | ((wire.ECE | wire.CWR) if self.settings.ecn else 0))
+
+    def _established(self) -> None:
+        self.open = True
+        self.acknowledge()
+
+    # ---- what has come through the bottleneck ----
+
+    def _arrive(self, start: int, size: int, stamp: int, ecn: int, header: int) -> None:
+        if self.closed or self.manners.silent:
+            return
+        before = self._total()
+        in_order = start <= self.have < start + size
+        fresh = start + size > self.have
+        if in_order:
+            self.have = start + size
+            self.stamp_recent = stamp
+            if self.reneges and self.ranges:
+                self._renege()
+            filled = bool(self.ranges)
+            self._absorb()
+        elif fresh and self.clock.now() < self.short_until:
+            self.counts["thrown away"] += 1
+            return
+        elif fresh:
+            filled = True
+            self._insert(start, start + size)
+        else:
+            filled = True
+        gained = self._total() - before
+        if gained > 0:
+            self.came[self.round()] += gained + header
+        self._echo(ecn)
+        self.since_ack += 1
+        if self.manners.optimistic == "sent":
+            return
+        twice = (start, start + size) if gained <= 0 and self.sack else None
+        if self.manners.duplicates and self.sack and self.random.random() < self.manners.duplicates:
+            low = max(self.have - self.random.choice((1, size, 10 * size)), 1)
+            twice = (low, self.have)
+            self.counts["D-SACK of what came once"] += 1
+        if filled or twice or self.since_ack >= self.manners.ack_every:
+            self.since_ack = 0
+            self._acknowledge_by_manners(start + size if not in_order else 0, twice)
+        elif self.since_ack == 1 and self.manners.ack_every <= 2:
+            # a delayed ACK
+            self.clock.at(self.clock.now() + 40 * MS_NS, self._late, self.have)
+        elif self.since_ack == 1:
+            self.clock.at(self.clock.now() + self.settings.round_trip_ns, self._late, self.have)
+
+    def _late(self, had: int) -> None:
+        if self.since_ack and self.claimed <= had and not self.manners.silent:
+            self.since_ack = 0
+            self.acknowledge()
+
+    def _total(self) -> int:
+        return self.have + sum(high - max(low, self.have) for low, high in self.ranges if high > self.have)
+
+    def _absorb(self) -> None:
+        while self.ranges and self.ranges[0][0] <= self.have:
+            self.have = max(self.have, self.ranges.pop(0)[1])
+
+    def _insert(self, low: int, high: int) -> None:
+        kept = []
+        for place in self.ranges:
+            if place[1] < low or place[0] > high:
+                kept.append(place)
+            else:
+                low, high = min(low, place[0]), max(high, place[1])
+        self.ranges = sorted([*kept, [low, high]])
+
+    def _renege(self) -> None:
+        """What was selectively acknowledged is thrown away, and what is still under way.
+
+        Or the arrival of that would prove that the timeout to come was none.
+        """
+        self.ranges = []
+        self.reneges = False
+        self.short_until = self.bottleneck.free_ns + self.settings.round_trip_ns
+        self.counts["reneged"] += 1
+
+    def _echo(self, ecn: int) -> None:
+        manners = self.manners
+        if not self.ecn:
+            return
+        if manners.echo == "latched":
+            self.echoing = True
+        elif manners.echo == "toggled":
+            self.echoing = not self.echoing
+        elif ecn and (ecn == wire.CE or (manners.mark and self.random.random() < manners.mark)):
+            self.echoing = manners.echo == "honest"
+            self.counts["marked"] += 1
+
+    # ---- acknowledgments ----
+
+    def _stamp(self) -> int:
+        way = self.manners.stamps
+        honest = (self.clock.now() // STAMP_HZ_NS + self.stamp_lie) % wire.MODULUS
+        if way == "honest":
+            return honest
+        self.counts[f"time stamp {way}"] += 1
+        if way == "zero":
+            return 0
+        if way == "constant":
+            return self.stamp_lie
+        if way == "forwards":
+            self.stamp_lie += self.random.choice((1, 1000, 10**6))
+            return (honest + self.random.randrange(10**6)) % wire.MODULUS
+        if way == "backwards":
+            return (honest - self.random.randrange(10**4)) % wire.MODULUS
+        return self.random.getrandbits(32)
+
+    def _echoed_stamp(self) -> int:
+        way = self.manners.stamps
+        if way == "random":
+            return self.random.getrandbits(32)
+        if way == "zero":
+            return 0
+        if way in ("forwards", "backwards"):
+            step = self.random.randrange(1000)
+            return (self.stamp_recent + (step if way == "forwards" else -step)) % wire.MODULUS
+        return self.stamp_recent
+
+    def _acknowledge_by_manners(self, newest: int, twice: tuple[int, int] | None) -> None:
+        parts = self.manners.divide
+        covered = self.have - self.claimed
+        if parts > 1 and covered > parts:
+            self.counts["divided ACKs"] += 1
+            for part in range(1, parts):
+                self.acknowledge(self.claimed + covered * part // parts)
+        self.acknowledge(None, newest, twice)
+
+    def acknowledge(self, upto: int | None = None, newest: int = 0, twice: tuple[int, int] | None = None) -> None:
+        """Say what has come, or what is claimed to have."""
+        if self.closed or self.manners.silent or not self.open:
+            return
+        segment = self._segment(upto or self.have, newest, twice)
+        claimed = min(self._total(), self.highest)
+        if upto is None and claimed > self.claimed:
+            self.acked[self.round()] += claimed - self.claimed
+            self.claimed = claimed
+        manners = self.manners
+        for _ in range(manners.repeat):
+            if manners.lose_acks and self.random.random() < manners.lose_acks:
+                self.counts["ACKs lost"] += 1
+            elif manners.hold_ns:
+                self.held.append(segment)
+                if not self.holding:
+                    self.holding = True
+                    self.clock.at(self.clock.now() + manners.hold_ns, self._release)
+            elif manners.delay_acks and self.random.random() < manners.delay_acks:
+                self.counts["ACKs reordered"] += 1
+                late = self.clock.now() + self.random.randrange(manners.delay_ns)
+                self.clock.at(late, self.tun.send, self.host, segment)
+            else:
+                self.tun.send(self.host, segment)
+        if manners.repeat > 1:
+            self.counts["repeated ACKs"] += manners.repeat - 1
+
+    def _release(self) -> None:
+        self.holding = False
+        held, self.held = self.held, []
+        self.counts["bursts of ACKs"] += len(held) > 1
+        for segment in held:
+            self.tun.send(self.host, segment)
+
+    def _segment(self, upto: int, newest: int, twice: tuple[int, int] | None) -> bytes:
+        options = b""
+        if self.stamps:
+            options = wire.STAMPS + struct.pack("!II", self._stamp(), self._echoed_stamp())
+        if self.sack and (twice or self.ranges):
+            blocks = [block for block in self.ranges if block[0] <= newest - 1 < block[1]]
+            blocks += [block for block in reversed(self.ranges) if block not in blocks]
+            edges = [edge for block in ([twice] if twice else []) + blocks for edge in block]
+            edges = edges[: 2 * (SACK_BLOCKS if self.stamps else SACK_BLOCKS_BARE)]
+            options += struct.pack(
+                f"!BBBB{len(edges)}I", 1, 1, 5, 2 + 4 * len(edges), *((self.irs + e) % wire.MODULUS for e in edges)
+            )
+        window = self.settings.window if self.manners.window is None else self.manners.window
+        flags = wire.ACK | (wire.ECE if self.echoing else 0)
+        return (
+            struct.pack(
+                "!HHIIHHHH",
+                self.port,
+                self.peer_port,
+                (self.iss + self.said) % wire.MODULUS,
+                (self.irs + upto) % wire.MODULUS,
+                (5 + len(options) // 4) << 12 | flags,
+                min(window >> self.settings.scale, 65535),
+                0,
+                0,
+            )
+            + options
+        )
+
+    # ---- misdeeds that take place at once ----
+
+    def talk(self, size: int) -> None:
+        """Data the other way, which carries an ACK."""
+        head = self._segment(self.have, 0, None)
+        self.tun.send(self.host, head + bytes(size))
+        self.said += size
+        self.counts["data the other way"] += 1
+
+    def finish(self, flag: int) -> None:
+        """A FIN or a RST."""
+        head = bytearray(self._segment(self.have, 0, None))
+        head[13] |= flag
+        self.tun.send(self.host, bytes(head))
+        self.said += flag == wire.FIN
+        if flag == wire.RST:
+            self.closed = True
+
+    def acknowledge_if_idle(self) -> None:
+        """What a receiver says that has come to life again."""
+        self.since_ack = 0
+        self._absorb()
+        self.acknowledge()
+
+    def packet_too_big(self, mtu: int) -> None:
+        """A router says that its link is narrower."""
+        if self.newest:
+            self.tun.fragmentation_needed(self.host, mtu, self.newest)
+            self.counts["ICMP: too big"] += 1
+
+    # ---- what came of it ----
+
+    def amplified(self, first: int, last: int, factor: float, more: int) -> tuple[float, int]:
+        """The round trip in which most left beyond what acknowledgments explain.
+
+        :param factor: so many times what was acknowledged in a round trip is explained
+        :param more: and so many bytes
+        :returns: how many times the allowance left, and in which round trip
+        """
+        worst, where = 0.0, first
+        for number in range(first, last + 1):
+            explained = max(self.acked[n] for n in range(number - EXPLAINED_BY, number + 1))
+            part = self.left[number] / (factor * explained + more)
+            if part > worst:
+                worst, where = part, number
+        return worst, where
+
+    def delivered(self, first: int, rounds: int) -> float:
+        """The part of the bottleneck that new data filled in some round trips."""
+        came = sum(self.came[n] for n in range(first, first + rounds))
+        return came / (self.bottleneck.rate * self.settings.round_trip_ns * rounds / 1_000_000_000)

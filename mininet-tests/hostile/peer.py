@@ -1,0 +1,254 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""In the guest: a TCP in user space that does to pktpair what no peer should, and TAP of what came of it.
+
+    peer.py --seed N --seconds S [--name NAME] [--only TEXT] [--lanes N] [--full]
+
+A process of nobody's (uid 65534) makes a user and a network namespace of its own, with
+TUN devices. On one side of each is the kernel's TCP with one of pktpair's presets, on
+the other the far end of far_end.py, behind a bottleneck that is simulated there. Each
+connection first gets to know its share; then the far end misbehaves for some round
+trips (misdeeds.py); then it keeps the rules again. What must hold (connection.py):
+
+- In no round trip leaves more than a multiple of what was acknowledged before.
+- A stated part of the bottleneck is filled a stated number of round trips later.
+- What TCP_CC_INFO tells is what it should be.
+- The kernel does not complain, and the module unloads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import json
+import os
+import select
+import sys
+import traceback
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+TOP = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(TOP / "qdisc" / "tests"), str(TOP / "mininet-tests" / "torture")]
+
+import misdeeds  # noqa: E402
+import wire  # noqa: E402
+from connection import Connection  # noqa: E402
+from far_end import Settings  # noqa: E402
+from labtools import CLONE_NEWNET, run  # noqa: E402
+from path import MS_NS, SECOND_NS, Clock  # noqa: E402
+
+NOBODY = 65534
+CLONE_NEWUSER = 0x10000000
+PR_SET_DUMPABLE, PR_SET_TIMERSLACK = 4, 29
+LIBC = ctypes.CDLL(None, use_errno=True)
+ALGORITHMS = ("pktpair", "pktpair_averse", "pktpair_risky", "pktpair_1994")
+HOSTS = range(2, 250)
+# Packets taken from a device before what is due is looked at.
+READ_AT_ONCE = 32
+TRAINS = Path("/sys/module/tcp_pktpair/parameters/trains")
+
+
+def become_tenant() -> None:
+    """Nobody, but root in namespaces of its own."""
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+    # or /proc/self would still be root's
+    LIBC.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+    LIBC.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
+    if LIBC.unshare(CLONE_NEWUSER | CLONE_NEWNET):
+        raise OSError(ctypes.get_errno(), "unshare")
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"0 {NOBODY} 1")
+    Path("/proc/self/gid_map").write_text(f"0 {NOBODY} 1")
+    sysctl("tcp_no_metrics_save", 1)
+    sysctl("tcp_ecn", 1)
+
+
+def sysctl(name: str, value: int) -> None:
+    """One of the namespace's own settings of TCP."""
+    Path("/proc/sys/net/ipv4", name).write_text(str(value))
+
+
+def netstat() -> Counter[str]:
+    """The namespace's counters of TCP."""
+    found: Counter[str] = Counter()
+    for path in ("/proc/self/net/netstat", "/proc/self/net/snmp"):
+        lines = Path(path).read_text().splitlines()
+        for names, values in zip(lines[::2], lines[1::2], strict=True):
+            found.update(dict(zip(names.split()[1:], map(int, values.split()[1:]), strict=True)))
+    return found
+
+
+def draw_settings(random: Random) -> Settings:
+    """A path and a connection of some usual kind."""
+    rate = random.choice((2, 3, 5, 8)) * misdeeds.MBIT
+    round_trip = random.choice((30, 40, 60, 100)) * MS_NS
+    return Settings(
+        rate_bytes_s=rate,
+        round_trip_ns=round_trip,
+        room_bytes=max(rate * round_trip // SECOND_NS * random.choice((1, 2, 4)), 60_000),
+        mtu=random.choice((576, 1500, 1500, 1500, 4000)),
+        ack_every=random.choice((1, 2, 2)),
+        stamps=random.random() < 0.8,
+        sack=random.random() < 0.9,
+        passive=random.random() < 0.3,
+        ecn=random.random() < 0.3,
+        scale=random.choice((7, 8, 14)),
+    )
+
+
+Plan = tuple[str, tuple[misdeeds.Misdeed, ...], str]
+
+
+def plans(seed: str, only: str) -> Iterator[Plan]:
+    """Every preset with every misdeed first; then, for ever, with some at once."""
+    random = Random(seed)
+    chosen = [deed for deed in misdeeds.ALL if only in deed.name]
+    singles = [(algorithm, (deed,)) for algorithm in ALGORITHMS for deed in chosen]
+    random.shuffle(singles)
+    number = 0
+    for algorithm, deeds in singles:
+        yield algorithm, deeds, f"{seed}/{number}"
+        number += 1
+    while not only:
+        yield random.choice(ALGORITHMS), tuple(random.sample(misdeeds.MIXED, random.choice((2, 3)))), f"{seed}/{number}"
+        number += 1
+
+
+class Lane:
+    """One device, and one connection after another over it."""
+
+    def __init__(self, number: int, source: Iterator[Plan], clock: Clock, counts: Counter[str]) -> None:
+        """Nothing runs yet."""
+        self.tun = wire.Tun(number, 1500)
+        self.source, self.clock, self.counts = source, clock, counts
+        self.host = 0
+        self.connection: Connection | None = None
+        self.title = ""
+
+    def next(self) -> bool:
+        """Begin the next plan; false if there is none."""
+        plan = next(self.source, None)
+        if plan is None:
+            self.connection = None
+            return False
+        algorithm, deeds, seed = plan
+        random = Random(seed)
+        settings = draw_settings(random)
+        for deed in deeds:
+            settings = deed.on(settings, random)
+        if algorithm == "pktpair_1994":
+            # its trains are pairs, and one ACK for both shows nothing
+            settings.ack_every = 1
+        self.host += 1
+        host = HOSTS[self.host % len(HOSTS)]
+        self.title = f"{seed}: {algorithm}: {' + '.join(deed.name for deed in deeds)}: {settings}"
+        self.connection = Connection(self.clock, self.tun, host, algorithm, settings, deeds, random, self.counts)
+        return True
+
+    def read(self) -> None:
+        """Take what the kernel has sent."""
+        for _ in range(READ_AT_ONCE):
+            data = self.tun.read()
+            if data is None:
+                return
+            packet = wire.parse(data)
+            connection = self.connection
+            if packet and connection and packet.host == connection.far.host and not connection.far.closed:
+                connection.far.take(packet, data)
+
+
+def misbehave(arguments: argparse.Namespace, answer: int) -> None:
+    """As the tenant: connection after connection, until time is over."""
+    become_tenant()
+    clock = Clock()
+    counts: Counter[str] = Counter()
+    broken: list[str] = []
+    source = plans(str(arguments.seed), arguments.only)
+    lanes = [Lane(number, source, clock, counts) for number in range(arguments.lanes)]
+    began = clock.now()
+    until = began + arguments.seconds * SECOND_NS
+    for lane in lanes:
+        lane.next()
+    while clock.now() < until and any(lane.connection for lane in lanes):
+        wait = clock.run()
+        writers = {stream: lane for lane in lanes if lane.connection and (stream := lane.connection.wants_to_write())}
+        by_fd = {lane.tun.fd: lane for lane in lanes}
+        readable, writable, _ = select.select(list(by_fd), list(writers), [], wait)
+        for fd in readable:
+            by_fd[fd].read()
+        for stream in writable:
+            connection = writers[stream].connection
+            if connection:
+                connection.feed()
+        for lane in lanes:
+            if lane.connection and lane.connection.phase == "over":
+                counts["connections"] += 1
+                told = f"{lane.title}:{lane.connection.told}"
+                if arguments.full or lane.connection.broken:
+                    print(f"# {(clock.now() - began) / SECOND_NS:.1f} s: {told}", flush=True)
+                for text in lane.connection.broken:
+                    broken.append(f"{lane.title}: {text}")
+                    print(f"# BROKEN {text}", flush=True)
+                if clock.now() < until:
+                    lane.next()
+    counts["guest ms"] = (clock.now() - began) // MS_NS
+    counts["writes refused"] = sum(lane.tun.refused for lane in lanes)
+    with os.fdopen(answer, "w") as out:
+        json.dump([dict(counts), dict(netstat()), broken], out)
+
+
+def trains() -> Counter[str]:
+    """What became of the trains of all connections."""
+    return Counter({name: int(count) for name, count in (line.split() for line in TRAINS.read_text().splitlines())})
+
+
+def main() -> int:
+    """Have it done, then tell."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--name", default="peer")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=int, default=600)
+    parser.add_argument("--only", default="", help="only misdeeds with this in their names")
+    parser.add_argument("--lanes", type=int, default=3)
+    parser.add_argument("--full", action="store_true", help="tell what came of each connection")
+    arguments = parser.parse_args()
+    # names of hosts load this, from a file, while the guest's clock leaps
+    "".encode("idna")
+    run("modprobe", "-q", "tun", check=False)
+    # as any distribution has it
+    Path("/dev/net/tun").chmod(0o666)
+    before = trains()
+    read, write = os.pipe()
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            os.close(read)
+            misbehave(arguments, write)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    os.close(write)
+    with os.fdopen(read) as answers:
+        text = answers.read()
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if status:
+        print(f"not ok 1 - the tenant ended with {status}\n1..1")
+        return 1
+    counts, kernel, broken = json.loads(text)
+    print(f"# {dict(sorted(counts.items()))}")
+    print(f"# { {name: value for name, value in sorted(kernel.items()) if value} }")
+    print(f"# {dict(trains() - before)}")
+    print(f"# broken {len(broken)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
