@@ -12,7 +12,7 @@ from random import Random
 
 import misdeeds
 import wire
-from far_end import FarEnd, Manners, Settings
+from far_end import FarEnd, Settings
 from path import SECOND_NS, Clock
 
 TCP_CC_INFO, SO_MAX_PACING_RATE = 26, 47
@@ -148,6 +148,8 @@ class Connection:
             return None
         info = Info(self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256).ljust(256, b"\0"))
         self.states.add(info.ca_state)
+        if CA_STATES[info.ca_state] == "Loss":
+            self.far.outages.append(self.far.round())
         self.bandwidth = 0
         name = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
         if name.startswith(b"pktpair"):
@@ -195,7 +197,8 @@ class Connection:
 
     def _warming(self, info: Info | None) -> None:
         now = self.far.round()
-        share = self.far.bottleneck.rate
+        # payload, beside headers and time stamps
+        share = self.far.bottleneck.rate * (self.tun.mtu - 52) // self.tun.mtu
         believed = WARM_PART * share < self.bandwidth < share / WARM_PART
         self.warm = believed and now > 6 and self.far.delivered(now - 3, 3) > WARM_PART
         if self.warm or now >= WARM_ROUNDS:
@@ -216,7 +219,7 @@ class Connection:
             self.over()
             return
         self.phase = "recovering"
-        self.far.manners = Manners(ack_every=self.settings.ack_every)
+        self.far.behave()
         for deed in self.deeds:
             if deed.end:
                 deed.end(self, self.random)
@@ -255,11 +258,13 @@ class Connection:
         """Judge, and take everything down."""
         self.phase = "over"
         lies = any(deed.lies for deed in self.deeds)
-        if not (lies and self.algorithm == "pktpair_1994") and self.began:
+        others = any(deed.others for deed in self.deeds)
+        if self.began and not others and not (lies and self.algorithm == "pktpair_1994"):
             more = MORE_PACKETS * (self.tun.mtu - 40)
             factor = FACTOR_LIES if lies else FACTOR
             worst, where = self.far.amplified(self.began, self.far.round(), factor, more)
-            self.told += f" at most {worst:.2f} of what ACKs explain"
+            rounds = [round(self.far.delivered(n, 1), 2) for n in range(self.began, self.far.round())]
+            self.told += f" at most {worst:.2f} of what ACKs explain; filled {rounds[:24]}"
             if worst > 1:
                 left, acked = self.far.left[where], [self.far.acked[n] for n in range(where - 3, where + 1)]
                 self.fail(

@@ -19,8 +19,9 @@ STAMP_HZ_NS = MS_NS
 SACK_BLOCKS, SACK_BLOCKS_BARE = 3, 4
 PORT = 9
 # How many of the last round trips' acknowledgments explain what leaves in one: what the
-# sender believes of the path is two round trips old where it was idle for one.
-EXPLAINED_BY = 3
+# sender believes of the path is two round trips old where it was idle for one. Where no
+# timer ran out it may be older: who was idle, or met a closed window, may go on as before.
+EXPLAINED_BY, REMEMBERED = 3, 60
 
 
 @dataclass
@@ -38,6 +39,8 @@ class Settings:
     sack: bool = True
     passive: bool = False
     ecn: bool = False
+    # the MSS that the far end announces; 0: what fits the MTU
+    mss: int = 0
 
     def __str__(self) -> str:
         """In a few words."""
@@ -111,14 +114,18 @@ class FarEnd:
         self.highest = 1
         self.newest = b""
         self.since_ack = 0
-        self.held: list[bytes] = []
+        self.held: list[tuple[int, int, bytes]] = []
         self.holding = False
         self.echoing = False
         self.lose_next = 0
         # out-of-order data is thrown away at the next chance, and as it comes until then
         self.reneges = False
         self.short_until = 0
-        self.claimed = 1
+        # what ACKs have claimed, and what of that the kernel heard
+        self.claimed = self.heard = 1
+        self.stamp_heard: int | None = None
+        # round trips in which the kernel was in the state Loss
+        self.outages: list[int] = []
         # per round trip: bytes that left, that were acknowledged, that came for the first time
         self.began = clock.now()
         self.left: Counter[int] = Counter()
@@ -220,7 +227,7 @@ class FarEnd:
         return False
 
     def _send_syn(self, flags: int, scaled: bool = True) -> None:
-        options = struct.pack("!BBH", wire.OPT_MSS, 4, self.settings.mtu - 40)
+        options = struct.pack("!BBH", wire.OPT_MSS, 4, self.settings.mss or self.settings.mtu - 40)
         if self.sack:
             options += bytes((1, 1, wire.OPT_SACK_PERMITTED, 2))
         if self.stamps:
@@ -375,26 +382,26 @@ class FarEnd:
         """Say what has come, or what is claimed to have."""
         if self.closed or self.manners.silent or not self.open:
             return
-        segment = self._segment(upto or self.have, newest, twice)
-        claimed = min(self._total(), self.highest)
-        if upto is None and claimed > self.claimed:
-            self.acked[self.round()] += claimed - self.claimed
-            self.claimed = claimed
+        stamp = self._stamp()
+        segment = self._segment(stamp, upto or self.have, newest, twice)
+        # beyond what was sent the kernel believes nothing
+        claimed = self.claimed if upto and upto > self.highest else min(upto or self._total(), self.highest)
+        self.claimed = max(self.claimed, claimed)
         manners = self.manners
         for _ in range(manners.repeat):
             if manners.lose_acks and self.random.random() < manners.lose_acks:
                 self.counts["ACKs lost"] += 1
             elif manners.hold_ns:
-                self.held.append(segment)
+                self.held.append((stamp, claimed, segment))
                 if not self.holding:
                     self.holding = True
                     self.clock.at(self.clock.now() + manners.hold_ns, self._release)
             elif manners.delay_acks and self.random.random() < manners.delay_acks:
                 self.counts["ACKs reordered"] += 1
                 late = self.clock.now() + self.random.randrange(manners.delay_ns)
-                self.clock.at(late, self.tun.send, self.host, segment)
+                self.clock.at(late, self._say, stamp, claimed, segment)
             else:
-                self.tun.send(self.host, segment)
+                self._say(stamp, claimed, segment)
         if manners.repeat > 1:
             self.counts["repeated ACKs"] += manners.repeat - 1
 
@@ -402,13 +409,33 @@ class FarEnd:
         self.holding = False
         held, self.held = self.held, []
         self.counts["bursts of ACKs"] += len(held) > 1
-        for segment in held:
-            self.tun.send(self.host, segment)
+        for ack in held:
+            self._say(*ack)
 
-    def _segment(self, upto: int, newest: int, twice: tuple[int, int] | None) -> bytes:
+    def _say(self, stamp: int, claimed: int, segment: bytes) -> None:
+        """Send an ACK; and note what it tells a kernel that takes it."""
+        self.tun.send(self.host, segment)
+        if self.stamps:
+            if self.stamp_heard is not None and (stamp - self.stamp_heard) % wire.MODULUS >= wire.MODULUS // 2:
+                # RFC 7323: an old one is dropped
+                self.counts["ACKs with an old time stamp"] += 1
+                return
+            self.stamp_heard = stamp
+        if claimed > self.heard:
+            self.acked[self.round()] += claimed - self.heard
+            self.heard = claimed
+
+    def behave(self) -> None:
+        """Keep the rules from now on, as far as what was said allows."""
+        self.manners = Manners(ack_every=self.settings.ack_every)
+        if self.stamps and self.stamp_heard is not None:
+            # or all that follows would be older than what the kernel has seen
+            self.stamp_lie = (self.stamp_heard + 1 - self.clock.now() // STAMP_HZ_NS) % wire.MODULUS
+
+    def _segment(self, stamp: int, upto: int, newest: int, twice: tuple[int, int] | None) -> bytes:
         options = b""
         if self.stamps:
-            options = wire.STAMPS + struct.pack("!II", self._stamp(), self._echoed_stamp())
+            options = wire.STAMPS + struct.pack("!II", stamp, self._echoed_stamp())
         if self.sack and (twice or self.ranges):
             blocks = [block for block in self.ranges if block[0] <= newest - 1 < block[1]]
             blocks += [block for block in reversed(self.ranges) if block not in blocks]
@@ -438,14 +465,14 @@ class FarEnd:
 
     def talk(self, size: int) -> None:
         """Data the other way, which carries an ACK."""
-        head = self._segment(self.have, 0, None)
+        head = self._segment(self._stamp(), self.have, 0, None)
         self.tun.send(self.host, head + bytes(size))
         self.said += size
         self.counts["data the other way"] += 1
 
     def finish(self, flag: int) -> None:
         """A FIN or a RST."""
-        head = bytearray(self._segment(self.have, 0, None))
+        head = bytearray(self._segment(self._stamp(), self.have, 0, None))
         head[13] |= flag
         self.tun.send(self.host, bytes(head))
         self.said += flag == wire.FIN
@@ -475,11 +502,17 @@ class FarEnd:
         """
         worst, where = 0.0, first
         for number in range(first, last + 1):
-            explained = max(self.acked[n] for n in range(number - EXPLAINED_BY, number + 1))
+            explained = max(self.acked[n] for n in range(self._explained_from(number), number + 1))
             part = self.left[number] / (factor * explained + more)
             if part > worst:
                 worst, where = part, number
         return worst, where
+
+    def _explained_from(self, number: int) -> int:
+        """The first round trip whose ACKs still count: a timer that ran out ends that."""
+        outages = [n for n in self.outages if n <= number]
+        first = max(number - REMEMBERED, (outages[-1] if outages else 0))
+        return min(first, number - EXPLAINED_BY)
 
     def delivered(self, first: int, rounds: int) -> float:
         """The part of the bottleneck that new data filled in some round trips."""

@@ -9,8 +9,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import wire
-from far_end import Manners, Settings
-from path import MS_NS, SECOND_NS
+from far_end import Settings
+from path import MS_NS
 
 if TYPE_CHECKING:
     from connection import Connection
@@ -34,6 +34,8 @@ class Misdeed:
     shortens: bool = False
     # nothing is left that could recover
     ends: bool = False
+    # others than pktpair send as well, by laws of their own
+    others: bool = False
 
 
 def manners(**changes: object) -> Callable[[Connection, Random], None]:
@@ -68,7 +70,7 @@ def jumbo(settings: Settings, random: Random) -> Settings:
 
 def normal_on_jumbo(settings: Settings, random: Random) -> Settings:
     """The same, for packets that may become larger."""
-    return replace(jumbo(settings, random), mtu=1500)
+    return replace(jumbo(settings, random), mtu=1500, mss=8960)
 
 
 def with_ecn(settings: Settings, random: Random) -> Settings:
@@ -260,7 +262,7 @@ ALL = (
     Misdeed("a tenth of the speed", _speed(0.1), 2),
     Misdeed("ten times the speed", _speed(10), 2, on=lambda s, r: replace(s, rate_bytes_s=MBIT)),
     Misdeed("speed swings", _swing, 24),
-    Misdeed("switch algorithms", _switch, 20),
+    Misdeed("switch algorithms", _switch, 20, others=True),
     Misdeed("pacing limited", _pacing, 12, end=_no_limit),
     Misdeed("idle", _idle, 8, end=_feed),
     Misdeed("talk", _talk, 10),
@@ -271,11 +273,3 @@ ALL = (
 
 # What may be done at once with others: not what needs a path of its own.
 MIXED = tuple(deed for deed in ALL if not deed.ends and deed.on not in (jumbo, normal_on_jumbo, tiny_packets))
-
-
-def kept(far_manners: Manners, settings: Settings) -> Manners:
-    """What a far end is like that keeps the rules again."""
-    return Manners(ack_every=settings.ack_every, window=far_manners.window and None)
-
-
-__all__ = ["ALL", "MBIT", "MIXED", "SECOND_NS", "Misdeed", "kept"]
