@@ -12,7 +12,7 @@ from random import Random
 
 import misdeeds
 import wire
-from far_end import FarEnd, Settings
+from far_end import PORT, FarEnd, Settings
 from path import SECOND_NS, Clock
 
 TCP_CC_INFO, SO_MAX_PACING_RATE = 26, 47
@@ -103,10 +103,8 @@ class Connection:
             self.far.call(LISTENING)
         else:
             self.socket = near
-            try:
-                near.connect((wire.address(tun.number, host), 9))
-            except BlockingIOError:
-                pass
+            with suppress(BlockingIOError):
+                near.connect((wire.address(tun.number, host), PORT))
         self._later()
 
     def _later(self) -> None:
@@ -271,6 +269,12 @@ class Connection:
                     f"{left} bytes left in round trip {where - self.began} of the misdeed,"
                     f" {worst:.2f} times what is explained by ACKs of {acked}"
                 )
+        kept = self.far.delivered(self.began + 1, 2)
+        if self.began and kept < max(deed.keeps for deed in self.deeds):
+            self.fail(f"fills {kept:.2f} of the bottleneck in the two round trips after it")
+        if self.settings.deaf > 1 and self.far.first_flight > self.settings.mtu - 40:
+            # RFC 5681, 3.1: the window is one segment then
+            self.fail(f"the first flight after lost SYNs has {self.far.first_flight} bytes")
         for state in self.states:
             self.counts[f"state {CA_STATES[state]}"] += 1
         for end in (self.socket, self.listener):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import wire
 from far_end import Settings
-from path import MS_NS
+from path import MS_NS, SECOND_NS
 
 if TYPE_CHECKING:
     from connection import Connection
@@ -34,6 +34,8 @@ class Misdeed:
     shortens: bool = False
     # nothing is left that could recover
     ends: bool = False
+    # of the bottleneck, filled in the second and third round trip
+    keeps: float = 0
     # others than pktpair send as well, by laws of their own
     others: bool = False
 
@@ -181,6 +183,48 @@ def _pacing(connection: Connection, random: Random) -> None:
     connection.limit_pacing(connection.far.bottleneck.rate // random.choice((2, 5, 10)))
 
 
+# Seconds between ACKs that come later and later, each before the timer runs out that
+# those before it have made longer.
+DRIPS = (0.12, 0.18, 0.3, 0.5, 0.8, 1.2, *(1.6,) * 20)
+TINY_MTU, HUGE_MTU = 68, 16000
+
+
+def _dense_then_drip(connection: Connection, random: Random) -> None:
+    """ACKs as fast as they can be, then a second and more between two, while the MSS falls.
+
+    The rate in force is then tens of millions of times the share: what is told of the two
+    must not overflow.
+    """
+    far, clock = connection.far, connection.clock
+    far.manners.optimistic = "each"
+    moment = clock.now() + 3 * connection.settings.round_trip_ns
+
+    def stop() -> None:
+        far.manners.silent = far.dripping = True
+
+    def look() -> None:
+        if connection.phase == "misbehaving":
+            connection.tun.set_mtu(TINY_MTU)
+            connection.feed()
+            connection.info()
+            connection.tun.set_mtu(HUGE_MTU)
+
+    clock.at(moment, stop)
+    for gap in DRIPS:
+        moment += int(gap * SECOND_NS)
+        clock.at(moment, far.drip)
+        clock.at(moment + MS_NS, look)
+
+
+def huge(settings: Settings, random: Random) -> Settings:
+    """Four segments make the largest GSO packet."""
+    return replace(jumbo(settings, random), mtu=HUGE_MTU, round_trip_ns=50 * MS_NS, passive=False)
+
+
+def _nothing(connection: Connection, random: Random) -> None:
+    """It was done when the connection opened."""
+
+
 def _talk(connection: Connection, random: Random) -> None:
     for step in range(40):
         moment = connection.clock.now() + step * connection.settings.round_trip_ns // 4
@@ -233,11 +277,11 @@ ALL = (
     Misdeed("D-SACK", manners(duplicates=(0.1, 0.5, 1.0)), 20, on=with_sack),
     Misdeed("divide ACKs", manners(divide=(2, 3, 8, 30), ack_every=1), 12, lies=True),
     Misdeed("ACK every second byte", manners(divide=38, ack_every=1), 4, on=tiny_packets, lies=True),
-    Misdeed("ACK what has not come", manners(optimistic="sent"), 3, lies=True, shortens=True),
+    Misdeed("ACK what has not come", manners(optimistic=("sent", "each")), 3, lies=True, shortens=True),
     Misdeed("ACK what was not sent", manners(optimistic="beyond"), 12),
     Misdeed("ICMP: 9000 to less", _icmp, 2, on=jumbo),
     Misdeed("ICMP: nonsense", _icmp_nonsense, 4, on=jumbo),
-    Misdeed("MTU: 9000 to 1500", lambda c, r: _mtu(c, 1500), 1, on=jumbo),
+    Misdeed("MTU: 9000 to 1500", lambda c, r: _mtu(c, 1500), 1, on=jumbo, keeps=0.6),
     Misdeed("MTU: 1500 to 9000", lambda c, r: _mtu(c, 9000), 1, on=normal_on_jumbo),
     Misdeed("MTU flaps", _mtu_flaps, 8, on=lambda s, r: replace(jumbo(s, r), rate_bytes_s=16 * MBIT)),
     Misdeed("window: zero", _window(0), 6, end=_open_window),
@@ -257,6 +301,15 @@ ALL = (
     Misdeed("lose ACKs", manners(lose_acks=(0.3, 0.7, 0.95)), 20),
     Misdeed("reorder ACKs", _delay, 20, lies=True),
     Misdeed("lose data", manners(lose_data=(0.01, 0.1, 0.4)), 15),
+    Misdeed(
+        "late ACKs after dense ones",
+        _dense_then_drip,
+        4 + int(sum(DRIPS)) * 20,
+        on=huge,
+        lies=True,
+        ends=True,
+    ),
+    Misdeed("SYN lost twice", _nothing, 1, on=lambda s, r: replace(s, deaf=2, passive=False)),
     Misdeed("silence", manners(silent=True), 12),
     Misdeed("silence after stretch ACKs", _silence_after_stretch, 40, on=small_packets),
     Misdeed("a tenth of the speed", _speed(0.1), 2),
@@ -272,4 +325,4 @@ ALL = (
 )
 
 # What may be done at once with others: not what needs a path of its own.
-MIXED = tuple(deed for deed in ALL if not deed.ends and deed.on not in (jumbo, normal_on_jumbo, tiny_packets))
+MIXED = tuple(deed for deed in ALL if not deed.ends and deed.on not in (jumbo, normal_on_jumbo, tiny_packets, huge))
