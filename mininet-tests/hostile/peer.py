@@ -20,11 +20,13 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+
+# names of hosts need it: loaded later, from a file, it would have the guest's clock leap
+import encodings.idna  # noqa: F401
 import json
 import os
 import select
 import sys
-import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
@@ -34,13 +36,13 @@ from random import Random
 TOP = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TOP / "qdisc" / "tests"), str(TOP / "mininet-tests" / "torture")]
 
+import checks  # noqa: E402
 import misdeeds  # noqa: E402
 import wire  # noqa: E402
 from connection import Connection  # noqa: E402
 from far_end import Settings  # noqa: E402
 from labtools import CLONE_NEWNET, run  # noqa: E402
 from path import MS_NS, SECOND_NS, Clock  # noqa: E402
-from torture import LEAK_AGE_S, LEAKS, Log, unload  # noqa: E402
 
 NOBODY = 65534
 CLONE_NEWUSER = 0x10000000
@@ -173,7 +175,7 @@ def misbehave(arguments: argparse.Namespace, answer: int) -> None:
     source = plans(str(arguments.seed), arguments.only)
     lanes = [Lane(number, source, clock, counts) for number in range(arguments.lanes)]
     began = clock.now()
-    until = began + arguments.seconds * SECOND_NS
+    until = began + int(arguments.seconds * SECOND_NS)
     for lane in lanes:
         lane.next()
     while clock.now() < until and any(lane.connection for lane in lanes):
@@ -190,6 +192,9 @@ def misbehave(arguments: argparse.Namespace, answer: int) -> None:
         for lane in lanes:
             if lane.connection and lane.connection.phase == "over":
                 counts["connections"] += 1
+                if counts["connections"] % 50 == 0:
+                    told = f"{counts['connections']} connections, {len(broken)} broken"
+                    print(f"# round {(clock.now() - began) / SECOND_NS:.0f} s: {told}", flush=True)
                 told = f"{lane.title}:{lane.connection.told}"
                 if arguments.full or lane.connection.broken:
                     print(f"# {(clock.now() - began) / SECOND_NS:.1f} s: {told}", flush=True)
@@ -216,18 +221,10 @@ REACHED: dict[str, float] = {}
 CONNECTIONS_PER_S = 0.5
 
 
-def leaks() -> list[str]:
-    """Memory that nothing points to."""
-    for _ in range(2):
-        time.sleep(LEAK_AGE_S)
-        LEAKS.write_text("scan")
-    return LEAKS.read_text().splitlines()
-
-
 def reload_module() -> list[str]:
     """Unload the module, and load it again from where it was built; returns what went wrong."""
     try:
-        unload("tcp_pktpair")
+        checks.unload("tcp_pktpair")
     except (TimeoutError, OSError) as error:
         return [str(error)]
     places = (TOP / "modules", TOP / "build" / os.uname().release / "kmod")
@@ -276,20 +273,17 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--name", default="peer")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=int, default=600)
+    parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--only", default="", help="only misdeeds with this in their names")
     parser.add_argument("--lanes", type=int, default=3)
     parser.add_argument("--full", action="store_true", help="tell what came of each connection")
     arguments = parser.parse_args()
-    # names of hosts load this, from a file, while the guest's clock leaps
-    "".encode("idna")
-    run("modprobe", "-q", "tun", check=False)
-    # as any distribution has it
-    Path("/dev/net/tun").chmod(0o666)
-    if LEAKS.exists():
-        LEAKS.write_text("clear")
-        LEAKS.write_text("scan=off")
-    log = Log()
+    if not Path(wire.DEVICE).exists():
+        run("modprobe", "tun")
+    # for everyone, as in any distribution
+    os.chmod(wire.DEVICE, 0o666)
+    checks.begin()
+    log = checks.Log()
     before = trains()
     found, broken = work(arguments)
     found += Counter({f"trains {name}": count for name, count in (trains() - before).items()})
@@ -298,11 +292,11 @@ def main() -> int:
         print(f"# {count} {name}")
     wrong = reload_module()
     log.read()
-    leaked = leaks() if LEAKS.exists() else []
+    leaked = checks.leaks() if checks.LEAKS.exists() else []
     log.read()
     rare = [] if arguments.only else too_rare(found, seconds)
     enough = found["connections"] >= CONNECTIONS_PER_S * seconds
-    checks = [
+    told = [
         (f"{found['connections']} connections in {seconds:.0f} s", enough or bool(arguments.only), []),
         ("what a peer does has bounds, and passes", not broken, broken),
         ("states and events were met often enough", not rare, rare),
@@ -310,14 +304,14 @@ def main() -> int:
         ("the kernel's checks have nothing to report", not log.complaints, log.complaints),
     ]
     # whether a kernel looks for it is up to its configuration
-    if LEAKS.exists():
-        checks.append(("no memory has leaked", not leaked, leaked))
-    print(f"1..{len(checks)}")
-    for number, (text, good, details) in enumerate(checks, 1):
+    if checks.LEAKS.exists():
+        told.append(("no memory has leaked", not leaked, leaked))
+    print(f"1..{len(told)}")
+    for number, (text, good, details) in enumerate(told, 1):
         print(f"{'ok' if good else 'not ok'} {number} - {arguments.name}: {text}")
         for line in details[:120]:
             print(f"# {line}")
-    return 0 if all(good for _, good, _ in checks) else 1
+    return 0 if all(good for _, good, _ in told) else 1
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import socket
 import struct
 from dataclasses import dataclass
 
+DEVICE = "/dev/net/tun"
 TUNSETIFF, TUNSETOFFLOAD = 0x400454CA, 0x400454D0
 IFF_TUN, IFF_NO_PI, IFF_VNET_HDR = 0x0001, 0x1000, 0x4000
 TUN_F_CSUM, TUN_F_TSO4, TUN_F_TSO_ECN = 0x01, 0x02, 0x08
@@ -111,7 +112,7 @@ class Tun:
         """Make it, in this process' network namespace."""
         self.number = number
         self.name = f"tun{number}".encode()
-        self.fd = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+        self.fd = os.open(DEVICE, os.O_RDWR | os.O_NONBLOCK)
         self._request(self.fd, TUNSETIFF, struct.pack("H", IFF_TUN | IFF_NO_PI | IFF_VNET_HDR))
         self.offload(True)
         self.control = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
