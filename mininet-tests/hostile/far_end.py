@@ -268,22 +268,21 @@ class FarEnd:
             return
         before = self._total()
         in_order = start <= self.have < start + size
-        fresh = start + size > self.have
+        is_old = start + size <= self.have or any(low <= start and start + size <= high for low, high in self.ranges)
+        # what is not simply the next is acknowledged at once
+        unusual = True
         if in_order:
             self.have = start + size
             self.stamp_recent = stamp
             if self.reneges and self.ranges:
                 self._renege()
-            filled = bool(self.ranges)
+            unusual = bool(self.ranges)
             self._absorb()
-        elif fresh and self.clock.now() < self.short_until:
+        elif not is_old and self.clock.now() < self.short_until:
             self.counts["thrown away"] += 1
             return
-        elif fresh:
-            filled = True
+        elif not is_old:
             self._insert(start, start + size)
-        else:
-            filled = True
         gained = self._total() - before
         if gained > 0:
             self.came[self.round()] += gained + header
@@ -291,12 +290,12 @@ class FarEnd:
         self.since_ack += 1
         if self.manners.optimistic in ("sent", "each"):
             return
-        twice = (start, start + size) if gained <= 0 and self.sack else None
+        twice = (start, start + size) if is_old and self.sack else None
         if self.manners.duplicates and self.sack and self.random.random() < self.manners.duplicates:
             low = max(self.have - self.random.choice((1, size, 10 * size)), 1)
             twice = (low, self.have)
             self.counts["D-SACK of what came once"] += 1
-        if filled or twice or self.since_ack >= self.manners.ack_every:
+        if unusual or twice or self.since_ack >= self.manners.ack_every:
             self.since_ack = 0
             self._acknowledge_by_manners(start + size if not in_order else 0, twice)
         elif self.since_ack == 1 and self.manners.ack_every <= 2:

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The far end that plays TCP at the module: its own arithmetic, without a kernel."""
+
+import struct
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "hostile"))
+
+import wire
+from far_end import FarEnd, Settings
+from path import SECOND_NS, Bottleneck
+
+ROUND_NS = 100_000_000
+SETTINGS = Settings(rate_bytes_s=1_000_000, round_trip_ns=ROUND_NS, room_bytes=10_000, mtu=1500)
+
+
+class Clock:
+    """Time that passes when the test says so."""
+
+    def __init__(self):
+        self.time, self.due = 0, []
+
+    def now(self):
+        return self.time
+
+    def at(self, moment, act, *arguments):
+        self.due.append((moment, act, arguments))
+
+
+class Tun:
+    """Keeps what is sent."""
+
+    def __init__(self):
+        self.sent = []
+
+    def send(self, host, segment):
+        self.sent.append(segment)
+
+
+@pytest.fixture
+def far():
+    """A far end whose connection is open, with SACK and time stamps."""
+    end = FarEnd(Clock(), Tun(), 2, SETTINGS, Random(1), Counter())
+    end.open = end.sack = end.stamps = True
+    end.highest = 10**6
+    return end
+
+
+def last_ack(far):
+    """What the last ACK covers, and its SACK blocks."""
+    segment = far.tun.sent[-1]
+    place = 20 + 12
+    blocks = []
+    if len(segment) > place:
+        count = (segment[place + 3] - 2) // 4
+        edges = struct.unpack_from(f"!{count}I", segment, place + 4)
+        blocks = list(zip(edges[::2], edges[1::2], strict=True))
+    return struct.unpack_from("!I", segment, 8)[0], blocks
+
+
+def arrive(far, start, size=1000):
+    far._arrive(start, size, 7, 0, 52)
+
+
+def packet(payload, gso=0, flags=wire.ACK):
+    """As the device gives it: virtio-net header, IPv4, TCP with time stamps."""
+    virtio = struct.pack("=BBHHHH", 1, 1 if gso else 0, 52, gso, 20, 16)
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, wire.ECT0, 52 + len(payload), 0, 0, 64, 6, 0, b"\n\x42\0\1", b"\n\x42\0\7")
+    tcp = struct.pack("!HHIIHHHH", 5000, 9, 100, 200, 8 << 12 | flags, 500, 0, 0)
+    return virtio + ip + tcp + wire.STAMPS + struct.pack("!II", 1234, 99) + payload
+
+
+def test_a_packet_is_read_with_its_segments():
+    found = wire.parse(packet(bytes(3000), gso=1400))
+    assert (found.host, found.sequence, found.ack, found.stamp) == (7, 100, 200, 1234)
+    assert (found.bytes, found.segment, found.header, found.ecn) == (3000, 1400, 52, wire.ECT0)
+
+
+@pytest.mark.parametrize("data", [b"", bytes(40), bytes(60), packet(b"")[:45]])
+def test_what_is_no_tcp_is_none(data):
+    assert wire.parse(data) is None
+
+
+def test_a_checksum_over_itself_is_zero():
+    header = bytearray(range(20))
+    header[10:12] = b"\0\0"
+    header[10:12] = struct.pack("!H", wire.ones_sum(bytes(header)))
+    assert wire.ones_sum(bytes(header)) == 0
+
+
+def test_the_bottleneck_serves_one_after_another_and_drops_what_has_no_room():
+    link = Bottleneck(1_000_000, ROUND_NS, 3000)
+    times = [link.enter(0, 1000) for _ in range(5)]
+    assert times[:4] == [ROUND_NS + n * SECOND_NS // 1000 for n in (1, 2, 3, 4)]
+    assert times[4] is None
+    link.change_rate(0, 500_000)
+    assert link.free_ns == 8 * SECOND_NS // 1000
+
+
+def test_every_second_segment_is_acknowledged(far):
+    arrive(far, 1)
+    assert not far.tun.sent
+    arrive(far, 1001)
+    assert last_ack(far) == (2001, [])
+
+
+def test_a_hole_is_told_and_filled(far):
+    arrive(far, 1001)
+    arrive(far, 3001)
+    arrive(far, 2001)
+    assert last_ack(far) == (1, [(1001, 4001)])
+    arrive(far, 1)
+    assert last_ack(far) == (4001, [])
+
+
+def test_reneging_throws_away_what_was_told(far):
+    far.reneges = True
+    arrive(far, 1001)
+    assert last_ack(far) == (1, [(1001, 2001)])
+    arrive(far, 1)
+    assert last_ack(far) == (1001, [])
+    # nor is what is still under way kept
+    arrive(far, 3001)
+    assert not far.ranges
+
+
+def test_what_came_twice_is_told_first(far):
+    arrive(far, 1)
+    arrive(far, 1)
+    assert last_ack(far) == (1001, [(1, 1001)])
+
+
+def test_bytes_are_heard_once(far):
+    for start in (1, 1001, 1001, 3001):
+        arrive(far, start)
+    assert sum(far.acked.values()) == 3000
+
+
+def test_an_ack_that_is_lost_or_old_explains_nothing(far):
+    far.manners.lose_acks = 1
+    arrive(far, 1)
+    arrive(far, 1001)
+    assert not far.tun.sent and not far.acked
+    far.manners.lose_acks = 0
+    far.stamp_heard = (far._stamp() + 1000) % wire.MODULUS
+    arrive(far, 2001)
+    arrive(far, 3001)
+    assert far.tun.sent and not far.acked
+    far.behave()
+    arrive(far, 4001)
+    arrive(far, 5001)
+    assert sum(far.acked.values()) == 6000
+
+
+def test_silence_is_silence(far):
+    far.manners = replace(far.manners, silent=True)
+    arrive(far, 1)
+    arrive(far, 1001)
+    far.acknowledge()
+    assert not far.tun.sent
+
+
+def test_what_acks_do_not_explain_is_seen(far):
+    far.acked.update({5: 10_000, 6: 10_000})
+    far.left.update({6: 20_000, 7: 30_000, 70: 30_000})
+    assert far.amplified(6, 6, 2, 1000) == (20_000 / 21_000, 6)
+    assert far.amplified(6, 7, 2, 1000) == (30_000 / 21_000, 7)
+    # ACKs of the last minute explain what leaves after a pause, but not after a timeout
+    assert far.amplified(60, 66, 2, 1000) == (0.0, 60)
+    assert far.amplified(60, 70, 2, 1000)[0] == 30_000 / 1000
+    far.left[20] = 20_000
+    assert far.amplified(20, 20, 2, 1000)[0] < 1
+    far.outages.append(15)
+    assert far.amplified(20, 20, 2, 1000)[0] == 20
+
+
+def test_the_part_that_is_filled_counts_new_data_only(far):
+    for start in (1, 1001, 1001):
+        arrive(far, start)
+    assert far.delivered(0, 1) == pytest.approx(2 * 1052 / 100_000)
