@@ -86,7 +86,8 @@ class Connection:
         self.broken: list[str] = []
         self.told = ""
         self.began = self.ended = self.recovering = 0
-        self.states: set[int] = set()
+        # what the kernel is in, by the round trip
+        self.states: dict[int, int] = {}
         self.warm = False
         self.deadline = 0
         self.socket: socket.socket | None = None
@@ -145,7 +146,7 @@ class Connection:
         if not self.socket:
             return None
         info = Info(self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256).ljust(256, b"\0"))
-        self.states.add(info.ca_state)
+        self.states[self.far.round()] = info.ca_state
         if CA_STATES[info.ca_state] == "Loss":
             self.far.outages.append(self.far.round())
         self.bandwidth = 0
@@ -267,7 +268,8 @@ class Connection:
                 left, acked = self.far.left[where], [self.far.acked[n] for n in range(where - 3, where + 1)]
                 self.fail(
                     f"{left} bytes left in round trip {where - self.began} of the misdeed,"
-                    f" {worst:.2f} times what is explained by ACKs of {acked}"
+                    f" {worst:.2f} times what is explained by ACKs of {acked}; states"
+                    f" {[CA_STATES[self.states[n]] for n in range(where - 8, where + 2) if n in self.states]}"
                 )
         kept = self.far.delivered(self.began + 1, 2)
         if self.began and kept < max(deed.keeps for deed in self.deeds):
@@ -275,7 +277,7 @@ class Connection:
         if self.settings.deaf > 1 and self.far.first_flight > self.settings.mtu - 40:
             # RFC 5681, 3.1: the window is one segment then
             self.fail(f"the first flight after lost SYNs has {self.far.first_flight} bytes")
-        for state in self.states:
+        for state in set(self.states.values()):
             self.counts[f"state {CA_STATES[state]}"] += 1
         for end in (self.socket, self.listener):
             if end:

@@ -274,9 +274,9 @@ class FarEnd:
         if in_order:
             self.have = start + size
             self.stamp_recent = stamp
+            unusual = bool(self.ranges)
             if self.reneges and self.ranges:
                 self._renege()
-            unusual = bool(self.ranges)
             self._absorb()
         elif not is_old and self.clock.now() < self.short_until:
             self.counts["thrown away"] += 1
