@@ -89,6 +89,8 @@ class Connection:
         # what the kernel is in, by the round trip
         self.states: dict[int, int] = {}
         self.warm = False
+        # the largest pacing gain that there was to tell
+        self.gain = 0
         self.deadline = 0
         self.socket: socket.socket | None = None
         self.listener: socket.socket | None = None
@@ -157,6 +159,7 @@ class Connection:
             self.bandwidth = high << 32 | low
             if round_trip:
                 expected = min((info.pacing_rate << 8) // max(self.bandwidth, 1), U32_MAX)
+                self.gain = max(self.gain, expected)
                 if gain != expected:
                     self.fail(
                         f"TCP_CC_INFO: pacing gain {gain}, not {expected}: {info.pacing_rate} of {self.bandwidth} B/s"
@@ -257,6 +260,8 @@ class Connection:
         """Judge, and take everything down."""
         self.phase = "over"
         lies = any(deed.lies for deed in self.deeds)
+        for bits in (12, 16, 20, 24, 32):
+            self.counts[f"gain beyond 2^{bits}"] += self.gain >> bits > 0 or self.gain == U32_MAX
         others = any(deed.others for deed in self.deeds)
         if self.began and not others and not (lies and self.algorithm == "pktpair_1994"):
             more = MORE_PACKETS * (self.tun.mtu - 40)
