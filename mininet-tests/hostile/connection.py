@@ -227,7 +227,7 @@ class Connection:
                 deed.end(self, self.random)
         self.ended = self.far.round()
         self.recovering = 0
-        self.far.acknowledge_if_idle()
+        self.far.acknowledge_what_is_owed()
 
     def _recovering(self, info: Info | None) -> None:
         now = self.far.round()

@@ -497,11 +497,11 @@ class FarEnd:
         if flag == wire.RST:
             self.closed = True
 
-    def acknowledge_if_idle(self) -> None:
-        """What a receiver says that has come to life again."""
-        self.since_ack = 0
-        self._absorb()
-        self.acknowledge()
+    def acknowledge_what_is_owed(self) -> None:
+        """What a receiver owes that has come to life again: all that came is acknowledged."""
+        if self.since_ack:
+            self.since_ack = 0
+            self.acknowledge()
 
     def packet_too_big(self, mtu: int) -> None:
         """A router says that its link is narrower."""

@@ -139,15 +139,25 @@ def _open_window(connection: Connection, random: Random) -> None:
     connection.far.acknowledge()
 
 
-def _silence_after_stretch(connection: Connection, random: Random) -> None:
-    """Trains grow to 64 with ACKs of 32 segments; then nothing is heard for a second."""
-    connection.far.manners.ack_every = 32
+def _silence_after_stretch(owing: bool) -> Callable[[Connection, Random], None]:
+    """Trains grow to 64 with ACKs of 32 segments; then nothing is heard for more than a second.
 
-    def stop() -> None:
-        if connection.phase == "misbehaving":
-            connection.far.manners.silent = True
+    Where ACKs are owed the first of them proves the timeout wrong; else the sender has to
+    begin with one packet.
+    """
 
-    connection.clock.at(connection.clock.now() + 20 * connection.settings.round_trip_ns, stop)
+    def begin(connection: Connection, random: Random) -> None:
+        connection.far.manners.ack_every = 32
+
+        def stop() -> None:
+            if connection.phase == "misbehaving":
+                if not owing:
+                    connection.far.acknowledge_what_is_owed()
+                connection.far.manners.silent = True
+
+        connection.clock.at(connection.clock.now() + 20 * connection.settings.round_trip_ns, stop)
+
+    return begin
 
 
 def _speed(factor: float) -> Callable[[Connection, Random], None]:
@@ -200,6 +210,7 @@ def _dense_then_drip(connection: Connection, random: Random) -> None:
     moment = clock.now() + 3 * connection.settings.round_trip_ns
 
     def stop() -> None:
+        far.manners.optimistic = ""
         far.manners.silent = far.dripping = True
 
     def look() -> None:
@@ -311,7 +322,8 @@ ALL = (
     ),
     Misdeed("SYN lost twice", _nothing, 1, on=lambda s, r: replace(s, deaf=2, passive=False)),
     Misdeed("silence", manners(silent=True), 12),
-    Misdeed("silence after stretch ACKs", _silence_after_stretch, 40, on=small_packets),
+    Misdeed("silence after stretch ACKs", _silence_after_stretch(owing=True), 40, on=small_packets),
+    Misdeed("timeout after stretch ACKs", _silence_after_stretch(owing=False), 40, on=small_packets),
     Misdeed("a tenth of the speed", _speed(0.1), 2),
     Misdeed("ten times the speed", _speed(10), 2, on=lambda s, r: replace(s, rate_bytes_s=MBIT)),
     Misdeed("speed swings", _swing, 24),
