@@ -331,6 +331,8 @@ class FarEnd:
         Or the arrival of that would prove that the timeout to come was none.
         """
         self.ranges = []
+        # to acknowledge it again tells the sender something again
+        self.claimed = self.heard = min(self.heard, self.have)
         self.reneges = False
         self.short_until = self.bottleneck.free_ns + self.settings.round_trip_ns
         self.counts["reneged"] += 1

@@ -128,6 +128,11 @@ def test_reneging_throws_away_what_was_told(far):
     # nor is what is still under way kept
     arrive(far, 3001)
     assert not far.ranges
+    # what is acknowledged a second time explains what leaves as well as the first
+    before = sum(far.acked.values())
+    arrive(far, 1001)
+    arrive(far, 2001)
+    assert sum(far.acked.values()) - before == 2000
 
 
 def test_what_came_twice_is_told_first(far):
