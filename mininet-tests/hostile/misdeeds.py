@@ -202,8 +202,8 @@ TINY_MTU, HUGE_MTU = 68, 16000
 def _dense_then_drip(connection: Connection, random: Random) -> None:
     """ACKs as fast as they can be, then a second and more between two, while the MSS falls.
 
-    The rate in force is then tens of millions of times the share: what is told of the two
-    must not overflow.
+    The rate in force is then hundreds of times the share, which is what TCP_CC_INFO tells
+    the ratio of. To overflow 32 bits it would have to be 2^24 times: that is not reached.
     """
     far, clock = connection.far, connection.clock
     far.manners.optimistic = "each"
