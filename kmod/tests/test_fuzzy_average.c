@@ -202,6 +202,37 @@ static void a_step_is_exact_to_2_to_minus_12(void **state)
 	}
 }
 
+/* The appendix of the memorandum begins with an error of one half, so that a second
+ * sample is not taken for the truth just because it is near the first
+ */
+static void the_second_sample_meets_an_error_of_half(void **state)
+{
+	static const struct {
+		u64 sample;
+		const char *reason;
+	} rows[] = {
+		{ 1010000, "near the first: next to no change, the error counts" },
+		{ 1500000, "half as much again: both count as much" },
+		{ 500000, "half: the same, downwards" },
+		{ 1900000, "nearly twice: the change is large, history counts" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct exact x = { 1000000, 0.5, 0 };
+		struct fuzzy_average avg;
+		double distance = fabs((double)rows[i].sample - x.value);
+
+		fuzzy_start(&avg, 1000000);
+		fuzzy_update(&avg, rows[i].sample);
+		exact_update(&x, (double)rows[i].sample);
+		if (fabs((double)avg.value - x.value) > distance / 4096 + 1)
+			fail_msg("%s: %.0f, exact %.3f", rows[i].reason,
+				 (double)avg.value, x.value);
+	}
+}
+
 static void a_lone_spike_is_not_believed_but_a_step_is(void **state)
 {
 	struct fuzzy_average avg;
@@ -283,6 +314,42 @@ static void a_run_on_one_side_is_a_shift(void **state)
 	assert_true(fuzzy_run(&avg, 640000));
 	/* but for 1/32 of the way */
 	assert_int_equal(avg.value, 1280000 + (2560000 - 1280000) / 32);
+}
+
+/* What does not fit 29 bits would come back as a short service time */
+static void a_run_of_samples_too_long_to_keep_is_left_to_the_average(void **state)
+{
+	/* 2^29 units of 2^8: 134 ms in ns with ten places */
+	const u64 too_long = 1ULL << (29 + FUZZY_RUN_SHIFT);
+	const u64 unit = 1ULL << FUZZY_RUN_SHIFT;
+	const struct {
+		u64 sample;
+		bool kept;
+		const char *reason;
+	} rows[] = {
+		{ too_long - 2 * unit, true, "the largest that is kept" },
+		{ too_long - unit, false, "all bits set: stands for all longer ones" },
+		{ too_long, false, "a bit too many" },
+		{ 2 * too_long + 5 * unit, false, "its low bits are a short time" },
+		{ FUZZY_VALUE_MAX, false, "the largest sample" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct fuzzy_average avg;
+		const u64 start = too_long / 2;
+		bool moved = false;
+		int n;
+
+		fuzzy_start(&avg, start);
+		for (n = 0; n < 3; n++)
+			moved = fuzzy_run(&avg, rows[i].sample);
+		if (moved != rows[i].kept ||
+		    avg.value != (rows[i].kept ? rows[i].sample : start))
+			fail_msg("%s: moved %d, to %.0f", rows[i].reason, moved,
+				 (double)avg.value);
+	}
 }
 
 static void samples_on_both_sides_are_noise(void **state)
@@ -391,10 +458,12 @@ int main(void)
 		cmocka_unit_test(alpha_at_the_points_the_rules_name),
 		cmocka_unit_test(beta_follows_the_fuzzy_rules),
 		cmocka_unit_test(a_step_is_exact_to_2_to_minus_12),
+		cmocka_unit_test(the_second_sample_meets_an_error_of_half),
 		cmocka_unit_test(a_lone_spike_is_not_believed_but_a_step_is),
 		cmocka_unit_test(extremes_stay_in_range),
 		cmocka_unit_test(a_small_estimate_does_not_stick),
 		cmocka_unit_test(a_run_on_one_side_is_a_shift),
+		cmocka_unit_test(a_run_of_samples_too_long_to_keep_is_left_to_the_average),
 		cmocka_unit_test(samples_on_both_sides_are_noise),
 		cmocka_unit_test(runs_agree_with_a_naive_one),
 	};

@@ -72,11 +72,48 @@ static void another_perturbation_parts_who_met(void **state)
 	assert_true(again <= 3);
 }
 
+/*
+ * Any two hashes share a queue for one in 1024 of all perturbations: 195 of 200,000,
+ * give or take 14. A sender who chooses hashes must have no pair that meets more often.
+ */
+static void no_two_hashes_meet_more_often_than_by_chance(void **state)
+{
+	static const struct {
+		u32 one, other;
+		const char *reason;
+	} rows[] = {
+		{ 0, 1, "neighbours" },
+		{ 0, 0x80000000, "the highest bit: low bits of a product miss it" },
+		{ 0x12345678, 0x1234567a, "bit 1" },
+		{ 0x00010000, 0x00020000, "low halves equal" },
+		{ 0, UINT32_MAX, "all bits" },
+	};
+	unsigned int i, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct flow_mix mix = mixes[0];
+		u32 met = 0;
+
+		for (k = 0; k < 200000; k++) {
+			/* as good as random here, and the same in every run */
+			mix.mul = (mix.mul ^ (mix.mul >> 30)) * mixes[1].mul + k;
+			mix.add = (mix.add ^ (mix.add >> 27)) * mixes[1].add + k;
+			met += flow_index(&mix, rows[i].one, 1024) ==
+			       flow_index(&mix, rows[i].other, 1024);
+		}
+		/* five deviations */
+		if (met < 195 - 70 || met > 195 + 70)
+			fail_msg("%s: %u of 200000", rows[i].reason, met);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(is_in_range),
 		cmocka_unit_test(spreads_consecutive_hashes),
+		cmocka_unit_test(no_two_hashes_meet_more_often_than_by_chance),
 		cmocka_unit_test(another_perturbation_parts_who_met),
 	};
 
