@@ -20,8 +20,8 @@ PLUGIN_HEADERS := $(wildcard tc-plugin/*.h include/uapi/linux/*.h)
 MAN_PAGE := tc-plugin/tc-fq_rr.8
 
 .PHONY: help all bootstrap check-bootstrap modules plugin lab-modules demo \
-	transfers transfers-quick cost cost-native cost-ack tdc torture torture-short hostile hostile-short test unit \
-	lint install uninstall clean distclean
+	transfers transfers-quick cost cost-native cost-ack tdc torture torture-short hostile hostile-short \
+	mutants test unit lint install uninstall clean distclean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -78,6 +78,9 @@ test: lab-modules ## all tests; the last line counts them
 unit: ## unit tests and fuzzers of the formula headers, in 64 and 32 bits
 	@scripts/unit
 	@scripts/unit-32bit
+
+mutants: bootstrap ## change formula headers line by line: how much of it tests notice
+	@scripts/mutants
 
 lint: ## compilers, sparse, checkpatch, kernel-doc, ruff, shellcheck, sphinx
 	@scripts/lint

@@ -27,6 +27,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -49,7 +50,7 @@ COUNT = 1000
 QUICK_COUNT = 100
 # Of the mutants that are not equivalent, at least this part is killed, in each header
 # and in all; of a header with few mutants one may survive.
-KILLED_AT_LEAST = 0.9
+KILLED_AT_LEAST_PERCENT = 90
 
 FUZZ_RUNS = 5000
 # A mutant that takes this much more processor time than the header as it is has an endless loop.
@@ -260,7 +261,6 @@ class Workshop:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        shutil.rmtree(folder, ignore_errors=True)
         for name in COPIED:
             shutil.copytree(TOP / name, folder / name, ignore=shutil.ignore_patterns("corpora", "__pycache__"))
 
@@ -286,7 +286,7 @@ class Workshop:
         command = [f"./{kind}"]
         if program.fuzzes:
             # what a run finds must not help the next one
-            command += ["-seed=1", f"-runs={FUZZ_RUNS}", "-max_len=4096", str(BUILD / "seeds" / program.name)]
+            command += ["-seed=1", f"-runs={FUZZ_RUNS}", "-max_len=4096", f"../seeds/{program.name}"]
         known_s = program.cpu_s.get(kind)
         limit_s = 600 if known_s is None else CPU_LEAST_S + CPU_FACTOR * known_s
         return run(command, self.folder, limit_s, memory=kind == "plain")
@@ -346,7 +346,9 @@ def find_programs() -> list[Program]:
 class Campaign:
     """Tries a sample of mutants."""
 
-    def __init__(self, seed: int, count: int, jobs: int, only: str | None) -> None:
+    def __init__(self, folder: Path, seed: int, count: int, jobs: int, only: str | None) -> None:
+        """:param folder: to work in; everything in it may be overwritten"""
+        self.folder = folder
         self.seed = seed
         self.jobs = jobs
         self.sources = {name: (TOP / name).read_text() for name in find_headers()}
@@ -376,15 +378,13 @@ class Campaign:
     def prepare(self) -> None:
         """Sees that all tests pass on the headers as they are, and how long they take."""
         needed = {(p.source, kind): (p, kind) for name in self.sampled for p, kind in self.killers(name)}
-        BUILD.mkdir(parents=True, exist_ok=True)
         for program in self.programs:
-            seeds = BUILD / "seeds" / program.name
+            seeds = self.folder / "seeds" / program.name
             corpus = TOP / Path(program.source).parent / "corpora" / f"{program.name}.tar.xz"
-            shutil.rmtree(seeds, ignore_errors=True)
             if program.fuzzes:
                 seeds.mkdir(parents=True)
                 subprocess.run(["tar", "-xJf", str(corpus), "-C", str(seeds)], check=True)
-        workshops = [Workshop(BUILD / f"worker-{n}") for n in range(self.jobs)]
+        workshops = [Workshop(self.folder / f"worker-{n}") for n in range(self.jobs)]
         for n, workshop in enumerate(workshops):
             self.workshops.put((n, workshop))
 
@@ -490,7 +490,7 @@ class Tally:
     def good(self) -> bool:
         """Whether enough of those that are not equivalent were killed."""
         tried = self.killed + self.survivors
-        return self.survivors <= max(1, tried - KILLED_AT_LEAST * tried)
+        return self.survivors <= max(1, tried * (100 - KILLED_AT_LEAST_PERCENT) // 100)
 
     def __str__(self) -> str:
         tried = self.killed + self.survivors
@@ -531,7 +531,9 @@ def check_list(entries: Sequence[Entry], known: Iterable[Mutant], verdicts: Iter
     return wrong
 
 
-def write(campaign: Campaign, verdicts: Sequence[Verdict], listed: frozenset[str], seconds: float) -> None:
+def write(
+    folder: Path, campaign: Campaign, verdicts: Sequence[Verdict], listed: frozenset[str], seconds: float
+) -> None:
     """summary.json, and all survivors as diffs."""
     headers: dict[str, Any] = {}
     for name in campaign.sampled:
@@ -550,11 +552,11 @@ def write(campaign: Campaign, verdicts: Sequence[Verdict], listed: frozenset[str
                 if m.digest not in listed
             ],
         }
-    OUT.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     summary = {"seed": campaign.seed, "seconds": round(seconds), "jobs": campaign.jobs, "headers": headers}
-    (OUT / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+    (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
     alive = [v.mutant for v in verdicts if v.fate == "survived" and v.mutant.digest not in listed]
-    (OUT / "survivors.diff").write_text("\n".join(mutant.diff() for mutant in alive))
+    (folder / "survivors.diff").write_text("\n".join(mutant.diff() for mutant in alive))
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -590,14 +592,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     began = time.monotonic()
     try:
         entries = [entry for folder in FOLDERS for entry in read_equivalents(TOP / folder / EQUIVALENTS)]
-        campaign = Campaign(options.seed, options.count, options.jobs, options.only)
-        campaign.prepare()
-        verdicts = campaign.run()
+        BUILD.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=BUILD) as work:
+            campaign = Campaign(Path(work), options.seed, options.count, options.jobs, options.only)
+            campaign.prepare()
+            verdicts = campaign.run()
     except LabError as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 1
     listed = frozenset(entry.digest for entry in entries)
-    write(campaign, verdicts, listed, time.monotonic() - began)
+    folder = OUT / Path(options.only).stem if options.only else OUT
+    write(folder, campaign, verdicts, listed, time.monotonic() - began)
     wrong = check_list(entries, (m for each in campaign.mutants.values() for m in each), verdicts)
     results = [(str(each), each.good) for each in (tally(n, verdicts, listed) for n in campaign.sampled)]
     if not options.only:
@@ -608,7 +613,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{'ok' if good else 'not ok'} {number} - {text}")
     for text in wrong:
         print(f"# {text}")
-    print(f"Survivors: {(OUT / 'survivors.diff').relative_to(TOP)}")
+    print(f"Survivors: {(folder / 'survivors.diff').relative_to(TOP)}")
     failed = sum(not good for _, good in results)
     print(f"{len(results) - failed} passed, {failed} failed")
     return 1 if failed else 0
