@@ -270,6 +270,42 @@ static void a_changed_share_is_not_averaged_away(void **state)
 	assert_int_equal(queue_estimate_ack(&q, &p, 1000000).beyond_pipe_q8, 0);
 }
 
+/* A pipe of 16 packets by R / s_b may be counted as one that differs by a sixteenth
+ * of it and by two packets, and by no more
+ */
+static void what_was_counted_agrees_to_a_sixteenth_and_two_packets(void **state)
+{
+	static const struct {
+		s32 differ_q8;
+		bool counted;
+		const char *reason;
+	} rows[] = {
+		{ 0, true, "the same" },
+		{ 3 * 256, true, "above by all that is allowed" },
+		{ 3 * 256 + 1, false, "above by the least that is too much" },
+		{ -3 * 256, true, "below by all that is allowed" },
+		{ -3 * 256 - 1, false, "below by the least that is too much" },
+	};
+	const struct control_path p = {
+		.service_q10 = NS(1000000), .rtt_us = 16000, .prop_us = 16000,
+		.outstanding = 40,
+	};
+	const s32 computed_q8 = 16 * 256;
+	size_t i;
+
+	(void)state;
+	assert_int_equal(control_pipe_q8(&p), computed_q8);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct queue_estimate q = {
+			.pipe_before_q8 = (u32)(computed_q8 + rows[i].differ_q8),
+		};
+		s64 pipe_q8 = 40 * 256 - queue_beyond_pipe_q8(&q, &p);
+
+		if (pipe_q8 != computed_q8 + (rows[i].counted ? rows[i].differ_q8 : 0))
+			fail_msg("%s: a pipe of %d/256", rows[i].reason, (int)pipe_q8);
+	}
+}
+
 static void extremes_stay_in_range(void **state)
 {
 	int i;
@@ -303,6 +339,7 @@ int main(void)
 		cmocka_unit_test(every_step_is_the_equation),
 		cmocka_unit_test(it_is_the_queue),
 		cmocka_unit_test(a_changed_share_is_not_averaged_away),
+		cmocka_unit_test(what_was_counted_agrees_to_a_sixteenth_and_two_packets),
 		cmocka_unit_test(extremes_stay_in_range),
 	};
 
