@@ -56,6 +56,7 @@ FUZZ_RUNS = 5000
 # A mutant that takes this much more processor time than the header as it is has an endless loop.
 CPU_FACTOR = 10
 CPU_LEAST_S = 2
+LONGEST_CPU_S = 600  # of a compiler, or of a test that is not yet known
 MEMORY_BYTES = 2 << 30
 
 INCLUDES = ("-Iinclude", "-Iinclude/uapi", "-Ikmod", "-Iqdisc", "-Ikmod/tests/stack")
@@ -139,7 +140,10 @@ def places(code: str) -> list[tuple[str, bool]]:
 
 def make_mutants(header: str, source: str) -> list[Mutant]:
     """All mutants of a header, each once."""
-    from universalmutator import mutator
+    try:
+        from universalmutator import mutator
+    except ImportError:
+        raise LabError("universalmutator is missing: run scripts/bootstrap") from None
 
     code = only_code(source)
     lines = code.splitlines(keepends=True)
@@ -235,7 +239,7 @@ class Ended:
     output: str
 
 
-def run(command: Sequence[str], folder: Path, cpu_s: float = 600, memory: bool = False) -> Ended:
+def run(command: Sequence[str], folder: Path, cpu_s: float, memory: bool) -> Ended:
     """Runs a command with a limit of processor time."""
     limits = ["prlimit", f"--cpu={max(1, round(cpu_s))}", "--core=0"]
     if memory:
@@ -261,12 +265,19 @@ class Workshop:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.cpu_s = 0.0
         for name in COPIED:
             shutil.copytree(TOP / name, folder / name, ignore=shutil.ignore_patterns("corpora", "__pycache__"))
 
+    def run(self, command: Sequence[str], cpu_s: float = LONGEST_CPU_S, memory: bool = False) -> Ended:
+        """Runs a command here."""
+        ended = run(command, self.folder, cpu_s, memory)
+        self.cpu_s += ended.cpu_s
+        return ended
+
     def compile(self, command: Sequence[str]) -> None:
         """Compiles something, or says that it cannot be compiled."""
-        ended = run(command, self.folder)
+        ended = self.run(command)
         if ended.status:
             raise InvalidMutantError(ended.output)
 
@@ -288,8 +299,8 @@ class Workshop:
             # what a run finds must not help the next one
             command += ["-seed=1", f"-runs={FUZZ_RUNS}", "-max_len=4096", f"../seeds/{program.name}"]
         known_s = program.cpu_s.get(kind)
-        limit_s = 600 if known_s is None else CPU_LEAST_S + CPU_FACTOR * known_s
-        return run(command, self.folder, limit_s, memory=kind == "plain")
+        limit_s = LONGEST_CPU_S if known_s is None else CPU_LEAST_S + CPU_FACTOR * known_s
+        return self.run(command, limit_s, memory=kind == "plain")
 
     def objects(self, header: str) -> list[bytes]:
         """The header's machine code, as two compilers make it."""
@@ -384,9 +395,9 @@ class Campaign:
             if program.fuzzes:
                 seeds.mkdir(parents=True)
                 subprocess.run(["tar", "-xJf", str(corpus), "-C", str(seeds)], check=True)
-        workshops = [Workshop(self.folder / f"worker-{n}") for n in range(self.jobs)]
-        for n, workshop in enumerate(workshops):
-            self.workshops.put((n, workshop))
+        self.all_workshops = [Workshop(self.folder / f"worker-{n}") for n in range(self.jobs)]
+        for item in enumerate(self.all_workshops):
+            self.workshops.put(item)
 
         def measure(item: tuple[Program, str]) -> None:
             program, kind = item
@@ -399,9 +410,18 @@ class Campaign:
                 raise LabError(f"{program.name} fails without any mutant:\n{ended.output}")
             program.cpu_s[kind] = ended.cpu_s
 
-        with ThreadPoolExecutor(self.jobs) as pool:
+        with self.pool() as pool:
             list(pool.map(measure, needed.values()))
-        self.objects = {name: workshops[0].objects(name) for name in self.sampled}
+        self.objects = {name: self.all_workshops[0].objects(name) for name in self.sampled}
+
+    @contextlib.contextmanager
+    def pool(self) -> Iterator[ThreadPoolExecutor]:
+        """Workers, who begin nothing more once something has gone wrong."""
+        pool = ThreadPoolExecutor(self.jobs)
+        try:
+            yield pool
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     @contextlib.contextmanager
     def workshop(self) -> Iterator[tuple[int, Workshop]]:
@@ -459,7 +479,7 @@ class Campaign:
                     progress.end(number, describe(verdict) if verdict else f"{header}: no more mutants")
                     return verdict
 
-            with ThreadPoolExecutor(self.jobs) as pool:
+            with self.pool() as pool:
                 verdicts = list(pool.map(step, steps))
         return sorted((v for v in verdicts if v), key=lambda v: (v.mutant.header, v.mutant.line, v.mutant.digest))
 
@@ -553,7 +573,13 @@ def write(
             ],
         }
     folder.mkdir(parents=True, exist_ok=True)
-    summary = {"seed": campaign.seed, "seconds": round(seconds), "jobs": campaign.jobs, "headers": headers}
+    summary = {
+        "seed": campaign.seed,
+        "seconds": round(seconds),
+        "processor_seconds": round(sum(workshop.cpu_s for workshop in campaign.all_workshops)),
+        "jobs": campaign.jobs,
+        "headers": headers,
+    }
     (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
     alive = [v.mutant for v in verdicts if v.fate == "survived" and v.mutant.digest not in listed]
     (folder / "survivors.diff").write_text("\n".join(mutant.diff() for mutant in alive))
@@ -600,6 +626,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LabError as error:
         print(f"mutants: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("mutants: interrupted; nothing was written", file=sys.stderr)
+        return 130
     listed = frozenset(entry.digest for entry in entries)
     folder = OUT / Path(options.only).stem if options.only else OUT
     write(folder, campaign, verdicts, listed, time.monotonic() - began)
