@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include "draw.h"
 #include "pair_probe.h"
 
 static const struct pair_limits limits = {
@@ -105,6 +106,126 @@ static void flaws_are_named(void **state)
 	/* two segments may well take that long */
 	ack(&p, NSEC_PER_SEC + 40 * NSEC_PER_MSEC, 40, 2);
 	assert_int_equal(ack(&p, 2 * NSEC_PER_SEC, 50, 2).verdict, PAIR_SAMPLE);
+}
+
+/* A train with every ACK kept, and judged at its end by the rules as they are told */
+struct naive_train {
+	struct pair_ack acks[64];
+	u32 usual[64];	/* what the receiver acknowledged at once before that ACK */
+	int count;
+};
+
+static struct pair_sample naive_close(const struct naive_train *t, u32 train)
+{
+	struct pair_sample s = { .verdict = PAIR_SAMPLE };
+	enum pair_verdict flaw = PAIR_OPEN;
+	u32 first = 0, rest = 0;
+	int i;
+
+	if (!t->count)
+		return (struct pair_sample) { .verdict = PAIR_OPEN };
+	for (i = 0; i < t->count; i++) {
+		const struct pair_ack *a = &t->acks[i];
+		u32 segments = a->segments > 255 ? 255 : a->segments;
+		u64 span_ns = a->now_ns - t->acks[0].now_ns;
+
+		if (i == 0) {
+			first = segments;
+		} else {
+			if (segments == 1 && first >= 2 && span_ns - s.span_ns > 30000000)
+				flaw = PAIR_DELAYED_ACK;
+			rest += segments;
+			if (segments < t->usual[i]) {
+				rest = rest > 255 ? 255 : rest;
+			} else if (s.segments + rest <= 255) {
+				s.segments += rest;
+				s.span_ns = span_ns;
+				rest = 0;
+			} else {
+				rest -= segments;
+			}
+		}
+		if (a->flaw != PAIR_OPEN)
+			flaw = a->flaw;
+	}
+	if (flaw != PAIR_OPEN)
+		s.verdict = flaw;
+	else if (s.segments + rest == 0)
+		s.verdict = PAIR_ONE_ACK;
+	else if (first > train)
+		s.verdict = PAIR_MERGED;
+	else if (s.segments == 0)
+		s.verdict = PAIR_DELAYED_ACK;
+	else if (s.span_ns < 7 * s.segments)
+		s.verdict = PAIR_COMPRESSED;
+	return s;
+}
+
+static u64 draw_gap_ns(void)
+{
+	switch (draw(4)) {
+	case 0:
+		return 7 * draw(4) - draw(2) * !!draw(2) + 1;
+	case 1:
+		return 1 + draw(100000);
+	case 2:
+		/* on both sides of what a receiver waits */
+		return 30000000 - 1 + draw(3);
+	default:
+		return draw_scale(27);
+	}
+}
+
+static void any_acks_give_what_a_naive_probe_gives(void **state)
+{
+	static const enum pair_verdict flaws[] = {
+		PAIR_RETRANSMITTED, PAIR_HELD, PAIR_DELAYED_ACK,
+	};
+	u32 seen[PAIR_VERDICTS] = { 0 };
+	u32 path, i;
+
+	(void)state;
+	for (path = 0; path < 3000; path++) {
+		struct naive_train t = { .count = 0 };
+		u32 sent_us = (u32)draw(U32_MAX), most = (u32)draw_scale(9);
+		u64 now_ns = draw(1ULL << 40);
+		bool spoilt = !draw(3);
+		struct pair_probe p;
+
+		pair_probe_init(&p, 1 + (u32)draw(64));
+		for (i = 0; i < 200; i++) {
+			struct pair_ack a = { .segments = 1 + (u32)draw(most) };
+			u32 usual = (p.per_ack_q4 + 6) / 16, train = p.train;
+			struct pair_sample got, exact = { .verdict = PAIR_OPEN };
+
+			if (!draw(20))
+				a.segments = (u32)draw_scale(31);
+			if (spoilt && !draw(8))
+				a.flaw = flaws[draw(ARRAY_SIZE(flaws))];
+			now_ns += draw_gap_ns();
+			a.now_ns = now_ns;
+			if (!draw(4) || t.count == 64)
+				sent_us += 1 + (u32)draw(3);
+			a.sent_us = sent_us;
+			if (!t.count || sent_us != t.acks[0].sent_us) {
+				exact = naive_close(&t, train);
+				t.count = 0;
+			}
+			t.acks[t.count] = a;
+			t.usual[t.count++] = usual;
+			got = pair_probe_ack(&p, &a, &limits);
+			seen[got.verdict]++;
+			if (got.verdict != exact.verdict ||
+			    got.segments != exact.segments || got.span_ns != exact.span_ns)
+				fail_msg("%u.%u: verdict %d, %u in %lu; naive %d, %u in %lu",
+					 path, i, got.verdict, got.segments,
+					 (unsigned long)got.span_ns, exact.verdict,
+					 exact.segments, (unsigned long)exact.span_ns);
+		}
+	}
+	for (i = 0; i < PAIR_VERDICTS; i++)
+		if (seen[i] < 1000)
+			fail_msg("verdict %u: seen %u times", i, seen[i]);
 }
 
 static void an_ack_for_more_than_a_train_is_not_timed_from(void **state)
@@ -468,6 +589,7 @@ int main(void)
 		cmocka_unit_test(bunched_acks_shift_time_between_gaps_but_not_the_sum),
 		cmocka_unit_test(the_first_ack_of_a_train_counts_no_segments),
 		cmocka_unit_test(flaws_are_named),
+		cmocka_unit_test(any_acks_give_what_a_naive_probe_gives),
 		cmocka_unit_test(an_ack_for_more_than_a_train_is_not_timed_from),
 		cmocka_unit_test(a_merging_receiver_lengthens_the_train),
 		cmocka_unit_test(a_prompt_receiver_shortens_it_slowly),
