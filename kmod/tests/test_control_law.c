@@ -45,7 +45,7 @@ static void rate_is_the_equation(void **state)
 			.outstanding = (u32)draw_scale(20),
 		};
 		u32 mss = 36 + (u32)draw_scale(15);
-		s32 setpoint = (s32)draw_scale(18) * (draw(4) ? 1 : -1);
+		s32 setpoint = (s32)draw_scale(18) * (draw(4) ? 1 : -(s32)draw(2));
 		double exact = oracle_rate(&p, setpoint / 256.0, mss);
 		double got = (double)control_rate_bytes_ps(&p, setpoint, mss);
 		/* J in service times, which is kept to 2^-16 of one */
@@ -145,7 +145,7 @@ static void window_is_the_equation(void **state)
 			.backlog_q8 = draw(3) ? (u32)draw_scale(24) - 1 : 0,
 			.outstanding = (u32)draw_scale(draw(8) ? 21 : 32) - 1,
 		};
-		s32 setpoint_q8 = (s32)draw_scale(20) * (draw(4) ? 1 : -1);
+		s32 setpoint_q8 = (s32)draw_scale(20) * (draw(4) ? 1 : -(s32)draw(2));
 		double setpoint = setpoint_q8 / 256.0, pipe = oracle_pipe(&p);
 		u32 train = (u32)draw_scale(8) - (draw(2) ? 1 : 0) ?: 1;
 		double got = control_window(&p, setpoint_q8, train);
@@ -248,8 +248,33 @@ static void rate_is_never_zero_and_never_wraps(void **state)
 		u64 rate = control_rate_bytes_ps(&p, setpoints[d], sizes[e]);
 
 		assert_in_range(rate, 1, 1ULL << 62);
+		/* of nothing, the least that is a rate */
+		if (!sizes[e])
+			assert_int_equal(rate, 1);
 		assert_in_range(control_window(&p, setpoints[d], trains[f]),
 				CONTROL_DRAIN_LEAST, S32_MAX);
+	}
+}
+
+/* Windows that no sender has must not come out as a low rate */
+static void a_larger_window_never_has_a_lower_rate(void **state)
+{
+	static const u32 times[] = { 1, 1000, CONTROL_RTT_MAX_US };
+	size_t i;
+	int bits;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(times); i++) {
+		u64 last = 0;
+
+		for (bits = 0; bits <= 32; bits++) {
+			u32 packets = (u32)((1ULL << bits) - 1);
+			u64 rate = control_window_rate_bytes_ps(packets, CONTROL_MSS_MAX,
+								times[i]);
+
+			assert_true(rate >= last);
+			last = rate;
+		}
 	}
 }
 
@@ -275,6 +300,59 @@ static void setpoint_probes_as_in_table_2(void **state)
 	for (round = 0; round < 100000; round++)
 		control_setpoint_round(&s, STEP, CONTROL_SETPOINT_MAX_Q8);
 	assert_int_equal(s.target_q8, CONTROL_SETPOINT_MAX_Q8);
+}
+
+/* After a timeout nothing of before counts: a whole pair of round trips to the first step
+ * up, and a loss that cuts
+ */
+static void a_reset_setpoint_knows_of_no_round_trip_and_no_cut(void **state)
+{
+	int before;
+
+	(void)state;
+	for (before = 0; before < 6; before++) {
+		struct control_setpoint s = { .target_q8 = 9 * 256 };
+		int round;
+
+		for (round = 0; round < before / 2; round++)
+			control_setpoint_round(&s, STEP, CONTROL_SETPOINT_MAX_Q8);
+		if (before % 2)
+			control_setpoint_congestion(&s);
+		control_setpoint_reset(&s, 8 * 256);
+		assert_int_equal(s.target_q8, 8 * 256);
+		control_setpoint_round(&s, STEP, CONTROL_SETPOINT_MAX_Q8);
+		assert_int_equal(s.target_q8, 8 * 256);
+		control_setpoint_round(&s, STEP, CONTROL_SETPOINT_MAX_Q8);
+		assert_int_equal(s.target_q8, 10 * 256);
+		control_setpoint_congestion(&s);
+		control_setpoint_reset(&s, 8 * 256);
+		control_setpoint_congestion(&s);
+		assert_int_equal(s.target_q8, 6 * 256);
+	}
+}
+
+/* The rest of the round trip in which it was cut shows nothing of the new setpoint */
+static void a_cut_is_followed_by_two_whole_round_trips(void **state)
+{
+	int before;
+
+	(void)state;
+	for (before = 0; before < 2; before++) {
+		struct control_setpoint s;
+		int round;
+
+		control_setpoint_reset(&s, 8 * 256);
+		for (round = 0; round < before; round++)
+			control_setpoint_round(&s, STEP, CONTROL_SETPOINT_MAX_Q8);
+		control_setpoint_congestion(&s);
+		/* that of the cut, and one */
+		for (round = 0; round < 2; round++) {
+			control_setpoint_round(&s, STEP, CONTROL_SETPOINT_MAX_Q8);
+			assert_int_equal(s.target_q8, 6 * 256);
+		}
+		control_setpoint_round(&s, STEP, CONTROL_SETPOINT_MAX_Q8);
+		assert_int_equal(s.target_q8, 8 * 256);
+	}
 }
 
 static void a_fixed_setpoint_recovers_from_a_cut_and_no_further(void **state)
@@ -637,7 +715,10 @@ int main(void)
 		cmocka_unit_test(window_is_the_equation),
 		cmocka_unit_test(quotients_are_rounded_down),
 		cmocka_unit_test(rate_is_never_zero_and_never_wraps),
+		cmocka_unit_test(a_larger_window_never_has_a_lower_rate),
 		cmocka_unit_test(setpoint_probes_as_in_table_2),
+		cmocka_unit_test(a_reset_setpoint_knows_of_no_round_trip_and_no_cut),
+		cmocka_unit_test(a_cut_is_followed_by_two_whole_round_trips),
 		cmocka_unit_test(a_fixed_setpoint_recovers_from_a_cut_and_no_further),
 		cmocka_unit_test(setpoint_is_bounded_in_time),
 		cmocka_unit_test(first_window_is_the_known_rate_times_the_round_trip),

@@ -76,7 +76,7 @@ COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 STATIC_ASSERT = re.compile(r"\b(?:static_assert|_Static_assert|BUILD_BUG_ON)\s*\((?:[^;]*)\);")
 DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|else|elif|endif|include|undef)\b.*$", re.MULTILINE)
 GUARD = re.compile(r"^[ \t]*#[ \t]*define[ \t]+\w+[ \t]*$", re.MULTILINE)
-DEFINITION = re.compile(r"#\s*define\s+(\w+)|(?:struct|enum|union)\s+(\w+)\s*\{|[a-zA-Z_][^#;=]*?\b(\w+)\(")
+DEFINITION = re.compile(r"#\s*define\s+(\w+)|(?:struct|enum|union)\s+(\w+)\s*\{|(?:[a-zA-Z_][^#;=]*?)?\b(\w+)\(")
 
 
 def collapse(text: str) -> str:
