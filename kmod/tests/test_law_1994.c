@@ -185,6 +185,44 @@ static void mean_reaches_a_rate_that_stays(void **state)
 	}
 }
 
+static void mean_moves_a_quarter_of_the_way_rounded_towards_the_rate(void **state)
+{
+	static const u64 means[] = { 0, 1, 1000000, 1ULL << 40 };
+	size_t i;
+	u64 d;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(means); i++)
+		for (d = 1; d < 1000; d++) {
+			assert_int_equal(law_1994_mean_bytes_ps(means[i], means[i] + d),
+					 means[i] + (d + 3) / 4);
+			assert_int_equal(law_1994_mean_bytes_ps(means[i] + d, means[i]),
+					 means[i] + d * 3 / 4);
+		}
+}
+
+static void window_is_twice_pipe_and_setpoint(void **state)
+{
+	int i;
+
+	(void)state;
+	for (i = 0; i < 100000; i++) {
+		const struct control_path p = {
+			.service_q10 = NS(1) + draw_scale(40),
+			.prop_us = 1 + (u32)draw_scale(26),
+		};
+		u32 setpoint_q8 = (u32)draw_scale(20);
+		double pipe = p.prop_us * 1024000.0 / (double)p.service_q10;
+		double exact = 2 * (pipe + setpoint_q8 / 256.0);
+		double got = law_1994_window(&p, setpoint_q8);
+
+		exact = fmin(fmax(exact, 4), S32_MAX);
+		/* whole packets, of a pipe in 256ths: what is below is cut off */
+		if (got > exact * (1 + 1e-12) + 1e-3 || got < exact * (1 - 1e-12) - 1 - 1 / 128.0)
+			fail_msg("%d: %f, exact %f", i, got, exact);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +231,8 @@ int main(void)
 		cmocka_unit_test(rate_is_the_appendix),
 		cmocka_unit_test(nothing_wraps_at_the_ends),
 		cmocka_unit_test(rises_a_fifth_of_the_way_per_pair),
+		cmocka_unit_test(mean_moves_a_quarter_of_the_way_rounded_towards_the_rate),
+		cmocka_unit_test(window_is_twice_pipe_and_setpoint),
 		cmocka_unit_test(mean_reaches_a_rate_that_stays),
 	};
 
