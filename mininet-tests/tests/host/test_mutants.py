@@ -79,6 +79,8 @@ def test_a_mutant_knows_where_it_is() -> None:
     assert (macro.function, macro.in_body) == ("A_MOST", False)
     signature = next(mutant for mutant in made() if mutant.line in (20, 21))
     assert (signature.function, signature.in_body) == ("a_bounded", False)
+    late = HEADER.replace("static inline u32 a_bounded(u32 a,", "static inline u32\na_bounded(u32 a,")
+    assert find("if (a <= b)", late).function == "a_bounded"
 
 
 def test_a_digest_survives_moved_lines_and_knows_twins() -> None:
