@@ -256,6 +256,29 @@ static void rate_is_never_zero_and_never_wraps(void **state)
 	}
 }
 
+/* A service time of 0 is none: everything is divided by it */
+static void deliveries_never_make_a_service_time_of_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(control_service_q10(NS(1000), U32_MAX, 0), 1);
+	assert_int_equal(control_service_q10(NS(1000), U32_MAX, 1), 1);
+	assert_int_equal(control_service_q10(CONTROL_SERVICE_MAX_Q10, U32_MAX, 1), 1);
+}
+
+/* An eighth of what is outstanding may be lost, any part of it, before the window shrinks to
+ * what leaves the network
+ */
+static void losses_up_to_an_eighth_leave_the_window_to_the_law(void **state)
+{
+	const struct control_path p = { .outstanding = 80 };
+	u32 mending;
+
+	(void)state;
+	for (mending = 0; mending <= 80; mending++)
+		assert_int_equal(control_window_recovering(&p, 100, 60, 2, true, mending, 4),
+				 mending <= 10 ? 100 : 82);
+}
+
 /* Windows that no sender has must not come out as a low rate */
 static void a_larger_window_never_has_a_lower_rate(void **state)
 {
@@ -715,6 +738,8 @@ int main(void)
 		cmocka_unit_test(window_is_the_equation),
 		cmocka_unit_test(quotients_are_rounded_down),
 		cmocka_unit_test(rate_is_never_zero_and_never_wraps),
+		cmocka_unit_test(deliveries_never_make_a_service_time_of_nothing),
+		cmocka_unit_test(losses_up_to_an_eighth_leave_the_window_to_the_law),
 		cmocka_unit_test(a_larger_window_never_has_a_lower_rate),
 		cmocka_unit_test(setpoint_probes_as_in_table_2),
 		cmocka_unit_test(a_reset_setpoint_knows_of_no_round_trip_and_no_cut),
