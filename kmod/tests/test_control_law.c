@@ -279,6 +279,28 @@ static void losses_up_to_an_eighth_leave_the_window_to_the_law(void **state)
 				 mending <= 10 ? 100 : 82);
 }
 
+/* A packet of 2 ms; 63 of them last longer than 125 ms, 62 do not */
+static void half_a_packet_of_waiting_confirms_a_service_time(void **state)
+{
+	static const struct {
+		u32 train, waited_us;
+		bool unconfirmed;
+		const char *reason;
+	} rows[] = {
+		{ 63, 0, true, "nothing waited, and the train would last too long" },
+		{ 63, 999, true, "less than half a packet" },
+		{ 63, 1000, false, "half a packet is a queue" },
+		{ 62, 0, false, "gaps can tell" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		if (control_unconfirmed(NS(2000000), rows[i].train, 125 * NSEC_PER_MSEC,
+					rows[i].waited_us) != rows[i].unconfirmed)
+			fail_msg("%s", rows[i].reason);
+}
+
 /* Windows that no sender has must not come out as a low rate */
 static void a_larger_window_never_has_a_lower_rate(void **state)
 {
@@ -740,6 +762,7 @@ int main(void)
 		cmocka_unit_test(rate_is_never_zero_and_never_wraps),
 		cmocka_unit_test(deliveries_never_make_a_service_time_of_nothing),
 		cmocka_unit_test(losses_up_to_an_eighth_leave_the_window_to_the_law),
+		cmocka_unit_test(half_a_packet_of_waiting_confirms_a_service_time),
 		cmocka_unit_test(a_larger_window_never_has_a_lower_rate),
 		cmocka_unit_test(setpoint_probes_as_in_table_2),
 		cmocka_unit_test(a_reset_setpoint_knows_of_no_round_trip_and_no_cut),

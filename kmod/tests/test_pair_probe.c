@@ -744,6 +744,9 @@ static void extremes_do_not_overflow(void **state)
 	assert_int_equal(s.segments, PAIR_SEGMENTS_MAX);
 	s = (struct pair_sample) { U64_MAX, 1, PAIR_SAMPLE };
 	assert_int_equal(pair_service_time(&s), PAIR_SPAN_MAX_NS << PAIR_SERVICE_SHIFT);
+	/* no time at all: a service time of 0 would be divided by */
+	s = (struct pair_sample) { 0, 255, PAIR_SAMPLE };
+	assert_int_equal(pair_service_time(&s), 1);
 	s = (struct pair_sample) { 60 * PAIR_SPAN_MAX_NS, 60, PAIR_SAMPLE };
 	assert_int_equal(pair_service_time(&s), PAIR_SPAN_MAX_NS << PAIR_SERVICE_SHIFT);
 }
