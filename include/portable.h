@@ -65,6 +65,7 @@ typedef int64_t s64;
 /* a test's stack may have its own, which sees who reads a knob otherwise */
 #ifndef READ_ONCE
 #define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
+#define WRITE_ONCE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
 #endif
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -72,8 +73,6 @@ typedef int64_t s64;
 #define __maybe_unused __attribute__((__unused__))
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define sizeof_field(type, member) sizeof(((type *)0)->member)
-#define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
-#define WRITE_ONCE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
 #define PRECONDITION(cond) assert(cond)
 #define BUILD_BUG_ON(cond) _Static_assert(!(cond), "BUILD_BUG_ON: " #cond)
 

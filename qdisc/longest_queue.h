@@ -14,8 +14,9 @@
  *
  * While there is a heap, a member's key is an upper bound of its queue's: a
  * queue that grows beyond it rises at once, one that shrinks keeps it until that
- * makes it the longest; only then is the key corrected and the member sinks. So dequeuing never touches the heap, and the work of finding
- * the longest is paid for by the growth before it: O(log n) per packet.
+ * makes it the longest; only then is the key corrected and the member sinks. So
+ * dequeuing never touches the heap, and the work of finding the longest is paid
+ * for by the growth before it: O(log n) per packet.
  *
  * Each node has eight children, whose keys are one cache line, so that a path from
  * 65,536 queues to the root is six lines long. Queues are numbers, and a queue's place is in a

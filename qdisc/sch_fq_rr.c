@@ -155,7 +155,7 @@ static bool fq_rr_strict(const struct fq_rr_sched *q)
  * @truesize: what it occupies (bytes)
  * @hash: how to place it anew
  * @segs: segments it stands for
- * @classified: placed by a class, not by its hash
+ * @classified: not 0: placed by a class, not by its hash
  * @unpaced_ns: when it would leave without pacing; 0: not noted
  *
  * All but the last lie in the packet's first cache line (of 64 bytes), beside its length
@@ -166,8 +166,7 @@ struct fq_rr_cb {
 	u32 truesize;
 	u32 hash;
 	u16 segs;
-	bool classified;
-	u8 unused;
+	u16 classified;
 	u64 unpaced_ns;
 } __packed __aligned(4);
 
@@ -353,7 +352,7 @@ static struct fq_rr_flow *fq_rr_classify(struct Qdisc *sch, struct sk_buff *skb,
 		class = fq_rr_ask_filters(sch, skb, to_free, verdict);
 	if (class < 0)
 		return NULL;
-	fq_rr_cb(skb)->classified = class;
+	fq_rr_cb(skb)->classified = class != 0;
 	if (class) {
 		/* one for all in a class, who share it by intent */
 		fq_rr_cb(skb)->hash = class;

@@ -270,12 +270,11 @@ static void deliveries_never_make_a_service_time_of_nothing(void **state)
  */
 static void losses_up_to_an_eighth_leave_the_window_to_the_law(void **state)
 {
-	const struct control_path p = { .outstanding = 80 };
 	u32 mending;
 
 	(void)state;
 	for (mending = 0; mending <= 80; mending++)
-		assert_int_equal(control_window_recovering(&p, 100, 60, 2, true, mending, 4),
+		assert_int_equal(control_window_recovering(80, 100, 60, 2, true, mending, 8),
 				 mending <= 10 ? 100 : 82);
 }
 

@@ -511,8 +511,8 @@ def reading_leaves_the_data_path_alone() -> None:
         # and the probe sees one where there is one
         configure("limit 4")
         equal(built(), 1, "heaps built by an overflow")
-        enable.write_text("0")
     finally:
+        enable.write_text("0")
         probes.write_text("")
     link.close()
 

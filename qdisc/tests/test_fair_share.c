@@ -101,7 +101,8 @@ static void the_largest_part_is_the_longest_queue(void **state)
 					     rows[i].shorter.truesize);
 
 		if (longer <= shorter)
-			fail_msg("%s: %lu, %lu", rows[i].reason, longer, shorter);
+			fail_msg("%s: %llu, %llu", rows[i].reason,
+				 (unsigned long long)longer, (unsigned long long)shorter);
 	}
 }
 

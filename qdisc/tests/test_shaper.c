@@ -214,11 +214,12 @@ static void late_softirqs_cost_no_rate(void **state)
 		long double wire_ns = rows[i].len * 1e9L / rows[i].rate_Bps;
 
 		if (given.rate < 0.99L || given.rate > 1.001L || given.lost_ns)
-			fail_msg("%s: %Lf of the rate, %lu ns lost",
-				 rows[i].reason, given.rate, given.lost_ns);
+			fail_msg("%s: %Lf of the rate, %llu ns lost",
+				 rows[i].reason, given.rate,
+				 (unsigned long long)given.lost_ns);
 		if (given.least_gap_ns + SHAPER_SLACK_NS + 1 < wire_ns * 7 / 8)
-			fail_msg("%s: a gap of %lu ns", rows[i].reason,
-				 given.least_gap_ns);
+			fail_msg("%s: a gap of %llu ns", rows[i].reason,
+				 (unsigned long long)given.least_gap_ns);
 		if (fabsl(given.unexplained_ns) > 2 + 2e9L / 9e6L)
 			fail_msg("%s: %Lf ns unexplained", rows[i].reason,
 				 given.unexplained_ns);
@@ -226,8 +227,8 @@ static void late_softirqs_cost_no_rate(void **state)
 			fail_msg("%s: %Lf of the rate without it", rows[i].reason,
 				 before.rate);
 		if (wire_ns < 1000000 && fabsl(1 - before.rate - before.lost_ns / 2e9L) > 0.001L)
-			fail_msg("%s: %lu ns lost, %Lf of the rate", rows[i].reason,
-				 before.lost_ns, before.rate);
+			fail_msg("%s: %llu ns lost, %Lf of the rate", rows[i].reason,
+				 (unsigned long long)before.lost_ns, before.rate);
 	}
 }
 
