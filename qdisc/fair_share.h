@@ -28,13 +28,17 @@
  */
 #define FAIR_SHARE_FREE_PACKETS 4
 
+/* the most that may wait: packets, and bytes of memory */
+#define FAIR_SHARE_LIMIT_MAX (1U << 20)
+#define FAIR_SHARE_MEMORY_MAX (1U << 30)
+
 /* 2^20 packets times 2^30 bytes, and a packet more, in 48 bits */
 #define FAIR_SHARE_KEY_SHIFT 3
 
 /**
  * fair_share_key - what part of the buffer a queue takes, to be compared
- * @limit: packets that may wait (1 to 2^20)
- * @memory_limit: memory that they may occupy (bytes, 8 to 2^30)
+ * @limit: packets that may wait (must be 1 to 2^20)
+ * @memory_limit: memory that they may occupy (bytes, must be 8 to 2^30)
  * @packets: in the queue
  * @memory: that they occupy (bytes)
  *
@@ -47,15 +51,19 @@
 static inline u64 fair_share_key(u32 limit, u32 memory_limit, u32 packets,
 				 u32 memory)
 {
+	/* an empty queue's key, 0, takes a queue out of the heap */
+	PRECONDITION(limit && limit <= FAIR_SHARE_LIMIT_MAX &&
+		     memory_limit >= 1U << FAIR_SHARE_KEY_SHIFT &&
+		     memory_limit <= FAIR_SHARE_MEMORY_MAX);
 	return max_t(u64, (u64)packets * memory_limit, (u64)memory * limit) >>
 	       FAIR_SHARE_KEY_SHIFT;
 }
 
 /**
  * fair_share_buffer - the buffer's size in packets of the present mean size
- * @limit: packets that may wait (at most 2^20)
- * @memory_limit: memory that they may occupy (bytes, at most 2^30)
- * @packets: packets that wait (at most 2^20)
+ * @limit: packets that may wait
+ * @memory_limit: memory that they may occupy (bytes)
+ * @packets: packets that wait
  * @memory: memory that they occupy (bytes)
  *
  * Return: packets, rounded down.
@@ -73,11 +81,11 @@ static inline u32 fair_share_buffer(u32 limit, u32 memory_limit, u32 packets,
 
 /**
  * fair_share_exceeded - whether a queue exceeds a part of its fair share
- * @packets: in the queue (at most 2^20)
- * @weight: of the queue (1 to 255)
- * @weights: of all backlogged queues together, at least @weight (below 2^24)
+ * @packets: in the queue
+ * @weight: of the queue (must be 1 to 255)
+ * @weights: of all backlogged queues together, must be at least @weight and below 2^24
  * @buffer: packets, of fair_share_buffer()
- * @percent: part of the share (1 to 100)
+ * @percent: part of the share (must be 1 to 100)
  *
  * Exact: nothing is rounded.
  *
@@ -87,6 +95,8 @@ static inline u32 fair_share_buffer(u32 limit, u32 memory_limit, u32 packets,
 static inline bool fair_share_exceeded(u32 packets, u32 weight, u32 weights,
 				       u32 buffer, u32 percent)
 {
+	PRECONDITION(weight && weight <= 255 && weights >= weight && weights < 1U << 24);
+	PRECONDITION(percent && percent <= 100);
 	return packets > FAIR_SHARE_FREE_PACKETS &&
 	       (u64)packets * weights * 100 > (u64)percent * buffer * weight;
 }

@@ -28,7 +28,7 @@ struct flow_mix {
  * flow_index - the queue for a hash
  * @mix: perturbation
  * @hash: of the flow
- * @flows: number of queues (1 to 2^32 - 1)
+ * @flows: number of queues; 0 counts as 1
  *
  * Return: number of the queue, from 0 to @flows - 1, each with a share of the
  * hashes that differs from the others' by less than @flows / 2^32.

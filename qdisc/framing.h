@@ -24,8 +24,8 @@
 /**
  * struct framing - a link's way of packing
  * @overhead_bytes: added to each packet's length, may be negative (bytes)
- * @mpu_bytes: what a packet counts for at least, before cells (bytes)
- * @kind: enum fq_rr_framing
+ * @mpu_bytes: what a shorter packet counts for, before cells (bytes)
+ * @kind: enum fq_rr_framing; others count as FQ_RR_FRAMING_PLAIN
  */
 struct framing {
 	s32 overhead_bytes;
@@ -62,7 +62,7 @@ static inline u32 framing_packet(const struct framing *f, u32 len)
  * @len: length of all its segments with their headers (bytes)
  * @full: length of each segment but the last (bytes); if it does not fit into
  *	@len, all are taken to be equal
- * @segs: segments (at least 1, at most 65535)
+ * @segs: segments; 0 counts as 1
  *
  * Return: bytes, at most U32_MAX.
  */
@@ -71,6 +71,7 @@ static inline u32 framing_super_packet(const struct framing *f, u32 len,
 {
 	u64 wire;
 
+	segs = max_t(u32, segs, 1);
 	if ((u64)full * (segs - 1) > len)
 		full = len / segs;
 	wire = (u64)framing_packet(f, full) * (segs - 1);

@@ -47,6 +47,7 @@
  *	queue's, and its queue's number, in LQ_QUEUE_BITS
  * @slots: where in it each queue is; valid only if that member has the queue's number, so
  *	that a heap can be given up without visiting its members
+ * @queues: how many there are
  * @count: members
  * @calm: packets that may still be queued without an overflow before the heap
  *	is given up; 0: there is no heap
@@ -54,18 +55,20 @@
 struct lq {
 	u64 *heap;
 	u32 *slots;
+	u32 queues;
 	u32 count;
 	u32 calm;
 };
 
 /**
  * lq_room_bytes - what lq_init() wants
- * @queues: how many there are (at most LQ_QUEUES_MAX)
+ * @queues: how many there are; more than LQ_QUEUES_MAX count as so many
  *
  * Return: bytes.
  */
 static inline size_t lq_room_bytes(u32 queues)
 {
+	queues = min_t(u32, queues, LQ_QUEUES_MAX);
 	return (LQ_PAD + (size_t)queues) * sizeof(u64) + queues * sizeof(u32);
 }
 
@@ -74,13 +77,13 @@ static inline size_t lq_room_bytes(u32 queues)
  * @lq: to initialise
  * @room: lq_room_bytes() for as many queues as there are, zero or of an earlier heap,
  *	best at the beginning of a cache line
- * @queues: how many there are
+ * @queues: how many there are, as lq_room_bytes() was asked
  */
 static inline void lq_init(struct lq *lq, void *room, u32 queues)
 {
-	PRECONDITION(queues <= LQ_QUEUES_MAX);
+	lq->queues = min_t(u32, queues, LQ_QUEUES_MAX);
 	lq->heap = (u64 *)room + LQ_PAD;
-	lq->slots = (u32 *)(lq->heap + queues);
+	lq->slots = (u32 *)(lq->heap + lq->queues);
 	lq->count = 0;
 	lq->calm = 0;
 }
@@ -168,12 +171,13 @@ static inline bool lq_collecting(const struct lq *lq)
 /**
  * lq_collect - add one queue to a heap under construction
  * @lq: the heap
- * @queue: number of a queue that is not empty and was not added before
- * @key: its key
+ * @queue: its number; one that was added before, or that no queue has, changes nothing
+ * @key: its key; 0, of an empty queue, is added in vain
  */
 static inline void lq_collect(struct lq *lq, u32 queue, u64 key)
 {
-	PRECONDITION(key && !lq_is_member(lq, queue));
+	if (queue >= lq->queues || lq_is_member(lq, queue))
+		return;
 	lq_put(lq, lq->count++, lq_member(queue, key));
 }
 
@@ -196,14 +200,14 @@ static inline void lq_collected(struct lq *lq)
 /**
  * lq_grow - a queue has grown; of one that has shrunk the heap need not know
  * @lq: the heap
- * @queue: its number
+ * @queue: its number; one that no queue has changes nothing
  * @key: its key now
  */
 static inline void lq_grow(struct lq *lq, u32 queue, u64 key)
 {
 	u64 member = lq_member(queue, key);
 
-	if (likely(!lq->calm))
+	if (likely(!lq->calm) || unlikely(queue >= lq->queues))
 		return;
 	if (!--lq->calm) {
 		lq->count = 0;
@@ -217,8 +221,8 @@ static inline void lq_grow(struct lq *lq, u32 queue, u64 key)
 
 /**
  * lq_longest - the longest queue
- * @lq: the heap, for which lq_collecting() is false
- * @key_of: tells a queue's key
+ * @lq: the heap, which must not be lq_collecting()
+ * @key_of: tells a queue's key, which must be at most what lq_grow() was told last
  * @queues: what @key_of is to look at
  *
  * Counts as an overflow: the heap is kept for as many more packets as it now
@@ -237,6 +241,7 @@ static __always_inline u32 lq_longest(struct lq *lq,
 		u64 key = key_of(queues, queue);
 		u64 member = lq_member(queue, key);
 
+		PRECONDITION(member <= lq->heap[0]);
 		if (key && member == lq->heap[0])
 			break;
 		if (!key) {

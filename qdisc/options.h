@@ -81,7 +81,7 @@ struct fq_rr_config {
  * @also: a value outside that means something of its own (auto, none), or @min;
  *	an unsigned 64-bit one as its bits
  * @offset: of its place in &struct fq_rr_config
- * @size: of that place, 4 or 8 bytes
+ * @size: of that place, 4 or 8 bytes; 0: no option
  */
 struct fq_rr_option {
 	const char *name;
@@ -240,17 +240,20 @@ static inline void fq_rr_option_put(struct fq_rr_config *config,
 /**
  * fq_rr_option_get - an option's value
  * @config: options
- * @type: attribute that is an option
+ * @type: attribute
  *
  * Read in one piece: a dump may read while a change writes.
  *
- * Return: its value; of a signed one the bits of 32.
+ * Return: its value; of a signed one the bits of 32; 0 if it is no option.
  */
 static inline u64 fq_rr_option_get(const struct fq_rr_config *config,
 				   unsigned int type)
 {
-	const void *place = (const u8 *)config + fq_rr_options[type].offset;
+	const void *place;
 
+	if (type > TCA_FQ_RR_MAX || !fq_rr_options[type].size)
+		return 0;
+	place = (const u8 *)config + fq_rr_options[type].offset;
 	return fq_rr_options[type].size == sizeof(u64) ?
 	       READ_ONCE(*(const u64 *)place) : READ_ONCE(*(const u32 *)place);
 }

@@ -88,7 +88,7 @@ struct parents_report {
 /**
  * parents_report - what follows from enqueueing one packet
  * @outcome: what was queued and dropped meanwhile
- * @len: length of the packet as the parents know it (bytes, below 2^31)
+ * @len: length of the packet as the parents know it (bytes)
  * @left: packets that the qdisc now counts, a peeked one included
  * @parents: whether there are any
  *

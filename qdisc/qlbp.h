@@ -32,12 +32,15 @@
 
 #include "portable.h"
 
+/* larger rates count as this one: what they send in 2^32 us fits 64 bits */
+#define QLBP_RATE_MAX (1ULL << 51)
+
 /**
  * struct qlbp - a pacing rule
- * @mu_min_Bps: rate with nothing waiting (bytes per second, at least 1)
- * @mu_max_Bps: rate with @q_max_bytes waiting (bytes per second, at least
- *	@mu_min_Bps)
- * @link_Bps: rate with more waiting (bytes per second, at least @mu_max_Bps);
+ * @mu_min_Bps: rate with nothing waiting (bytes per second), must be at least 1
+ * @mu_max_Bps: rate with @q_max_bytes waiting (bytes per second), must be at least
+ *	@mu_min_Bps
+ * @link_Bps: rate with more waiting (bytes per second), must be at least @mu_max_Bps;
  *	0: no limit
  * @q_max_bytes: pacing cutoff (bytes); 0: no pacing
  */
@@ -50,31 +53,35 @@ struct qlbp {
 
 /**
  * qlbp_mu_max - rule of thumb (section III-C): (1 + load) / 2 of the link
- * @link_Bps: rate of the link (bytes per second, less than 2^56)
- * @load_percent: of the link, 1 to 100
+ * @link_Bps: rate of the link (bytes per second); beyond QLBP_RATE_MAX, that
+ * @load_percent: of the link; above 100 counts as 100
  *
- * Return: bytes per second, less than 1 below the exact value.
+ * Return: bytes per second, less than 1 below the exact value, but no less than 1.
  */
 static inline u64 qlbp_mu_max(u64 link_Bps, u32 load_percent)
 {
-	return div_u64(link_Bps * (100 + load_percent), 200);
+	u64 link = min_t(u64, link_Bps, QLBP_RATE_MAX);
+
+	return max_t(u64, div_u64(link * (100 + min_t(u32, load_percent, 100)), 200), 1);
 }
 
 /**
  * qlbp_mu_min - rule of thumb (section III-C): load / 2 of the link
- * @link_Bps: rate of the link (bytes per second, 200 to 2^56)
- * @load_percent: of the link, 1 to 100
+ * @link_Bps: rate of the link (bytes per second); beyond QLBP_RATE_MAX, that
+ * @load_percent: of the link; above 100 counts as 100
  *
- * Return: bytes per second, at least 1, less than 1 below the exact value.
+ * Return: bytes per second, less than 1 below the exact value, but no less than 1.
  */
 static inline u64 qlbp_mu_min(u64 link_Bps, u32 load_percent)
 {
-	return div_u64(link_Bps * load_percent, 200);
+	u64 link = min_t(u64, link_Bps, QLBP_RATE_MAX);
+
+	return max_t(u64, div_u64(link * min_t(u32, load_percent, 100), 200), 1);
 }
 
 /**
  * qlbp_q_max - rule of thumb (section III-C): what mu_max sends in a delay
- * @mu_max_Bps: rate (bytes per second)
+ * @mu_max_Bps: rate (bytes per second); beyond QLBP_RATE_MAX, that
  * @max_delay_us: tolerable delay (us)
  *
  * Return: bytes, less than 1 below the exact value; may be too many for
@@ -82,39 +89,45 @@ static inline u64 qlbp_mu_min(u64 link_Bps, u32 load_percent)
  */
 static inline u64 qlbp_q_max(u64 mu_max_Bps, u32 max_delay_us)
 {
-	return mul_u64_u32_div(mu_max_Bps, max_delay_us, USEC_PER_SEC);
+	/* whose quotient must fit: some processors trap where it does not */
+	return mul_u64_u32_div(min_t(u64, mu_max_Bps, QLBP_RATE_MAX), max_delay_us,
+			       USEC_PER_SEC);
 }
 
 /**
  * qlbp_rate - the rate that a backlog is served at (eq. 1)
- * @p: rule, with pacing
+ * @p: rule; without pacing, the rate of the link
  * @backlog_bytes: what waits (bytes)
  *
  * Return: bytes per second, less than 1 below the exact value; 0: no limit.
  */
 static inline u64 qlbp_rate(const struct qlbp *p, u32 backlog_bytes)
 {
-	if (backlog_bytes > p->q_max_bytes)
+	if (backlog_bytes > p->q_max_bytes || !p->q_max_bytes)
 		return p->link_Bps;
+	PRECONDITION(p->mu_min_Bps && p->mu_min_Bps <= p->mu_max_Bps);
+	PRECONDITION(!p->link_Bps || p->mu_max_Bps <= p->link_Bps);
 	return p->mu_min_Bps + mul_u64_u32_div(p->mu_max_Bps - p->mu_min_Bps,
 					       backlog_bytes, p->q_max_bytes);
 }
 
 /**
  * qlbp_delay_bound_ns - most that pacing delays a packet in a steady state
- * @p: rule, with pacing
+ * @p: rule; a @mu_max_Bps of 0, as a reader without a lock may see it, counts as 1
  *
- * Return: q_max / mu_max (theorem 1), in ns rounded up.
+ * Return: q_max / mu_max (theorem 1), in ns rounded up; 0 without pacing.
  */
 static inline u64 qlbp_delay_bound_ns(const struct qlbp *p)
 {
-	return div64_u64((u64)p->q_max_bytes * NSEC_PER_SEC +
-			 p->mu_max_Bps - 1, p->mu_max_Bps);
+	u64 mu_max_Bps = max_t(u64, READ_ONCE(p->mu_max_Bps), 1);
+	u64 parts = (u64)READ_ONCE(p->q_max_bytes) * NSEC_PER_SEC;
+
+	return parts ? div64_u64(parts - 1, mu_max_Bps) + 1 : 0;
 }
 
 /**
  * qlbp_arrive - when the link would begin to send a packet without pacing
- * @p: rule, with pacing
+ * @p: rule
  * @unpaced_ns: when that link is free (ns); 0 at first
  * @now_ns: the time at which the packet arrives (ns)
  * @wire_bytes: its length on the link
@@ -135,7 +148,7 @@ static inline u64 qlbp_arrive(const struct qlbp *p, u64 *unpaced_ns,
 
 /**
  * qlbp_drop - packets have been dropped
- * @p: rule, with pacing
+ * @p: rule
  * @unpaced_ns: when the link without pacing is free (ns)
  * @now_ns: the time (ns)
  * @left_bytes: what still waits (bytes)

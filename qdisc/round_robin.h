@@ -122,7 +122,8 @@ struct rr_link {
 
 /**
  * struct rr_flow - what the scheduler keeps for one flow, all zero at first
- * @link: member of a list while it is backlogged; must stay the first member
+ * @link: member of a list while it is backlogged, @next of it NULL while it is idle;
+ *	the first member
  * @spent: cost of all it has sent, for each share, moved forward to the
  *	present when it was sparse (bytes; 64 bits last 23 years at 200 Gbit/s)
  * @stamp: when it became backlogged or was served, by &rr.clock
@@ -130,7 +131,7 @@ struct rr_link {
  * @debtor: on RR_DEBTORS
  * @charges: dropped packets it has paid for since it was served
  * @extra: its weight beyond 1
- * @rest: cost not yet in @spent, less than its weight (bytes)
+ * @rest: cost not yet in @spent, a part of its weight (bytes)
  */
 struct rr_flow {
 	struct rr_link link;
@@ -143,6 +144,8 @@ struct rr_flow {
 	u8 rest;
 };
 
+static_assert(offsetof(struct rr_flow, link) == 0, "a link is cast to its flow");
+
 /**
  * struct rr - state of the scheduler
  * @list: heads of the lists, by enum rr_list
@@ -150,7 +153,7 @@ struct rr_flow {
  * @now: the most that any flow had spent before it sent a packet (bytes);
  *	always less than @mark
  * @furthest: the most that any flow has spent by paying for lost packets (bytes)
- * @quantum: smallest grant (bytes), at least 1
+ * @quantum: smallest grant (bytes), never 0: see rr_init()
  * @largest: largest cost for a share since the last grant (bytes)
  * @active: backlogged flows
  * @shares: weights of the backlogged flows together
@@ -206,7 +209,7 @@ static inline void rr_link_splice_tail(struct rr_link *to,
 	from->prev = from;
 }
 
-/* visit the flows of one list; they must not be moved meanwhile */
+/* visit the flows of one list; a loop that moves one goes on in the other list */
 #define rr_for_each(rr, where, f)					\
 	for ((f) = (struct rr_flow *)(rr)->list[where].next;		\
 	     &(f)->link != &(rr)->list[where];				\
@@ -228,7 +231,7 @@ static inline s64 rr_most_room(const struct rr *rr)
  * @rr: scheduler
  * @quantum: smallest grant of credit (bytes); 0 counts as 1
  *
- * Flows that belong to @rr must be all zero.
+ * Flows are all zero at first: rr_backlogged() asserts it.
  */
 static inline void rr_init(struct rr *rr, u32 quantum)
 {
@@ -284,18 +287,22 @@ static inline u32 rr_weight(const struct rr_flow *f)
 	return READ_ONCE(f->extra) + 1;
 }
 
+/* whether a flow is on one of the lists */
+static inline bool rr_is_backlogged(const struct rr_flow *f)
+{
+	return f->link.next;
+}
+
 /**
  * rr_set_weight - give a flow more or fewer shares
  * @rr: scheduler
  * @f: the flow
  * @weight: shares from now on; beyond 1 to RR_WEIGHT_MAX, the nearest of these
- * @backlogged: whether it has a packet
  */
-static inline void rr_set_weight(struct rr *rr, struct rr_flow *f, u32 weight,
-				 bool backlogged)
+static inline void rr_set_weight(struct rr *rr, struct rr_flow *f, u32 weight)
 {
 	weight = clamp_t(u32, weight, 1, RR_WEIGHT_MAX);
-	if (backlogged)
+	if (rr_is_backlogged(f))
 		rr->shares += weight - rr_weight(f);
 	WRITE_ONCE(f->extra, weight - 1);
 	f->rest = 0;
@@ -306,6 +313,8 @@ static inline u32 rr_part(struct rr_flow *f, u32 cost)
 {
 	u32 whole = cost + f->rest;
 
+	/* rr_cost() sees to it */
+	PRECONDITION(cost && cost <= RR_COST_MAX);
 	if (likely(!f->extra))
 		return cost;
 	f->rest = whole % rr_weight(f);
@@ -332,7 +341,8 @@ static inline void rr_join(struct rr *rr, struct rr_flow *f, bool sparse)
 /**
  * rr_backlogged - a flow has a packet again
  * @rr: scheduler
- * @f: the flow, which must be idle
+ * @f: the flow; one that is backlogged stays where it is. Idle for the first time, it
+ *	must be all zero.
  *
  * Return: whether the flow is sparse and its first packet goes ahead.
  */
@@ -340,6 +350,10 @@ static inline bool rr_backlogged(struct rr *rr, struct rr_flow *f)
 {
 	bool sparse = f->spent <= rr->now;
 
+	if (unlikely(rr_is_backlogged(f)))
+		return false;
+	/* what rr_restart() says of all flows */
+	PRECONDITION(f->spent < max_t(u64, rr->mark + rr->largest, rr->furthest + 1));
 	rr_join(rr, f, sparse);
 	rr->active++;
 	rr->shares += rr_weight(f);
@@ -349,11 +363,14 @@ static inline bool rr_backlogged(struct rr *rr, struct rr_flow *f)
 /**
  * rr_idle - a flow has no packet any more
  * @rr: scheduler
- * @f: the flow, which must be backlogged
+ * @f: the flow; of one that is idle nothing changes
  */
 static inline void rr_idle(struct rr *rr, struct rr_flow *f)
 {
+	if (unlikely(!rr_is_backlogged(f)))
+		return;
 	rr_link_del(&f->link);
+	f->link.next = NULL;
 	rr->active--;
 	rr->shares -= rr_weight(f);
 }
@@ -370,11 +387,13 @@ static inline void rr_grant(struct rr *rr)
 	rr_link_splice_tail(&rr->list[RR_ROUND], &rr->list[RR_PARKED]);
 }
 
-/* nobody else waits: the first debtor may send a packet */
+/* nobody else waits: the first debtor, if there is one, may send a packet */
 static inline void rr_forgive(struct rr *rr)
 {
 	struct rr_flow *f = (struct rr_flow *)rr->list[RR_DEBTORS].next;
 
+	if (rr_link_empty(&rr->list[RR_DEBTORS]))
+		return;
 	rr_link_del(&f->link);
 	f->spent = min_t(u64, f->spent, rr->mark - 1);
 	rr_join(rr, f, false);
@@ -406,9 +425,10 @@ static inline bool rr_yields(const struct rr *rr, const struct rr_flow *turn,
  * rr_next - the flow whose turn it is
  * @rr: scheduler
  *
- * Call it only when a packet is to be sent: rr_sent() must follow.
+ * For when a packet is to be sent. Asked again before rr_sent(), it answers the same
+ * unless flows have come or gone meanwhile; what it has granted stays granted.
  *
- * Return: the flow, or NULL if none is backlogged.
+ * Return: the flow, or NULL if none is backlogged: never the head of a list.
  */
 static inline struct rr_flow *rr_next(struct rr *rr)
 {
@@ -416,8 +436,6 @@ static inline struct rr_flow *rr_next(struct rr *rr)
 	struct rr_link *ahead = &rr->list[RR_AHEAD];
 	struct rr_flow *turn, *first;
 
-	if (!rr->active)
-		return NULL;
 	if (rr_link_empty(round)) {
 		if (!rr_link_empty(&rr->list[RR_PARKED]))
 			rr_grant(rr);
@@ -427,7 +445,7 @@ static inline struct rr_flow *rr_next(struct rr *rr)
 	turn = (struct rr_flow *)round->next;
 	first = (struct rr_flow *)ahead->next;
 	if (rr_link_empty(ahead))
-		return turn;
+		return rr_link_empty(round) ? NULL : turn;
 	if (rr_link_empty(round) || rr_yields(rr, turn, first))
 		return first;
 	return turn;
@@ -452,11 +470,12 @@ static inline struct rr_flow *rr_upcoming(const struct rr *rr)
 
 /**
  * rr_behind - what hangs behind a flow
- * @f: a backlogged flow
+ * @f: the flow
  *
  * For a guess at what memory will be needed, and only for that.
  *
- * Return: another flow, or the scheduler's own list behind its last one.
+ * Return: another flow, or the scheduler's own list behind its last one; NULL if the
+ * flow is idle.
  */
 static inline const struct rr_link *rr_behind(const struct rr_flow *f)
 {
@@ -466,15 +485,19 @@ static inline const struct rr_link *rr_behind(const struct rr_flow *f)
 /**
  * rr_sent - the flow that rr_next() returned has sent one packet
  * @rr: scheduler
- * @f: that flow
- * @cost: what the packet costs, of rr_cost()
+ * @f: that flow, which must have credit; of one that is idle nothing changes
+ * @cost: what the packet costs; must be of rr_cost()
  * @more: whether it has another packet
  */
 static inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
 			   bool more)
 {
-	u32 part = rr_part(f, cost);
+	u32 part;
 
+	if (unlikely(!rr_is_backlogged(f)))
+		return;
+	PRECONDITION(f->sparse || f->spent < rr->mark);
+	part = rr_part(f, cost);
 	rr->clock++;
 	rr->after_ahead = f->sparse;
 	if (rr_link_empty(&rr->list[RR_ROUND]))
@@ -506,14 +529,15 @@ static inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
  * rr_charge - a flow pays for a packet that it has lost
  * @rr: scheduler
  * @f: the flow
- * @cost: what the packet would have cost, of rr_cost()
- * @backlogged: whether it has (other) packets
+ * @cost: what the packet would have cost; must be of rr_cost()
  *
- * Not between rr_next() and rr_sent(). See the head of this file.
+ * Not between rr_next() and rr_sent(), which asserts that the flow has credit. See the
+ * head of this file.
  */
-static inline void rr_charge(struct rr *rr, struct rr_flow *f, u32 cost,
-			     bool backlogged)
+static inline void rr_charge(struct rr *rr, struct rr_flow *f, u32 cost)
 {
+	bool backlogged = rr_is_backlogged(f);
+
 	if (f->charges == RR_CHARGES_MAX)
 		return;
 	f->charges++;
@@ -533,10 +557,10 @@ static inline void rr_charge(struct rr *rr, struct rr_flow *f, u32 cost,
 /**
  * rr_credit - what a flow may send before it waits for the others
  * @rr: scheduler
- * @f: the flow, which must be backlogged
+ * @f: the flow
  *
  * Return: bytes, or packets where those are shared. Not above zero: it waits for
- * the next grant.
+ * the next grant. Of an idle flow, what it left with.
  */
 static inline s64 rr_credit(const struct rr *rr, const struct rr_flow *f)
 {

@@ -89,7 +89,6 @@ static_assert(!IS_ENABLED(CONFIG_64BIT) || sizeof(struct fq_rr_flow) == 64);
 static_assert(sizeof(u64) + sizeof(u32) == 12);
 static_assert(FQ_RR_FLOWS_MAX <= LQ_QUEUES_MAX);
 static_assert(offsetof(struct fq_rr_flow, rr) == 0);
-static_assert(offsetof(struct rr_flow, link) == 0);
 static_assert(FQ_RR_WEIGHT_MAX == RR_WEIGHT_MAX);
 
 /* counters, as described at enum TCA_FQ_RR_STATS_* */
@@ -551,8 +550,7 @@ static void fq_rr_charge(struct fq_rr_sched *q, struct fq_rr_flow *flow,
 {
 	if (q->config.charge_drops)
 		rr_charge(&q->rr, &flow->rr,
-			  rr_cost(fq_rr_strict(q), qdisc_pkt_len(skb)),
-			  flow->head);
+			  rr_cost(fq_rr_strict(q), qdisc_pkt_len(skb)));
 }
 
 static void fq_rr_lose(struct Qdisc *sch, struct fq_rr_flow *flow,
@@ -886,7 +884,6 @@ static void fq_rr_set_length(struct Qdisc *sch, struct fq_rr_flow *flow, u32 len
 
 	qdisc_skb_cb(flow->head)->pkt_len = len;
 	flow->bytes += more;
-	lq_grow(&q->lq, fq_rr_number(q, flow), flow->bytes);
 	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog + more);
 }
 
@@ -1005,6 +1002,7 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct fq_rr_flow *flow;
+	struct rr_flow *next;
 	struct sk_buff *skb;
 	u64 now_ns = 0;
 	u32 cost;
@@ -1020,7 +1018,10 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 			return NULL;
 		}
 	}
-	flow = container_of(rr_next(&q->rr), struct fq_rr_flow, rr);
+	next = rr_next(&q->rr);
+	if (unlikely(!next))
+		return NULL;
+	flow = container_of(next, struct fq_rr_flow, rr);
 	skb = fq_rr_take_head(flow);
 	fq_rr_account_out(sch, flow, skb);
 	cost = rr_cost(fq_rr_strict(q), qdisc_pkt_len(skb));
@@ -1567,7 +1568,7 @@ static int fq_rr_change_class(struct Qdisc *sch, u32 classid, u32 parentid,
 	}
 	sch_tree_lock(sch);
 	flow = fq_rr_class_flow(sch, *cl);
-	rr_set_weight(&q->rr, &flow->rr, weight, flow->head);
+	rr_set_weight(&q->rr, &flow->rr, weight);
 	sch_tree_unlock(sch);
 	return 0;
 }

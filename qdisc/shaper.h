@@ -51,14 +51,19 @@
  */
 #define SHAPER_CATCH_UP_SHIFT 3
 
+/*
+ * Larger rates count as this one (bytes per second): with what is left over, the parts
+ * of a packet of 2^32 bytes then fit 64 bits.
+ */
+#define SHAPER_RATE_MAX (1ULL << 62)
+
 /**
- * struct shaper - an ideal link
+ * struct shaper - an ideal link, all zero at first
  * @rate_Bps: its rate (bytes per second); 0: does not shape
- * @next_ns: when the next packet may start (ns, any clock that never goes back)
- * @rest: what is left over of @next_ns, in units of 1 / @rate_Bps ns;
- *	less than @rate_Bps
+ * @next_ns: when the next packet may start (ns)
+ * @rest: what is left over of @next_ns, a part of a ns in units of 1 / @rate_Bps ns
  * @lost_ns: missed time that is not made up for, since the beginning (ns)
- * @missed_ns: missed time to be made up for (ns), at most @catch_up_ns
+ * @missed_ns: missed time to be made up for (ns), no more than @catch_up_ns
  * @catch_up_ns: bound of @missed_ns (ns)
  */
 struct shaper {
@@ -95,8 +100,8 @@ static inline void shaper_set_catch_up(struct shaper *sh, u32 catch_up_ns)
 /**
  * shaper_set_rate - change the rate, also while a packet is on the link
  * @sh: shaper
- * @rate_Bps: rate (bytes per second), 0 for none
- * @now_ns: the time (ns)
+ * @rate_Bps: rate (bytes per second), 0 for none; beyond SHAPER_RATE_MAX, that
+ * @now_ns: the time (ns), of a clock that must never go back
  *
  * What is left of the packet on the link goes on at the new rate, exactly: a
  * slow link made fast is fast at once, and a rate that follows the backlog may
@@ -104,6 +109,7 @@ static inline void shaper_set_catch_up(struct shaper *sh, u32 catch_up_ns)
  */
 static inline void shaper_set_rate(struct shaper *sh, u64 rate_Bps, u64 now_ns)
 {
+	rate_Bps = min_t(u64, rate_Bps, SHAPER_RATE_MAX);
 	if (rate_Bps == sh->rate_Bps)
 		return;
 	if (!rate_Bps || !sh->rate_Bps) {
@@ -118,6 +124,8 @@ static inline void shaper_set_rate(struct shaper *sh, u64 rate_Bps, u64 now_ns)
 		u64 left = (sh->next_ns - now_ns) * sh->rate_Bps + sh->rest;
 		u64 left_ns = div64_u64(left, rate_Bps);
 
+		PRECONDITION(sh->next_ns - now_ns <= div64_u64(U64_MAX - sh->rest,
+							       sh->rate_Bps));
 		sh->next_ns = now_ns + left_ns;
 		sh->rest = left - left_ns * rate_Bps;
 	} else {
@@ -171,7 +179,7 @@ static inline void shaper_miss(struct shaper *sh, u64 now_ns, u64 late_ns)
  * @sh: shaper; without a rate nothing changes
  * @now_ns: the time (ns); if the packet is not due, it counts as sent in time
  * @wire_bytes: its length on the link; with 32 bits of it the product below
- *	is less than 2^62, and the rate less than 2^63 leaves room for the rest
+ *	is less than 2^62, which leaves room for the rest
  *
  * Return: how late it is (ns), all of it, made up for or not.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* fair_share.h against the same in wider numbers, for any arguments in range */
+/* fair_share.h against the same in wider numbers, for any arguments that may be */
 #include <stdlib.h>
 
 #include "fair_share.h"
@@ -20,33 +20,31 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < sizeof(in))
 		return 0;
 	memcpy(&in, data, sizeof(in));
-	in.limit = 1 + in.limit % (1U << 20);
-	in.memory_limit = 1 + in.memory_limit % (1U << 30);
-	in.packets %= (1U << 20) + 1;
-	in.queue %= (1U << 20) + 1;
 	weight = 1 + in.weight % 255;
 	in.weights = weight + in.weights % (65535U * 255);
 	in.percent = 1 + in.percent % 100;
 
 	buffer = fair_share_buffer(in.limit, in.memory_limit, in.packets,
 				   in.memory);
-	if (in.memory) {
-		fit = (unsigned __int128)in.memory_limit * in.packets;
-		fit /= in.memory;
-		if (buffer != (fit < in.limit ? fit : in.limit))
-			abort();
-	}
+	fit = in.limit;
+	if (in.memory)
+		fit = (unsigned __int128)in.memory_limit * in.packets / in.memory;
+	if (buffer != (fit < in.limit ? fit : in.limit))
+		abort();
 	exceeded = (unsigned __int128)in.queue * in.weights * 100 >
 		   (unsigned __int128)in.percent * buffer * weight;
 	/* who takes the larger part of either limit has the larger key */
 	{
-		u32 other = in.memory % (in.memory_limit + 1);
-		u64 key = fair_share_key(in.limit, in.memory_limit, in.queue, other);
-		unsigned __int128 part = (unsigned __int128)in.queue * in.memory_limit;
+		u32 limit = 1 + in.limit % FAIR_SHARE_LIMIT_MAX;
+		u32 memory_limit = 8 + in.memory_limit % (FAIR_SHARE_MEMORY_MAX - 7);
+		u64 key = fair_share_key(limit, memory_limit, in.queue, in.memory);
+		unsigned __int128 part = (unsigned __int128)in.queue * memory_limit;
 
-		if (part < (unsigned __int128)other * in.limit)
-			part = (unsigned __int128)other * in.limit;
+		if (part < (unsigned __int128)in.memory * limit)
+			part = (unsigned __int128)in.memory * limit;
 		if (key != part / 8)
+			abort();
+		if (in.queue && !key)
 			abort();
 	}
 	if (fair_share_exceeded(in.queue, weight, in.weights, buffer,

@@ -11,8 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct {
 		u32 len, full;
-		s16 overhead;
-		u16 mpu, segs;
+		s32 overhead;
+		u32 mpu, segs;
 		u8 kind;
 	} in;
 	struct framing f;
@@ -20,16 +20,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < sizeof(in))
 		return 0;
 	memcpy(&in, data, sizeof(in));
-	f.overhead_bytes = in.overhead % 257;
-	f.mpu_bytes = in.mpu % 257;
-	f.kind = in.kind % (FQ_RR_FRAMING_MAX + 1);
-	if (!in.segs)
-		in.segs = 1;
+	f.overhead_bytes = in.overhead;
+	f.mpu_bytes = in.mpu;
+	/* a kind that is none, too */
+	f.kind = in.kind % (FQ_RR_FRAMING_MAX + 2);
 	/* as it is, the sanitizers look on; cut short, it can be counted */
 	framing_super_packet(&f, in.len, in.full, in.segs);
+	f.overhead_bytes %= 257;
+	f.mpu_bytes %= 257;
 	in.len %= 70000;
 	in.full %= 10000;
-	in.segs = in.segs % 64 + 1;
+	in.segs %= 65;
 	if (framing_super_packet(&f, in.len, in.full, in.segs) !=
 	    naive_super_packet(&f, in.len, in.full, in.segs)) {
 		fprintf(stderr, "framing: another length\n");

@@ -64,6 +64,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				narrow(type, take_value(&fq_rr_options[type],
 							byte / (ATTRIBUTE + 1),
 							&data, &size));
+		} else {
+			/* of no attribute: nobody looks at it */
+			request.given |= 1U << type;
+			if (fq_rr_option_get(&config, type + byte))
+				naive_die("no option has a value");
 		}
 	}
 	naive_compare(&config, created, &request);

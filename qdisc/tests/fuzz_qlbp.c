@@ -23,7 +23,7 @@ static struct qlbp take_rule(const uint8_t **data, size_t *size)
 	struct qlbp p = { .link_Bps = link };
 
 	if (take(data, size, 1) & 1) {
-		u32 load = 1 + take(data, size, 1) % 100;
+		u32 load = take(data, size, 1) - 1;
 		u64 q_max;
 
 		p.mu_max_Bps = qlbp_mu_max(link, load);
@@ -47,6 +47,27 @@ static struct qlbp take_rule(const uint8_t **data, size_t *size)
 	return p;
 }
 
+/* rules that no option leads to: nothing overflows or divides by zero */
+static void try_any(const uint8_t **data, size_t *size)
+{
+	u64 rate = take(data, size, 8) - 1;
+	u32 number = take(data, size, 4) - 1;
+	struct qlbp p = {
+		.mu_min_Bps = 1,
+		.mu_max_Bps = max_t(u64, rate, 1),
+		.q_max_bytes = number,
+	};
+
+	if (!qlbp_mu_max(rate, number) || !qlbp_mu_min(rate, number))
+		die("a rate of 0");
+	qlbp_q_max(rate, number);
+	if (qlbp_rate(&p, number) != (number ? p.mu_max_Bps : 0))
+		die("another rate at the end of the line");
+	p.mu_max_Bps = rate;
+	if (!qlbp_delay_bound_ns(&p) != !number)
+		die("a bound of 0");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -56,6 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	u32 packets = 0;
 
 	shaper_set_rate(&sh, qlbp_rate(&p, 0), now);
+	try_any(&data, &size);
 	while (size) {
 		unsigned int act = take(&data, &size, 1) % 8;
 		u32 len = take(&data, &size, 2);

@@ -12,6 +12,22 @@
 #include "fuzz_take.h"
 #include "shaper.h"
 
+/* any: none, one that the options allow, or one of 64 bits */
+static u64 take_any_rate(const uint8_t **data, size_t *size)
+{
+	switch (take(data, size, 1) % 8) {
+	case 0:
+		return 0;
+	case 1:
+		return take(data, size, 8);
+	default:
+		return take_rate(data, size);
+	}
+}
+
+/* so far the clock may run (ns): 146 years */
+#define END_NS (1ULL << 62)
+
 static void die(const char *what)
 {
 	fprintf(stderr, "shaper: %s\n", what);
@@ -25,26 +41,34 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	u64 now = 1, last = 0;
 	u64 least_gap = 0;
 
-	shaper_set_rate(&sh, take_rate(&data, &size), now);
-	while (size) {
+	shaper_set_rate(&sh, take_any_rate(&data, &size), now);
+	while (size && now < END_NS && sh.next_ns < END_NS) {
 		unsigned int act = take(&data, &size, 1) % 8;
 
 		if (act == 0) {
-			shaper_set_rate(&sh, take_rate(&data, &size), now);
+			shaper_set_rate(&sh, take_any_rate(&data, &size), now);
 			least_gap = 0;
 		} else if (act == 1) {
 			shaper_arrive(&sh, now);
 			if (sh.missed_ns && sh.next_ns < now + sh.missed_ns)
 				die("an idle link makes up for something");
 		} else if (act == 2) {
-			shaper_set_catch_up(&sh, take(&data, &size, 4) % NSEC_PER_SEC);
+			shaper_set_catch_up(&sh, take(&data, &size, 4));
 		} else if (act < 4) {
-			now += take(&data, &size, act);
+			now += take(&data, &size, 5);
 		} else {
 			u32 len = take(&data, &size, act == 4 ? 4 : 2);
 			unsigned __int128 wire;
 			u64 used, lost_ns;
 
+			if (!sh.rate_Bps) {
+				struct shaper before = sh;
+
+				if (shaper_sent(&sh, now, len) ||
+				    memcmp(&before, &sh, sizeof(sh)))
+					die("what does not shape changes");
+				continue;
+			}
 			if (!shaper_ready(&sh, now))
 				now = sh.next_ns;
 			if (last && now - last + SHAPER_SLACK_NS < least_gap)

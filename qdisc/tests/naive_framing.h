@@ -35,6 +35,9 @@ static inline u64 naive_super_packet(const struct framing *f, u64 len, u64 full,
 {
 	u64 wire = 0;
 
+	/* none is one */
+	if (!segs)
+		segs = 1;
 	if (full * (segs - 1) > len)
 		full = len / segs;
 	for (; segs > 1; segs--, len -= full)

@@ -44,6 +44,9 @@ static inline u32 naive_ask(struct lq *lq, const u64 *key, u32 count)
 		for (i = 0; i < count; i++)
 			if (key[i])
 				lq_collect(lq, i, key[i]);
+		/* again, and what is empty, and what there is not */
+		for (i = 0; i < 2 * count; i++)
+			lq_collect(lq, i, i < count ? key[i] : U64_MAX);
 		lq_collected(lq);
 	}
 	return lq_longest(lq, naive_key, key);
@@ -51,8 +54,11 @@ static inline u32 naive_ask(struct lq *lq, const u64 *key, u32 count)
 
 static inline void naive_grow(struct lq *lq, u64 *key, u32 queue, u64 more)
 {
-	key[queue] += more;
+	/* no further than u64 */
+	key[queue] += min_t(u64, more, U64_MAX - key[queue]);
 	lq_grow(lq, queue, key[queue]);
+	/* there is none of this number */
+	lq_grow(lq, lq->queues + queue, U64_MAX);
 }
 
 /* every member at least its queue, no child above its parent */
@@ -100,7 +106,7 @@ static inline void naive_compare(const u8 *script, size_t length)
 			/* of a size that 32 bits do not hold, now and then */
 			u64 more = 1 + script[++i] * 60;
 
-			naive_grow(&lq, key, index, more << act * 14);
+			naive_grow(&lq, key, index, more << act * 24);
 		} else if (act < 5) {
 			u64 less = 1 + script[++i] * 60;
 
@@ -110,7 +116,8 @@ static inline void naive_compare(const u8 *script, size_t length)
 			u32 found = naive_ask(&lq, key, NAIVE_QUEUES);
 
 			if (found == LQ_NONE ? longest != 0 :
-					       key[found] != longest)
+					       min_t(u64, key[found], LQ_KEY_MAX) !=
+				       min_t(u64, longest, LQ_KEY_MAX))
 				naive_die("another queue is longer");
 			if (found != LQ_NONE && script[i + 1] & 1)
 				key[found] = 0;

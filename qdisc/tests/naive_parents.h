@@ -533,6 +533,9 @@ static inline void naive_run(const u8 *script, size_t length)
 			p.flow = act / 8 % NAIVE_FLOWS;
 			p.segments = act % 8 < 2 ? 1 : 1 + act / 32;
 			p.len = 60 + naive_take(&t) * p.segments;
+			/* a size table may say 4 GB */
+			if (act >= 240)
+				p.len <<= 20;
 			naive_send(&t, p);
 			break;
 		case 4:

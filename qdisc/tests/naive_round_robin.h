@@ -244,9 +244,43 @@ static inline void naive_flush(struct naive *n, int flow)
 {
 	n->flow[flow].packets = 0;
 	n->flow[flow].sparse = false;
+	n->flow[flow].debtor = false;
 	naive_remove(n->order, &n->orders, flow);
 	naive_remove(n->ahead, &n->aheads, flow);
 	naive_remove(n->debtor, &n->debtors, flow);
+}
+
+/* everybody at the same point: first who had credit, then who had none, then debtors */
+static inline void naive_restart(struct naive *n, u32 quantum)
+{
+	int order[NAIVE_FLOWS];
+	int i, orders = 0;
+
+	for (i = 0; i < n->orders; i++)
+		if (n->flow[n->order[i]].credit > 0)
+			order[orders++] = n->order[i];
+	for (i = 0; i < n->orders; i++)
+		if (n->flow[n->order[i]].credit <= 0)
+			order[orders++] = n->order[i];
+	for (i = 0; i < n->debtors; i++)
+		order[orders++] = n->debtor[i];
+	memcpy(n->order, order, sizeof(order[0]) * orders);
+	n->orders = orders;
+	n->debtors = 0;
+	for (i = 0; i < NAIVE_FLOWS; i++) {
+		struct naive_flow *f = &n->flow[i];
+
+		f->debtor = false;
+		/* what the division by the weight left over is kept */
+		f->credit += ((s64)quantum - naive_share(f)) * f->weight;
+	}
+	n->quantum = quantum;
+	n->start_credit = quantum;
+	n->largest = 0;
+	n->room = 128LL * quantum;
+	/* the promise is one for a quantum that stays */
+	n->ahead_bytes = 0;
+	n->round_bytes = 0;
 }
 
 static inline u32 naive_shares(const struct naive *n)
@@ -260,6 +294,19 @@ static inline u32 naive_shares(const struct naive *n)
 	return shares;
 }
 
+/* an idle flow that is said to go, or to have sent: nothing changes */
+static inline void naive_idle_stays(struct rr *rr, struct rr_flow *f)
+{
+	const struct rr_flow flow = *f;
+	const struct rr before = *rr;
+
+	rr_idle(rr, f);
+	rr_sent(rr, f, 1, true);
+	rr_sent(rr, f, 1, false);
+	if (memcmp(&flow, f, sizeof(flow)) || memcmp(&before, rr, sizeof(before)))
+		naive_die("an idle flow changes");
+}
+
 /* both send one packet, if there is one */
 static inline bool naive_serve(struct rr *rr, struct rr_flow *flow, struct naive *n)
 {
@@ -269,10 +316,14 @@ static inline bool naive_serve(struct rr *rr, struct rr_flow *flow, struct naive
 
 	if (k < 0 ? f != NULL : f != &flow[k])
 		naive_die("another flow's turn");
+	if (rr_next(rr) != f)
+		naive_die("asked again, another answer");
 	if (k < 0)
 		return false;
 	size = naive_send(n, k);
 	rr_sent(rr, f, size, n->flow[k].packets);
+	if (!n->flow[k].packets)
+		naive_idle_stays(rr, f);
 	if ((s64)(rr->mark - f->spent) != naive_share(&n->flow[k]))
 		naive_die("another credit");
 	return true;
@@ -306,6 +357,14 @@ static inline void naive_flood(struct rr *rr, struct rr_flow *flow, struct naive
 	}
 }
 
+/* a quantum that options allow, or one that they do not */
+static inline u32 naive_quantum(u8 drawn)
+{
+	static const u32 odd[] = { 0, 1, 2, 60, 255, 1U << 20, 1U << 31, U32_MAX };
+
+	return drawn < ARRAY_SIZE(odd) ? odd[drawn] : 256U + drawn * 8;
+}
+
 /**
  * naive_compare - run a script against both
  * @script: what happens, a byte per step (and one for a packet's size)
@@ -315,7 +374,9 @@ static inline void naive_flood(struct rr *rr, struct rr_flow *flow, struct naive
  */
 static inline void naive_compare(const u8 *script, size_t length)
 {
-	static const u32 sizes[] = { 1, 60, 514, 1000, 1500, 1514, 9014, 65549 };
+	/* lengths of 0 and of 4 GB, which a size table can make, as rr_cost() has them */
+	static const u32 sizes[] = { 1, 60, 514, 1000, 1500, 1514, 9014, 65549,
+				     RR_COST_MAX };
 	struct rr_flow flow[NAIVE_FLOWS] = { 0 };
 	struct naive n = { 0 };
 	struct rr rr;
@@ -324,7 +385,10 @@ static inline void naive_compare(const u8 *script, size_t length)
 
 	if (!length)
 		return;
-	n.quantum = 256 + script[0] * 8;
+	if (rr_cost(false, 0) != 1 || rr_cost(false, U32_MAX) != RR_COST_MAX)
+		naive_die("another cost");
+	/* none is one */
+	n.quantum = naive_quantum(script[0]) ?: 1;
 	/* both begin with a quantum of credit */
 	n.start_credit = n.quantum;
 	for (k = 0; k < NAIVE_FLOWS; k++) {
@@ -332,7 +396,7 @@ static inline void naive_compare(const u8 *script, size_t length)
 		n.flow[k].weight = 1;
 	}
 	n.room = 128LL * n.quantum;
-	rr_init(&rr, n.quantum);
+	rr_init(&rr, naive_quantum(script[0]));
 
 	for (i = 1; i + 1 < length; i++) {
 		int which = script[i] % NAIVE_FLOWS;
@@ -343,8 +407,8 @@ static inline void naive_compare(const u8 *script, size_t length)
 
 			if (n.flow[which].packets == NAIVE_QUEUE)
 				continue;
-			if (!n.flow[which].packets)
-				rr_backlogged(&rr, &flow[which]);
+			/* of a flow that is backlogged nothing may change */
+			rr_backlogged(&rr, &flow[which]);
 			naive_arrive(&n, which, size);
 		} else if (act == 12) {
 			u32 packets = script[++i];
@@ -354,21 +418,26 @@ static inline void naive_compare(const u8 *script, size_t length)
 		} else if (act < 27) {
 			if (!naive_serve(&rr, flow, &n))
 				continue;
-		} else if (script[i] >= 28 * NAIVE_FLOWS) {
-			u32 weight = 1 + script[++i] % RR_WEIGHT_MAX;
+		} else if (script[i] == 255) {
+			u32 quantum = naive_quantum(script[++i]);
 
-			rr_set_weight(&rr, &flow[which], weight,
-				      n.flow[which].packets);
-			naive_set_weight(&n, which, weight);
+			rr_restart(&rr, quantum);
+			naive_restart(&n, quantum ?: 1);
+		} else if (script[i] >= 28 * NAIVE_FLOWS) {
+			/* none is one, and of more than there may be, so many */
+			u32 weight = script[++i] == 254 ? U32_MAX : script[i];
+
+			rr_set_weight(&rr, &flow[which], weight);
+			naive_set_weight(&n, which, min_t(u32, weight, 255) ?: 1);
 		} else if (script[i + 1] & 1) {
 			u32 size = sizes[script[++i] % ARRAY_SIZE(sizes)];
 
-			rr_charge(&rr, &flow[which], size,
-				  n.flow[which].packets);
+			rr_charge(&rr, &flow[which], size);
 			naive_charge(&n, which, size);
-		} else if (n.flow[which].packets) {
+		} else {
 			naive_flush(&n, which);
 			rr_idle(&rr, &flow[which]);
+			naive_idle_stays(&rr, &flow[which]);
 		}
 		for (k = 0; k < NAIVE_FLOWS; k++) {
 			const struct naive_flow *f = &n.flow[k];

@@ -108,6 +108,17 @@ static void no_two_hashes_meet_more_often_than_by_chance(void **state)
 	}
 }
 
+/* the first queue, if a caller says that there is none */
+static void no_queues_are_one(void **state)
+{
+	const struct flow_mix mix = { UINT64_MAX, UINT64_MAX };
+
+	(void)state;
+	assert_int_equal(flow_index(&mix, UINT32_MAX, 0), 0);
+	assert_int_equal(flow_index(&mix, UINT32_MAX, 1), 0);
+	assert_true(flow_index(&mix, 12345, UINT32_MAX) < UINT32_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -115,6 +126,7 @@ int main(void)
 		cmocka_unit_test(spreads_consecutive_hashes),
 		cmocka_unit_test(no_two_hashes_meet_more_often_than_by_chance),
 		cmocka_unit_test(another_perturbation_parts_who_met),
+		cmocka_unit_test(no_queues_are_one),
 	};
 
 	return cmocka_run_group_tests_name("flow_index", tests, NULL, NULL);

@@ -107,12 +107,36 @@ static void agrees_with_a_count_of_bytes(void **state)
 				}
 }
 
+/* no segments are one; any numbers at once divide by nothing and overflow nowhere */
+static void any_super_packet_has_a_length(void **state)
+{
+	static const u32 numbers[] = { 0, 1, 65535, 1U << 31, UINT32_MAX };
+	struct framing f = { 0, 0, PLAIN };
+	size_t i, k, l;
+
+	(void)state;
+	assert_int_equal(framing_super_packet(&f, 1514, 100, 0), 1514);
+	assert_int_equal(framing_super_packet(&f, 1514, 100, 1), 1514);
+	for (f.kind = 0; f.kind <= FQ_RR_FRAMING_MAX + 1; f.kind++)
+		for (i = 0; i < ARRAY_SIZE(numbers); i++)
+			for (k = 0; k < ARRAY_SIZE(numbers); k++)
+				for (l = 0; l < ARRAY_SIZE(numbers); l++) {
+					f.overhead_bytes = numbers[l];
+					f.mpu_bytes = numbers[l];
+					framing_super_packet(&f, numbers[i], 1514,
+							     numbers[k]);
+				}
+	f = (struct framing){ 0, 0, FQ_RR_FRAMING_MAX + 1 };
+	assert_int_equal(framing_packet(&f, 1514), 1514);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_packets),
 		cmocka_unit_test(known_super_packets),
 		cmocka_unit_test(agrees_with_a_count_of_bytes),
+		cmocka_unit_test(any_super_packet_has_a_length),
 	};
 
 	return cmocka_run_group_tests_name("framing", tests, NULL, NULL);

@@ -184,6 +184,41 @@ static void agrees_with_a_look_at_all(void **state)
 
 #define LQ_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* numbers that no queue has, and queues that are added twice, write beyond nothing */
+static void what_is_no_queue_changes_nothing(void **state)
+{
+	static const u32 others[] = { 4, 5, LQ_QUEUES_MAX, UINT32_MAX };
+	u64 key[4] = { 7, 0, 9, 8 };
+	void *room = calloc(1, lq_room_bytes(4));
+	struct lq lq;
+	size_t i;
+	u32 k;
+
+	(void)state;
+	lq_init(&lq, room, 4);
+	for (k = 0; k < 100; k++)
+		lq_collect(&lq, k % 5, k % 5 < 4 ? key[k % 5] : UINT64_MAX);
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		lq_collect(&lq, others[i], UINT64_MAX);
+	lq_collected(&lq);
+	assert_int_equal(lq.count, 4);
+	for (i = 0; i < ARRAY_SIZE(others); i++)
+		lq_grow(&lq, others[i], UINT64_MAX);
+	assert_int_equal(lq.count, 4);
+	assert_int_equal(lq_longest(&lq, naive_key, key), 2);
+	free(room);
+
+	/* more queues than a member can name: the first are compared */
+	assert_int_equal(lq_room_bytes(UINT32_MAX), lq_room_bytes(LQ_QUEUES_MAX));
+	room = calloc(1, lq_room_bytes(UINT32_MAX));
+	lq_init(&lq, room, UINT32_MAX);
+	lq_collect(&lq, LQ_QUEUES_MAX, 1);
+	lq_collect(&lq, LQ_QUEUES_MAX - 1, 1);
+	lq_collected(&lq);
+	assert_int_equal(lq.count, 1);
+	free(room);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +231,7 @@ int main(void)
 		LQ_TEST(stays_right_in_a_flood_of_many_flows),
 		LQ_TEST(children_share_a_cache_line),
 		LQ_TEST(agrees_with_a_look_at_all),
+		cmocka_unit_test(what_is_no_queue_changes_nothing),
 	};
 
 	return cmocka_run_group_tests_name("longest_queue", tests, NULL, NULL);

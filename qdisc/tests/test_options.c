@@ -254,6 +254,20 @@ static void what_is_read_is_what_was_set(void **state)
 	}
 }
 
+/* asked for what is no option, there is nothing: not another option's value */
+static void what_is_no_option_has_no_value(void **state)
+{
+	struct fq_rr_config config;
+	unsigned int type;
+
+	(void)state;
+	memset(&config, 0xff, sizeof(config));
+	assert_int_equal(fq_rr_option_get(&config, TCA_FQ_RR_UNSPEC), 0);
+	for (type = TCA_FQ_RR_MAX + 1; type < 70000; type++)
+		assert_int_equal(fq_rr_option_get(&config, type), 0);
+	assert_int_equal(fq_rr_option_get(&config, UINT32_MAX), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -263,6 +277,7 @@ int main(void)
 		cmocka_unit_test(any_device_has_a_sound_quantum),
 		cmocka_unit_test(what_is_published_is_all_of_it),
 		cmocka_unit_test(what_is_read_is_what_was_set),
+		cmocka_unit_test(what_is_no_option_has_no_value),
 	};
 
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);

@@ -384,6 +384,35 @@ static void a_packet_that_leaves_early_has_no_delay(void **state)
 	assert_int_equal(qlbp_delay_ns(START, START + 5), 5);
 }
 
+/* arguments beyond any option's: nothing is divided by 0, and no quotient is too large */
+static void any_numbers_make_a_rule(void **state)
+{
+	static const u64 rates[] = { 0, 1, 199, QLBP_RATE_MAX, UINT64_MAX };
+	static const u32 numbers[] = { 0, 1, 100, 101, UINT32_MAX };
+	struct qlbp p = { 0 };
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rates); i++)
+		for (k = 0; k < ARRAY_SIZE(numbers); k++) {
+			assert_true(qlbp_mu_min(rates[i], numbers[k]) >= 1);
+			assert_true(qlbp_mu_max(rates[i], numbers[k]) >=
+				    qlbp_mu_min(rates[i], numbers[k]));
+			qlbp_q_max(rates[i], numbers[k]);
+		}
+	assert_int_equal(qlbp_mu_max(UINT64_MAX, UINT32_MAX), QLBP_RATE_MAX);
+	/* without pacing: the link's rate, and no delay */
+	p.link_Bps = 1000;
+	assert_int_equal(qlbp_rate(&p, 0), 1000);
+	assert_int_equal(qlbp_rate(&p, UINT32_MAX), 1000);
+	assert_int_equal(qlbp_delay_bound_ns(&p), 0);
+	/* half of a rule that another writes */
+	p.q_max_bytes = UINT32_MAX;
+	assert_int_equal(qlbp_delay_bound_ns(&p), UINT32_MAX * 1000000000ULL);
+	p.mu_max_Bps = UINT64_MAX;
+	assert_int_equal(qlbp_delay_bound_ns(&p), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -396,6 +425,7 @@ int main(void)
 		cmocka_unit_test(no_arrivals_are_delayed_longer_than_a_queue_drains),
 		cmocka_unit_test(drops_leave_the_unpaced_link_no_longer_queue),
 		cmocka_unit_test(a_packet_that_leaves_early_has_no_delay),
+		cmocka_unit_test(any_numbers_make_a_rule),
 	};
 
 	return cmocka_run_group_tests_name("qlbp", tests, NULL, NULL);

@@ -676,8 +676,7 @@ static void rounds_are_fair(bool strict, bool weighted)
 		for (k = 0; k < count; k++) {
 			if (weighted)
 				rr_set_weight(&rr, &s[k].rr,
-					      1 + rand() % RR_WEIGHT_MAX,
-					      false);
+					      1 + rand() % RR_WEIGHT_MAX);
 			arrive(&rr, &s[k], UINT32_MAX / 2);
 		}
 		while (rounds < 100) {
@@ -741,7 +740,7 @@ static void a_weight_may_change(void **state)
 	arrive(&rr, &s[0], UINT32_MAX / 2);
 	arrive(&rr, &s[1], UINT32_MAX / 2);
 	for (i = 0; i < ARRAY_SIZE(weights); i++) {
-		rr_set_weight(&rr, &s[0].rr, weights[i], true);
+		rr_set_weight(&rr, &s[0].rr, weights[i]);
 		assert_int_equal(rr.shares, weights[i] + 1);
 		s[0].served = 0;
 		s[1].served = 0;
@@ -765,7 +764,7 @@ static void weights_starve_nobody(void **state)
 	for (k = 0; k < 6; k++) {
 		s[k].size = QUANTUM;
 		if (k)
-			rr_set_weight(&rr, &s[k].rr, RR_WEIGHT_MAX, false);
+			rr_set_weight(&rr, &s[k].rr, RR_WEIGHT_MAX);
 		arrive(&rr, &s[k], UINT32_MAX / 2);
 	}
 	for (k = 0; k < 100000; k++) {
@@ -784,7 +783,7 @@ static u64 flood(struct rr *rr, struct source *s, unsigned int lost,
 
 	for (k = 0; k < packets; k++) {
 		for (i = 0; i < lost && k % per == 0; i++)
-			rr_charge(rr, &s[1].rr, s[1].size, true);
+			rr_charge(rr, &s[1].rr, s[1].size);
 		serve(rr);
 	}
 	return (s[1].served - before) / s[1].size;
@@ -844,7 +843,7 @@ static void a_debt_ends(void **state)
 		;
 	/* the last of the flood, right after its turn: the most it can owe */
 	for (k = 0; k < 100; k++)
-		rr_charge(&rr, &s[1].rr, QUANTUM, true);
+		rr_charge(&rr, &s[1].rr, QUANTUM);
 	while (serve(&rr) == &s[0])
 		waited++;
 	assert_in_range(waited, RR_CHARGES_MAX, RR_CHARGES_MAX + 2);
@@ -864,7 +863,7 @@ static void debtors_use_what_nobody_wants(void **state)
 	rr_init(&rr, QUANTUM);
 	for (k = 1; k < 3; k++) {
 		arrive(&rr, &s[k], UINT32_MAX / 2);
-		rr_charge(&rr, &s[k].rr, 1U << 20, true);
+		rr_charge(&rr, &s[k].rr, 1U << 20);
 	}
 	for (k = 0; k < 1000; k++) {
 		struct source *f;
@@ -877,7 +876,7 @@ static void debtors_use_what_nobody_wants(void **state)
 		if (k % 10 == 0)
 			assert_ptr_equal(f, &s[0]);
 		for (f = &s[1]; f <= &s[2]; f++)
-			rr_charge(&rr, &f->rr, 1U << 20, true);
+			rr_charge(&rr, &f->rr, 1U << 20);
 	}
 	assert_int_equal(turns[0], 100);
 	/* what they share nobody promises, but both are served */
@@ -901,7 +900,7 @@ static void many_debtors_return_when_they_have_paid(void **state)
 		s[k].size = QUANTUM;
 		arrive(&rr, &s[k], UINT32_MAX / 2);
 		for (i = 0; k && i < 2 * RR_CHARGES_MAX; i++)
-			rr_charge(&rr, &s[k].rr, QUANTUM, true);
+			rr_charge(&rr, &s[k].rr, QUANTUM);
 	}
 	while (serve(&rr) == &s[0])
 		first++;
@@ -927,7 +926,7 @@ static void an_idle_flow_is_charged(void **state)
 	for (k = 0; k < 10; k++)
 		serve(&rr);
 	for (k = 0; k < 5; k++)
-		rr_charge(&rr, &s[1].rr, 3 * QUANTUM, false);
+		rr_charge(&rr, &s[1].rr, 3 * QUANTUM);
 	/* it was ten packets behind, but those are forgone */
 	arrive(&rr, &s[1], UINT32_MAX / 2);
 	assert_false(s[1].rr.sparse);
@@ -940,7 +939,7 @@ static void an_idle_flow_is_charged(void **state)
 	rr_idle(&rr, &s[1].rr);
 	s[1].packets = 0;
 	for (k = 0; k < RR_CHARGES_MAX; k++)
-		rr_charge(&rr, &s[1].rr, 65549, false);
+		rr_charge(&rr, &s[1].rr, 65549);
 	rr_restart(&rr, QUANTUM);
 	arrive(&rr, &s[1], 10);
 	assert_true(s[1].rr.sparse);
@@ -962,6 +961,94 @@ static void agrees_with_explicit_credits(void **state)
 			script[k] = rand() >> 7;
 		naive_compare(script, sizeof(script));
 	}
+}
+
+/* no quantum is too small or too large: the scheduler works on */
+static void any_quantum_serves(void **state)
+{
+	static const u32 quanta[] = { 0, 1, 255, 1U << 31, UINT32_MAX };
+	struct source s[2];
+	unsigned int i, k;
+	struct rr rr;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(quanta); i++) {
+		memset(s, 0, sizeof(s));
+		rr_init(&rr, quanta[i]);
+		assert_int_equal(rr.quantum, quanta[i] ?: 1);
+		for (k = 0; k < 2; k++) {
+			s[k].size = 1514;
+			arrive(&rr, &s[k], 100);
+		}
+		for (k = 0; k < 20; k++)
+			assert_non_null(serve(&rr));
+		assert_int_equal(s[0].served, s[1].served);
+		rr_restart(&rr, quanta[i]);
+		assert_int_equal(rr.quantum, quanta[i] ?: 1);
+		/* as a debtor, whose forgiven debt is counted from the mark */
+		for (k = 0; k < RR_CHARGES_MAX; k++)
+			rr_charge(&rr, &s[0].rr, RR_COST_MAX);
+		for (k = 0; k < 20; k++)
+			assert_non_null(serve(&rr));
+	}
+}
+
+/* lists that a bug has emptied are not served: a list's head is no flow */
+static void a_head_is_never_a_flow(void **state)
+{
+	struct rr_flow f = { 0 };
+	struct rr rr;
+
+	(void)state;
+	rr_init(&rr, QUANTUM);
+	rr_backlogged(&rr, &f);
+	rr_link_del(&f.link);
+	assert_int_equal(rr.active, 1);
+	assert_null(rr_next(&rr));
+	assert_null(rr_upcoming(&rr));
+}
+
+/* said twice, or of a flow in the other state, nothing changes */
+static void the_wrong_state_changes_nothing(void **state)
+{
+	struct rr_flow f[2] = { 0 };
+	struct rr rr, before;
+	struct rr_flow as_it_was;
+	enum rr_list list;
+
+	(void)state;
+	rr_init(&rr, QUANTUM);
+	rr_backlogged(&rr, &f[0]);
+	assert_true(rr_backlogged(&rr, &f[1]));
+	for (list = RR_AHEAD; list < RR_LISTS; list++) {
+		before = rr;
+		as_it_was = f[1];
+		assert_false(rr_backlogged(&rr, &f[1]));
+		assert_memory_equal(&before, &rr, sizeof(rr));
+		assert_memory_equal(&as_it_was, &f[1], sizeof(f[1]));
+		/* to another list */
+		rr_charge(&rr, &f[1], 2 * QUANTUM);
+	}
+	rr_idle(&rr, &f[1]);
+	assert_null(rr_behind(&f[1]));
+	before = rr;
+	as_it_was = f[1];
+	rr_idle(&rr, &f[1]);
+	rr_sent(&rr, &f[1], 1, true);
+	rr_sent(&rr, &f[1], UINT32_MAX, false);
+	assert_memory_equal(&before, &rr, sizeof(rr));
+	assert_memory_equal(&as_it_was, &f[1], sizeof(f[1]));
+	assert_int_equal(rr.active, 1);
+	assert_int_equal(rr.shares, 1);
+	/* an idle flow has no share to be counted */
+	rr_set_weight(&rr, &f[1], UINT32_MAX);
+	assert_int_equal(rr_weight(&f[1]), RR_WEIGHT_MAX);
+	assert_int_equal(rr.shares, 1);
+	rr_set_weight(&rr, &f[0], 0);
+	assert_int_equal(rr.shares, 1);
+	/* asked again, the same flow */
+	assert_ptr_equal(rr_next(&rr), &f[0]);
+	assert_ptr_equal(rr_next(&rr), &f[0]);
 }
 
 int main(void)
@@ -998,6 +1085,9 @@ int main(void)
 		cmocka_unit_test(a_restart_forgets_credit),
 		cmocka_unit_test(a_restart_forgets_debt),
 		cmocka_unit_test(agrees_with_explicit_credits),
+		cmocka_unit_test(any_quantum_serves),
+		cmocka_unit_test(a_head_is_never_a_flow),
+		cmocka_unit_test(the_wrong_state_changes_nothing),
 	};
 
 	return cmocka_run_group_tests_name("round_robin", tests, NULL, NULL);

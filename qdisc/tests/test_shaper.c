@@ -422,6 +422,32 @@ static void setting_the_same_rate_forgives_nothing(void **state)
 	assert_int_equal(sh.next_ns, next);
 }
 
+/* faster than any link: the parts of the longest packet still fit 64 bits */
+static void any_rate_is_kept(void **state)
+{
+	static const u64 rates[] = { 1, SHAPER_RATE_MAX - 1, SHAPER_RATE_MAX, UINT64_MAX };
+	struct shaper sh;
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rates); i++)
+		for (k = 0; k < ARRAY_SIZE(rates); k++) {
+			u64 rate = min_t(u64, rates[i], SHAPER_RATE_MAX);
+
+			sh = (struct shaper){ 0 };
+			shaper_set_rate(&sh, rates[i], 1);
+			assert_int_equal(sh.rate_Bps, rate);
+			/* what is left of one packet is more by so much for the next */
+			sh.rest = rate - 1;
+			shaper_sent(&sh, 1, UINT32_MAX);
+			assert_int_equal(sh.next_ns - 1,
+					 (UINT32_MAX * 1000000000ULL + rate - 1) / rate);
+			assert_true(sh.rest < rate);
+			shaper_set_rate(&sh, rates[k], 1);
+			assert_true(sh.rest < sh.rate_Bps);
+		}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -438,6 +464,7 @@ int main(void)
 		cmocka_unit_test(changes_of_rate_add_no_error),
 		cmocka_unit_test(without_a_rate_nothing_is_left),
 		cmocka_unit_test(setting_the_same_rate_forgives_nothing),
+		cmocka_unit_test(any_rate_is_kept),
 	};
 
 	return cmocka_run_group_tests_name("shaper", tests, NULL, NULL);
