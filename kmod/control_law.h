@@ -63,6 +63,8 @@
 #define CONTROL_RTT_MAX_US	100000000U
 /* largest segment payload, bytes */
 #define CONTROL_MSS_MAX		65535U
+/* largest rate that a path may be known to have, 140 Tbit/s */
+#define CONTROL_KNOWN_MAX_BYTES_PS (1ULL << 44)
 /* largest service time: ns in 47 bits with ten places, 137 s */
 #define CONTROL_SERVICE_MAX_Q10	(1ULL << 47)
 /* deliveries that bound the share: two trains */
@@ -98,9 +100,9 @@
 
 /**
  * struct control_path - what is known of the path
- * @service_q10: service time of one packet, ns; 1 .. CONTROL_SERVICE_MAX_Q10
- * @rtt_us: newest round trip, 1 .. CONTROL_RTT_MAX_US
- * @prop_us: propagation delay, at most @rtt_us
+ * @service_q10: service time of one packet, ns; must be 1 to CONTROL_SERVICE_MAX_Q10
+ * @rtt_us: newest round trip
+ * @prop_us: propagation delay, of propagation_delay.h
  * @outstanding: packets in flight (S), the newest included
  * @delivered: packets delivered (D) since the packet of @rtt_us was sent
  * @backlog_q8: the queue that is aimed with, packets (queue_estimate.h): n_b
@@ -135,6 +137,7 @@ struct control_orders {
  */
 static inline u64 control_packets_per_us_q40(u64 service_q10)
 {
+	PRECONDITION(service_q10 && service_q10 <= CONTROL_SERVICE_MAX_Q10);
 	return div64_u64((u64)NSEC_PER_USEC << (CONTROL_SERVICE_SHIFT + 40),
 			 service_q10) + 1;
 }
@@ -177,12 +180,12 @@ static inline u64 control_service_q10(u64 service_q10, u32 delivered,
 
 /**
  * control_grown_q10 - a train's service time, where the share has grown
- * @took_q10: the train's, ns, shorter than the believed one
+ * @took_q10: the train's, ns; if it is no shorter than the believed one, it stays
  * @believed_q10: s_b, ns
  * @delivered: packets delivered in an interval, those of the last acknowledgment too
  * @interval_us: the interval, a round trip or a little more
- * @growth_q8: how many times what was delivered a share may be, CONTROL_PACKET_Q8 ..
- *	2^31
+ * @growth_q8: how many times what was delivered a share may be; below once counts as
+ *	once
  *
  * ACKs that were held up together arrive as fast as they can follow each other. Where
  * that happens to two trains in a row, the share seems to be hundreds of times what it
@@ -200,14 +203,15 @@ static inline u64 control_grown_q10(u64 took_q10, u64 believed_q10, u32 delivere
 	if (delivered < CONTROL_DELIVERED_LEAST)
 		return took_q10;
 	/* the interval is below 2^47, and a packet of it below 2^44 */
-	return clamp_t(u64, div_u64(div_u64(interval_q10, delivered) *
-				    CONTROL_PACKET_Q8, growth_q8),
-		       took_q10, believed_q10);
+	growth_q8 = max_t(u32, growth_q8, CONTROL_PACKET_Q8);
+	interval_q10 = div_u64(div_u64(interval_q10, delivered) * CONTROL_PACKET_Q8,
+			       growth_q8);
+	return max_t(u64, took_q10, min_t(u64, interval_q10, believed_q10));
 }
 
 /**
  * control_doubted_q10 - a train's service time, where nothing confirms all of it
- * @took_q10: the train's, ns, at most 2^47
+ * @took_q10: the train's, ns; must be at most CONTROL_SERVICE_MAX_Q10
  * @sure_q10: control_grown_q10() of it, for CONTROL_GROWTH_SURE_Q8
  *
  * Where the queues of several flows have run empty, their trains pass one another, and
@@ -220,14 +224,15 @@ static inline u64 control_grown_q10(u64 took_q10, u64 believed_q10, u32 delivere
  */
 static inline u64 control_doubted_q10(u64 took_q10, u64 sure_q10)
 {
+	PRECONDITION(took_q10 <= CONTROL_SERVICE_MAX_Q10);
 	return min_t(u64, sure_q10, took_q10 * CONTROL_DOUBT_Q8 / CONTROL_PACKET_Q8);
 }
 
 /**
  * control_unconfirmed - whether neither gaps nor a queue can confirm the service time
- * @service_q10: s_b, ns, at most CONTROL_SERVICE_MAX_Q10
- * @train: segments of a train that would show this receiver's gaps, 1 .. 255
- * @train_max_ns: the longest that a train may last, below 2^53
+ * @service_q10: s_b, ns; must be at most CONTROL_SERVICE_MAX_Q10
+ * @train: segments of a train that would show this receiver's gaps; must be at most 255
+ * @train_max_ns: the longest that a train may last; must be below 2^53
  * @waited_us: how long the newest packet waited
  *
  * Too long a service time makes the pipe look short, so that packets beyond the pipe
@@ -238,6 +243,8 @@ static inline bool control_unconfirmed(u64 service_q10, u32 train, u64 train_max
 {
 	u64 waited_ns = (u64)waited_us * NSEC_PER_USEC;
 
+	PRECONDITION(service_q10 <= CONTROL_SERVICE_MAX_Q10);
+	PRECONDITION(train <= 255 && train_max_ns < 1ULL << 53);
 	return service_q10 * train > train_max_ns << CONTROL_SERVICE_SHIFT &&
 	       waited_ns << (CONTROL_SERVICE_SHIFT + 1) < service_q10;
 }
@@ -299,12 +306,14 @@ struct control_setpoint {
 /**
  * control_setpoint_reset - at the start and after a timeout (appendix)
  * @s: the setpoint
- * @initial_q8: packets, CONTROL_SETPOINT_MIN_Q8 .. CONTROL_SETPOINT_MAX_Q8
+ * @initial_q8: packets; beyond CONTROL_SETPOINT_MIN_Q8 to CONTROL_SETPOINT_MAX_Q8, the
+ *	nearest of these
  */
 static inline void control_setpoint_reset(struct control_setpoint *s,
 					  u32 initial_q8)
 {
-	s->target_q8 = initial_q8;
+	s->target_q8 = clamp_t(u32, initial_q8, CONTROL_SETPOINT_MIN_Q8,
+			       CONTROL_SETPOINT_MAX_Q8);
 	s->rounds = 0;
 	s->was_cut = false;
 }
@@ -312,10 +321,10 @@ static inline void control_setpoint_reset(struct control_setpoint *s,
 /**
  * control_setpoint_round - a round trip has passed (section 7, table 2)
  * @s: the setpoint
- * @step_q8: packets of a step up, below CONTROL_SETPOINT_MAX_Q8
+ * @step_q8: packets of a step up
  * @highest_q8: where the steps up end, packets: CONTROL_SETPOINT_MAX_Q8 where
  *	the setpoint probes for buffer, its initial value where it is fixed and
- *	only recovers from a cut
+ *	only recovers from a cut; beyond CONTROL_SETPOINT_MAX_Q8, that
  */
 static inline void control_setpoint_round(struct control_setpoint *s,
 					  u32 step_q8, u32 highest_q8)
@@ -326,7 +335,8 @@ static inline void control_setpoint_round(struct control_setpoint *s,
 	if (was_cut || ++s->rounds < CONTROL_PROBE_ROUNDS)
 		return;
 	s->rounds = 0;
-	s->target_q8 = min_t(u32, s->target_q8 + step_q8, highest_q8);
+	highest_q8 = min_t(u32, highest_q8, CONTROL_SETPOINT_MAX_Q8);
+	s->target_q8 = min_t(u64, (u64)s->target_q8 + step_q8, highest_q8);
 }
 
 /**
@@ -347,13 +357,14 @@ static inline void control_setpoint_congestion(struct control_setpoint *s)
 
 /**
  * control_bound_q8 - packets that are served in a time
- * @bound_ns: the time, below 2^46 ns
- * @service_q10: service time of one packet, ns
+ * @bound_ns: the time, ns; must be below 2^46
+ * @service_q10: service time of one packet, ns; must be at least 1
  *
  * Return: packets, at most CONTROL_SETPOINT_MAX_Q8.
  */
 static inline u32 control_bound_q8(u64 bound_ns, u64 service_q10)
 {
+	PRECONDITION(bound_ns < 1ULL << 46 && service_q10);
 	return (u32)min_t(u64, CONTROL_SETPOINT_MAX_Q8,
 			  div64_u64(bound_ns << (CONTROL_SERVICE_SHIFT + 8),
 				    service_q10));
@@ -364,7 +375,7 @@ static inline u32 control_bound_q8(u64 bound_ns, u64 service_q10)
  * @s: the setpoint
  * @initial_q8: its value before any cut, packets
  * @bound_q8: longest time in the queue, in packets, from control_bound_q8()
- * @train: segments of a train, 1 .. 255
+ * @train: segments of a train
  *
  * At 1 Mbit/s four full packets take 48 ms, and a CoDel at the bottleneck
  * would drop for ever. But trains come whole: the queue swings by a train, and
@@ -386,7 +397,7 @@ static inline u32 control_setpoint_q8(const struct control_setpoint *s,
 /**
  * control_share_bytes_ps - the bottleneck's rate for this flow: MSS / s_b
  * @path: the path; only its service time is read
- * @mss_bytes: payload of a full segment, 1 .. CONTROL_MSS_MAX
+ * @mss_bytes: payload of a full segment; beyond CONTROL_MSS_MAX, that
  *
  * Return: payload bytes per second, rounded down.
  */
@@ -395,6 +406,7 @@ static inline u64 control_share_bytes_ps(const struct control_path *path,
 {
 	u64 mss = min_t(u32, mss_bytes, CONTROL_MSS_MAX);
 
+	PRECONDITION(path->service_q10);
 	/* mss < 2^16, 10^9 < 2^30, ten places: below 2^56 */
 	return div64_u64((mss * NSEC_PER_SEC) << CONTROL_SERVICE_SHIFT,
 			 path->service_q10);
@@ -403,8 +415,8 @@ static inline u64 control_share_bytes_ps(const struct control_path *path,
 /**
  * control_window_rate_bytes_ps - the rate that sends a window in a round trip
  * @packets: the window
- * @mss_bytes: payload of a full segment, 1 .. CONTROL_MSS_MAX
- * @rtt_us: the round trip, at least 1
+ * @mss_bytes: payload of a full segment; beyond CONTROL_MSS_MAX, that
+ * @rtt_us: the round trip; 0 counts as 1
  *
  * Return: payload bytes per second, rounded down.
  */
@@ -414,16 +426,16 @@ static inline u64 control_window_rate_bytes_ps(u32 packets, u32 mss_bytes,
 	u64 bytes = (u64)min_t(u32, packets, 16 * CONTROL_BACKLOG_MAX) *
 		    min_t(u32, mss_bytes, CONTROL_MSS_MAX);
 
-	return div_u64(bytes * USEC_PER_SEC, rtt_us);
+	return div_u64(bytes * USEC_PER_SEC, max_t(u32, rtt_us, 1));
 }
 
 /**
  * control_first_window - packets that a rate sends in the first round trip
  * (section 5: "some nominal bandwidth")
- * @rate_bytes_ps: payload bytes per second that the path is known to have,
- *	below 2^44
- * @mss_bytes: payload of a full segment, 1 .. CONTROL_MSS_MAX
- * @rtt_us: round trip of the handshake, up to CONTROL_RTT_MAX_US
+ * @rate_bytes_ps: payload bytes per second that the path is known to have; beyond
+ *	CONTROL_KNOWN_MAX_BYTES_PS, that
+ * @mss_bytes: payload of a full segment; beyond CONTROL_MSS_MAX, that
+ * @rtt_us: round trip of the handshake; beyond CONTROL_RTT_MAX_US, that
  *
  * Return: packets, rounded up.
  */
@@ -431,7 +443,8 @@ static inline u32 control_first_window(u64 rate_bytes_ps, u32 mss_bytes,
 				       u32 rtt_us)
 {
 	u64 mss = clamp_t(u32, mss_bytes, 1, CONTROL_MSS_MAX);
-	u64 bytes = mul_u64_u32_div(rate_bytes_ps,
+	/* whose quotient must fit: some processors trap where it does not */
+	u64 bytes = mul_u64_u32_div(min_t(u64, rate_bytes_ps, CONTROL_KNOWN_MAX_BYTES_PS),
 				    min_t(u32, rtt_us, CONTROL_RTT_MAX_US),
 				    USEC_PER_SEC);
 
@@ -458,10 +471,10 @@ static inline s64 control_deficit_q8(const struct control_path *path)
 /**
  * control_correction_q24 - what brings the queue to the setpoint, as part of the
  * share: |B - n_b| / J over 1 / s_b, with J = attack * (R + n_b * s_b)
- * @path: the path, its backlog at most CONTROL_BACKLOG_MAX
- * @setpoint_q8: B, packets, at most CONTROL_SETPOINT_MAX_Q8
- * @attack_q8: round trips to get there, 1 .. 2^12
- * @most_q24: the result at most
+ * @path: the path, its backlog must be at most CONTROL_BACKLOG_MAX
+ * @setpoint_q8: B, packets
+ * @attack_q8: round trips to get there; must be 1 to 2^12
+ * @most_q24: bound of the result
  *
  * s_b cancels: in service times J is attack * (pipe + n_b), which needs one quotient
  * fewer.
@@ -479,15 +492,17 @@ static inline u32 control_correction_q24(const struct control_path *path,
 			((u64)path->backlog_q8 << 8);
 	u64 attack_q16 = mul_u64_u32_shr(round_q16, attack_q8, 8);
 
+	PRECONDITION(path->backlog_q8 <= CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8);
+	PRECONDITION(attack_q8 && attack_q8 <= 1U << 12);
 	return (u32)min_t(u64, most_q24,
 			  div64_u64((u64)error_q8 << 32, max_t(u64, attack_q16, 1)));
 }
 
 /**
  * control_rate_bytes_ps - the continuous rate law, eq (14)
- * @path: the path, its backlog at most CONTROL_BACKLOG_MAX
+ * @path: the path
  * @setpoint_q8: B, packets; 0 or below while the queue is drained
- * @mss_bytes: payload of a full segment, 1 .. CONTROL_MSS_MAX
+ * @mss_bytes: payload of a full segment; beyond CONTROL_MSS_MAX, that
  *
  * While the pipe is not yet full, the share itself: more would only arrive at
  * the bottleneck as a queue, before any ACK could tell.
@@ -521,7 +536,7 @@ static inline u64 control_rate_bytes_ps(const struct control_path *path,
  * control_window - packets that may be in flight
  * @path: the path
  * @setpoint_q8: B, packets; negative: drain the queue, and so much below
- * @train: segments of a train, at least 1
+ * @train: segments of a train; must be 1 to 255
  *
  * S + (B - n_b): what is in flight, and what the queue still lacks, or the pipe
  * where it is not full; in whole trains, because a train cut short comes back
@@ -550,6 +565,7 @@ static inline u32 control_window(const struct control_path *path,
 	s64 room_q8;
 	u64 cap, window;
 
+	PRECONDITION(train && train <= 255);
 	if (setpoint_q8 <= 0) {
 		pipe_q8 -= min_t(s64, -(s64)setpoint_q8,
 				 pipe_q8 >> CONTROL_DRAIN_BELOW_SHIFT) +

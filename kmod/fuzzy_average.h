@@ -76,8 +76,8 @@
  * @nearest: of the run's samples, in units of 2^FUZZY_RUN_SHIFT
  * @run: samples in a row on one side of the estimate
  * @above: which side
- * @smoothed_error_q16: smoothed proportional error, 0 .. 1 - 2^-16
- * @last_error_q16: the last sample's proportional error, 0 .. 1 - 2^-16
+ * @smoothed_error_q16: smoothed proportional error, below 1
+ * @last_error_q16: the last sample's proportional error, below 1
  */
 struct fuzzy_average {
 	u64 value;
@@ -134,7 +134,7 @@ static inline u32 fuzzy_beta_q16(u32 change_q16)
 /**
  * fuzzy_start - begin an average with its first sample
  * @avg: the average
- * @sample: first value, 1 .. FUZZY_VALUE_MAX; values outside are clamped
+ * @sample: first value; beyond 1 to FUZZY_VALUE_MAX, the nearest of these
  */
 static inline void fuzzy_start(struct fuzzy_average *avg, u64 sample)
 {
@@ -163,8 +163,8 @@ static inline void fuzzy_scale(struct fuzzy_average *avg, u16 to, u16 from)
 
 /**
  * fuzzy_run - look for a level that has shifted
- * @avg: the average, started
- * @sample: one value, not a mean; values outside 1 .. FUZZY_VALUE_MAX are clamped
+ * @avg: the average, which must be started
+ * @sample: one value, not a mean; what is too large for FUZZY_RUN_MAX ends a run
  *
  * FUZZY_RUN_UP samples in a row above the estimate, or FUZZY_RUN_DOWN below it,
  * move it to the nearest of them: up, at most FUZZY_STEP_MAX times; down, all but
@@ -178,6 +178,7 @@ static inline bool fuzzy_run(struct fuzzy_average *avg, u64 sample)
 	u32 coarse = (u32)min_t(u64, sample >> FUZZY_RUN_SHIFT, FUZZY_RUN_MAX);
 	u64 nearest;
 
+	PRECONDITION(avg->value);
 	if (sample == avg->value || coarse == FUZZY_RUN_MAX) {
 		avg->run = 0;
 		return false;
@@ -206,8 +207,8 @@ static inline bool fuzzy_run(struct fuzzy_average *avg, u64 sample)
 
 /**
  * fuzzy_update - fold a sample into a started average
- * @avg: the average, started
- * @sample: new value, 1 .. FUZZY_VALUE_MAX; values outside are clamped
+ * @avg: the average, which must be started
+ * @sample: new value; beyond 1 to FUZZY_VALUE_MAX, the nearest of these
  *
  * Two consecutive samples far from the estimate move it all the way, or four
  * times up; one alone hardly moves it. The estimate stays between its old value and the sample.
@@ -220,6 +221,7 @@ static inline void fuzzy_update(struct fuzzy_average *avg, u64 sample)
 	u64 distance;
 	u32 error, change, beta, weight;
 
+	PRECONDITION(value && value <= FUZZY_VALUE_MAX);
 	sample = clamp_t(u64, sample, 1, FUZZY_VALUE_MAX);
 	sample = min_t(u64, sample, FUZZY_STEP_MAX * value);
 	distance = sample > value ? sample - value : value - sample;

@@ -34,10 +34,10 @@
 /**
  * law_1994_correction_bytes_ps - what brings the queue to the setpoint:
  * |B - n_b| / J, with J = attack * (R + n_b * s_b)
- * @path: the path, its backlog at most CONTROL_BACKLOG_MAX
- * @setpoint_q8: B, packets, at most CONTROL_SETPOINT_MAX_Q8
- * @mss_bytes: payload of a full segment, 1 .. CONTROL_MSS_MAX
- * @attack_q8: round trips to get there, 1 .. 2^12
+ * @path: the path, its backlog must be at most CONTROL_BACKLOG_MAX
+ * @setpoint_q8: B, packets; must be at most CONTROL_SETPOINT_MAX_Q8
+ * @mss_bytes: payload of a full segment; beyond CONTROL_MSS_MAX, that
+ * @attack_q8: round trips to get there; must be at most 2^12
  *
  * Return: payload bytes per second; J is cut to whole microseconds, at least one.
  */
@@ -49,6 +49,8 @@ law_1994_correction_bytes_ps(const struct control_path *path, u32 setpoint_q8,
 	u32 error_q8 = control_off_setpoint_q8(path, setpoint_q8);
 	u64 round_us, attack_us;
 
+	PRECONDITION(path->backlog_q8 <= CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8);
+	PRECONDITION(setpoint_q8 <= CONTROL_SETPOINT_MAX_Q8 && attack_q8 <= 1U << 12);
 	round_us = path->prop_us +
 		   div_u64(mul_u64_u32_shr(path->service_q10, path->backlog_q8,
 					   CONTROL_SERVICE_SHIFT + 8),
@@ -62,9 +64,9 @@ law_1994_correction_bytes_ps(const struct control_path *path, u32 setpoint_q8,
 
 /**
  * law_1994_rate_bytes_ps - the rate for the next pairs
- * @path: the path, its backlog at most CONTROL_BACKLOG_MAX
- * @setpoint_q8: B, packets, CONTROL_SETPOINT_MIN_Q8 .. CONTROL_SETPOINT_MAX_Q8
- * @mss_bytes: payload of a full segment, 1 .. CONTROL_MSS_MAX
+ * @path: the path
+ * @setpoint_q8: B, packets; must be at least CONTROL_SETPOINT_MIN_Q8
+ * @mss_bytes: payload of a full segment; beyond CONTROL_MSS_MAX, that
  * @mean_bytes_ps: m, smoothed rate so far
  *
  * Return: payload bytes per second, at least 1. Relative error against exact
@@ -83,6 +85,8 @@ static inline u64 law_1994_rate_bytes_ps(const struct control_path *path,
 						  LAW_1994_ATTACK_UP_Q8);
 	u64 rate = above ? share - min_t(u64, share, change) : share + change;
 
+	/* or the floor's quotient does not fit, and some processors trap */
+	PRECONDITION(setpoint_q8 >= CONTROL_SETPOINT_MIN_Q8);
 	if (backlog_q8 > LAW_1994_OVERFLOW * setpoint_q8)
 		rate = max_t(u64, rate, mul_u64_u32_div(share, 2 * CONTROL_PACKET_Q8,
 							backlog_q8 - setpoint_q8));

@@ -150,7 +150,7 @@ static_assert(PAIR_DENSE_SHIFT >= PAIR_LONG_SHIFT, "is not out of line");
  * struct pair_ack - one acknowledgment that delivered something
  * @now_ns: arrival
  * @sent_us: send time of the newest segment delivered so far
- * @segments: segments it delivered, cumulatively and selectively; at least 1
+ * @segments: segments it delivered, cumulatively and selectively
  * @flaw: what makes it useless as the end of a gap, or PAIR_OPEN
  */
 struct pair_ack {
@@ -174,12 +174,13 @@ struct pair_sample {
 
 /**
  * struct pair_limits - bounds of a train
- * @train_min: segments, at least 1; may change at any time
- * @train_max: segments, 1 .. 255; holds where @train_min is larger; likewise
+ * @train_min: segments; must be at least 1; may change at any time
+ * @train_max: segments; must be 1 to 255; holds where @train_min is larger; likewise
  * @service_min_ns: a shorter service time is a bunch of ACKs, not a link
- * @train_min_ns: time at the bottleneck below which a train is lengthened, ns,
+ * @train_min_ns: time at the bottleneck below which a train is lengthened, ns;
+ *	must be below 2^53
+ * @train_max_ns: time at the bottleneck above which it is shortened, ns; must be
  *	below 2^53
- * @train_max_ns: time at the bottleneck above which it is shortened, below 2^53
  */
 struct pair_limits {
 	u32 train_min;
@@ -192,7 +193,7 @@ struct pair_limits {
 /**
  * pair_probe_init - no train under way
  * @p: the probe
- * @train: segments of the first trains, 1 .. 255
+ * @train: segments of the first trains; beyond 1 to 255, the nearest of these
  */
 static inline void pair_probe_init(struct pair_probe *p, u32 train)
 {
@@ -290,6 +291,7 @@ static inline void pair_probe_adapt(struct pair_probe *p, bool no_gap,
 	    !p->singles && !p->bunched && !p->suspected)
 		return;
 
+	PRECONDITION(limits->train_min && limits->train_max && limits->train_max <= U8_MAX);
 	if (no_gap) {
 		u32 segments = p->first_segments + p->waiting;
 
@@ -386,16 +388,20 @@ pair_probe_ack(struct pair_probe *p, const struct pair_ack *ack,
 
 /**
  * pair_service_time - service time of a sample (memorandum, section 3)
- * @s: a sample with verdict PAIR_SAMPLE
+ * @s: a sample, whose verdict must be PAIR_SAMPLE: of one segment or more, and a span
+ *	below 2^54 ns
  *
  * Return: ns with PAIR_SERVICE_SHIFT binary places, 1 ns/1024 .. 60 s; rounded
  * down.
  */
 static inline u64 pair_service_time(const struct pair_sample *s)
 {
-	u64 time = min_t(u64, s->span_ns, PAIR_SPAN_MAX_NS * s->segments);
+	u64 time;
 
-	return max_t(u64, div_u64(time << PAIR_SERVICE_SHIFT, s->segments), 1);
+	PRECONDITION(s->verdict == PAIR_SAMPLE && s->segments);
+	PRECONDITION(s->span_ns < 1ULL << 54);
+	time = div_u64(s->span_ns << PAIR_SERVICE_SHIFT, s->segments);
+	return clamp_t(u64, time, 1, PAIR_SPAN_MAX_NS << PAIR_SERVICE_SHIFT);
 }
 
 /* What an unusual train says of bunches; out of line, since few are */
@@ -435,9 +441,9 @@ pair_probe_unusual(struct pair_probe *p, u32 segments, u64 took_q10, u64 believe
 /**
  * pair_probe_bunched - whether ACKs come in bunches; lengthens the trains if so
  * @p: the probe
- * @segments: segments of a train with verdict PAIR_SAMPLE
- * @took_q10: its service time, ns in PAIR_SERVICE_SHIFT places, 1 .. 2^47
- * @believed_q10: the one that is believed, in the same unit, at most 2^47
+ * @segments: segments of a train with verdict PAIR_SAMPLE; must be at most 255
+ * @took_q10: its service time, ns in PAIR_SERVICE_SHIFT places; must be at most 2^47
+ * @believed_q10: the one that is believed, in the same unit; must be at most 2^47
  * @limits: bounds of the train length
  *
  * Where ACKs wait for each other on their way, behind packets that go there or for
@@ -465,6 +471,8 @@ static inline bool pair_probe_bunched(struct pair_probe *p, u32 segments,
 {
 	u64 eighth_q10 = believed_q10 >> PAIR_LONG_SHIFT;
 
+	PRECONDITION(segments <= PAIR_SEGMENTS_MAX);
+	PRECONDITION(took_q10 <= 1ULL << 47 && believed_q10 <= 1ULL << 47);
 	/* the common case in a few instructions: from two eighths to nine */
 	if (took_q10 - 2 * eighth_q10 > believed_q10 - eighth_q10 || p->dense || p->paused)
 		pair_probe_unusual(p, segments, took_q10, believed_q10, limits);
@@ -487,8 +495,8 @@ struct pair_mean {
 
 /**
  * pair_mean_add - take a train's sample into the mean
- * @m: the mean so far; zeroed before the first
- * @s: a sample with verdict PAIR_SAMPLE
+ * @m: the mean so far; must be zeroed before the first, and taken when it is due
+ * @s: a sample, whose verdict must be PAIR_SAMPLE
  * @now_us: time (low 32 bits)
  * @least_us: shortest time to average over
  *
@@ -504,6 +512,7 @@ struct pair_mean {
 static inline bool pair_mean_add(struct pair_mean *m, const struct pair_sample *s,
 				 u32 now_us, u32 least_us)
 {
+	PRECONDITION(s->verdict == PAIR_SAMPLE && m->trains < PAIR_MEAN_TRAINS_MAX);
 	if (!m->trains)
 		m->since_us = now_us;
 	m->span_ns += s->span_ns;
@@ -515,7 +524,7 @@ static inline bool pair_mean_add(struct pair_mean *m, const struct pair_sample *
 
 /**
  * pair_mean_take - the mean of what was added; begins the next one
- * @m: the mean, of one train at least
+ * @m: the mean, which must be of at least one train
  *
  * Return: a sample with verdict PAIR_SAMPLE.
  */
@@ -527,6 +536,7 @@ static inline struct pair_sample pair_mean_take(struct pair_mean *m)
 		.verdict = PAIR_SAMPLE,
 	};
 
+	PRECONDITION(m->trains);
 	memset(m, 0, sizeof(*m));
 	return mean;
 }
@@ -534,8 +544,8 @@ static inline struct pair_sample pair_mean_take(struct pair_mean *m)
 /**
  * pair_train - segments of the next train
  * @p: the probe
- * @service_q10: service time of one segment, ns in PAIR_SERVICE_SHIFT places,
- *	at least 1
+ * @service_q10: service time of one segment, ns in PAIR_SERVICE_SHIFT places; must
+ *	be at least 1
  * @limits: bounds of the train
  *
  * What the receiver's ACKs ask for; more where that would last less than
@@ -547,12 +557,13 @@ static inline struct pair_sample pair_mean_take(struct pair_mean *m)
 static inline u32 pair_train(const struct pair_probe *p, u64 service_q10,
 			     const struct pair_limits *limits)
 {
-	u64 shortest = div64_u64(limits->train_min_ns << PAIR_SERVICE_SHIFT,
-				 service_q10);
-	u64 longest = div64_u64(limits->train_max_ns << PAIR_SERVICE_SHIFT,
-				service_q10);
-	u64 train = max_t(u64, p->train, shortest);
+	u64 shortest, longest, train;
 
+	PRECONDITION(service_q10 && limits->train_max && limits->train_max <= U8_MAX);
+	PRECONDITION(limits->train_min_ns < 1ULL << 53 && limits->train_max_ns < 1ULL << 53);
+	shortest = div64_u64(limits->train_min_ns << PAIR_SERVICE_SHIFT, service_q10);
+	longest = div64_u64(limits->train_max_ns << PAIR_SERVICE_SHIFT, service_q10);
+	train = max_t(u64, p->train, shortest);
 	train = min_t(u64, train, max_t(u64, longest, 1));
 	return (u32)min_t(u64, train, pair_train_max(limits));
 }

@@ -48,12 +48,15 @@
 #define PROP_FALL_SHIFT		4
 /* and that of the last dip in 4 s: 8 bits, the same 17 minutes */
 #define PROP_DIPPED_SHIFT	12
+/* longest estimate, 100 s: keeps control_law.h's products within 64 bits */
+#define PROP_MAX_US		100000000U
 /* no round trip seen yet; also the largest round trip that can be noted */
 #define PROP_UNKNOWN_US		U32_MAX
 
 /**
  * struct propagation_delay - estimate and its age
- * @delay_us: the estimate; PROP_UNKNOWN_US before the first round trip
+ * @delay_us: the estimate, no more than PROP_MAX_US; PROP_UNKNOWN_US before the first
+ *	round trip
  * @dip_min_us: smallest round trip of the dip under way
  * @confirmed: time of the last round trip that confirmed the estimate, in units
  *	of 2^PROP_CLOCK_SHIFT ms
@@ -96,7 +99,8 @@ static inline bool prop_dipping(const struct propagation_delay *p)
 /**
  * prop_sample - take a round trip
  * @p: the estimate
- * @rtt_us: round trip of an unambiguous, not delayed acknowledgment, at least 1
+ * @rtt_us: round trip of an unambiguous, not delayed acknowledgment; as an estimate, beyond
+ *	PROP_MAX_US that
  * @now_ms: time, may wrap
  */
 static inline void prop_sample(struct propagation_delay *p, u32 rtt_us,
@@ -105,7 +109,7 @@ static inline void prop_sample(struct propagation_delay *p, u32 rtt_us,
 	if (rtt_us <= p->delay_us) {
 		if (p->delay_us - rtt_us > p->delay_us >> PROP_FALL_SHIFT)
 			p->fell = 1;
-		p->delay_us = rtt_us;
+		p->delay_us = min_t(u32, rtt_us, PROP_MAX_US);
 		p->confirmed = prop_clock(now_ms);
 	}
 	if (rtt_us < p->dip_min_us)
@@ -156,7 +160,7 @@ static inline void prop_round(struct propagation_delay *p, u32 now_ms)
 		if (--p->dip_rounds)
 			return;
 		if (p->dip_min_us != PROP_UNKNOWN_US)
-			p->delay_us = p->dip_min_us;
+			p->delay_us = min_t(u32, p->dip_min_us, PROP_MAX_US);
 		p->confirmed = prop_clock(now_ms);
 		p->dipped = (u8)(now_ms >> PROP_DIPPED_SHIFT);
 		if (p->fell)

@@ -70,7 +70,7 @@ struct queue_estimate {
 
 /**
  * queue_estimate_round - a round trip has passed
- * @q: the estimate; zeroed at the start
+ * @q: the estimate; a pipe that it held before is forgotten after twice QUEUE_ROUNDS
  */
 static inline void queue_estimate_round(struct queue_estimate *q)
 {

@@ -61,8 +61,7 @@ enum parents_verdict {
 
 /**
  * struct parents_correction - arguments of one qdisc_tree_reduce_backlog()
- * @packets: that the parents count less from now on; what is above 0 they also count
- *	as dropped
+ * @packets: that the parents count less from now on; what is above 0 are drops to them
  * @bytes: that they count less (bytes)
  */
 struct parents_correction {
@@ -74,7 +73,7 @@ struct parents_correction {
  * struct parents_report - what to do after enqueueing one packet
  * @split: first correction: segments instead of the packet
  * @drops: second correction: what was dropped. Neither is to be made if all of it is 0.
- * @set_length: the one packet that is left must be given the length that the parents
+ * @set_length: the one packet that is left is to be given the length that the parents
  *	know the arriving packet by
  * @verdict: what enqueue answers
  */

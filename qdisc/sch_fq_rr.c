@@ -879,7 +879,6 @@ static bool fq_rr_has_parents(const struct Qdisc *sch)
 /* the only packet that waits is one of @flow: it is given the length @len */
 static void fq_rr_set_length(struct Qdisc *sch, struct fq_rr_flow *flow, u32 len)
 {
-	struct fq_rr_sched *q = qdisc_priv(sch);
 	u32 more = len - qdisc_pkt_len(flow->head);
 
 	qdisc_skb_cb(flow->head)->pkt_len = len;

@@ -178,8 +178,8 @@ static inline void shaper_miss(struct shaper *sh, u64 now_ns, u64 late_ns)
  * shaper_sent - a packet is sent
  * @sh: shaper; without a rate nothing changes
  * @now_ns: the time (ns); if the packet is not due, it counts as sent in time
- * @wire_bytes: its length on the link; with 32 bits of it the product below
- *	is less than 2^62, which leaves room for the rest
+ * @wire_bytes: its length on the link; 32 bits of it make a product of 62 bits, which
+ *	leaves room for the rest
  *
  * Return: how late it is (ns), all of it, made up for or not.
  */

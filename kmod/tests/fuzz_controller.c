@@ -25,10 +25,32 @@ struct chain {
 	u64 now_ns;
 };
 
-static const struct pair_limits limits = {
+/* what the module's knobs begin with, and whatever pair_limits may be */
+static const struct pair_limits usual_limits = {
 	.train_min = 4, .train_max = 64, .service_min_ns = 7,
 	.train_min_ns = 100 * NSEC_PER_USEC, .train_max_ns = 125 * NSEC_PER_MSEC,
 };
+
+static struct pair_limits limits;
+
+/* arguments that nobody passes: they are held within bounds */
+static void take_any(u32 one, u32 two, u32 three)
+{
+	u64 wide = (u64)one << 32 | two, service_q10;
+	struct control_setpoint setpoint = { 0 };
+	struct pair_probe probe;
+
+	CHECK(control_first_window(wide, three, one) <= S32_MAX);
+	control_window_rate_bytes_ps(one, two, three % 2 ? three : 0);
+	service_q10 = control_grown_q10(one, two, three, one, two);
+	CHECK(service_q10 >= one && service_q10 <= max_t(u32, one, two));
+	control_setpoint_reset(&setpoint, one);
+	control_setpoint_round(&setpoint, two, three);
+	control_setpoint_round(&setpoint, two, three);
+	CHECK(setpoint.target_q8 <= CONTROL_SETPOINT_MAX_Q8);
+	pair_probe_init(&probe, one);
+	CHECK(probe.train >= 1);
+}
 
 static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 		 u32 outstanding, u32 delivered, u32 mss)
@@ -81,6 +103,8 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 				       CONTROL_SETPOINT_MAX_Q8);
 	if (ack->flaw != PAIR_OPEN)
 		control_setpoint_congestion(&c->setpoint);
+	take_any(mss, outstanding, delivered);
+	CHECK(c->prop.delay_us <= PROP_MAX_US);
 	if (!c->service.value)
 		return;
 	CHECK(c->service.value <= FUZZY_VALUE_MAX);
@@ -142,6 +166,14 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	u32 sent = 1, i;
 	u64 value;
 
+	limits = usual_limits;
+	if (size && data[0] & 1) {
+		limits.train_min = 1 + data[size - 1];
+		limits.train_max = 1 + data[size / 2] % 255;
+		limits.service_min_ns = data[size / 2] << data[size - 1] % 24;
+		limits.train_min_ns = (1ULL << data[size - 1] % 54) - 1;
+		limits.train_max_ns = (1ULL << data[size / 2] % 54) - 1;
+	}
 	pair_probe_init(&c.probe, 4);
 	prop_init(&c.prop, 0);
 	control_setpoint_reset(&c.setpoint, 5 * CONTROL_PACKET_Q8);
@@ -159,11 +191,14 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		sent += data[2] % 3 == 0;
 		ack.now_ns = c.now_ns;
 		ack.sent_us = sent;
-		ack.segments = 1 + (word[1] >> data[3] % 32);
-		take(&c, &ack, 1 + (word[2] >> data[2] % 32), word[1], word[0],
+		ack.segments = word[1] >> data[3] % 32;
+		take(&c, &ack, word[2] >> data[2] % 32, word[1], word[0],
 		     word[2]);
 	}
 
+	/* with other trains the path below has no gaps to show */
+	if (memcmp(&limits, &usual_limits, sizeof(limits)))
+		return 0;
 	control_setpoint_reset(&c.setpoint, 5 * CONTROL_PACKET_Q8);
 	/* and now trains of four, a segment every 10 ms, delayed ACKs, for 26 s:
 	 * long enough to look for R again

@@ -749,6 +749,41 @@ static void a_gain_that_is_too_large_is_the_largest(void **state)
 	assert_int_equal(control_gain_q8(1ULL << 55, 1ULL << 55), 256);
 }
 
+/* numbers that no knob allows and no ACK shows divide by nothing and overflow nowhere */
+static void any_numbers_are_held_within_bounds(void **state)
+{
+	static const u32 numbers[] = { 0, 1, 65535, 1U << 31, U32_MAX };
+	struct control_setpoint s = { 0 };
+	unsigned int i, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(numbers); i++)
+		for (k = 0; k < ARRAY_SIZE(numbers); k++) {
+			u64 service_q10;
+
+			assert_true(control_first_window(U64_MAX, numbers[i], numbers[k]) <=
+				    S32_MAX);
+			assert_true(control_window_rate_bytes_ps(numbers[i], numbers[k], 0) <
+				    1ULL << 60);
+			service_q10 = control_grown_q10(1000, 2000, numbers[i], numbers[k], 0);
+			assert_in_range(service_q10, 1000, 2000);
+			/* no shorter than the believed one: it stays */
+			assert_int_equal(control_grown_q10(3000, 2000, numbers[i], numbers[k],
+							   U32_MAX), 3000);
+			control_setpoint_reset(&s, numbers[i]);
+			assert_in_range(s.target_q8, CONTROL_SETPOINT_MIN_Q8,
+					CONTROL_SETPOINT_MAX_Q8);
+			control_setpoint_round(&s, numbers[k], U32_MAX);
+			control_setpoint_round(&s, numbers[k], U32_MAX);
+			assert_in_range(s.target_q8, CONTROL_SETPOINT_MIN_Q8,
+					CONTROL_SETPOINT_MAX_Q8);
+		}
+	/* below once what was delivered is once: 8 packets in 8 ms */
+	assert_int_equal(control_grown_q10(1, U64_MAX, 8, 8000, 0), 1000000 << 10);
+	assert_int_equal(control_window_rate_bytes_ps(1, 1000, 0), 1000000000);
+	assert_int_equal(control_first_window(U64_MAX, 1, USEC_PER_SEC), S32_MAX);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -774,6 +809,7 @@ int main(void)
 		cmocka_unit_test(a_share_grows_so_many_times_in_a_round_trip_at_most),
 		cmocka_unit_test(of_a_claim_beyond_deliveries_two_thirds_are_believed),
 		cmocka_unit_test(a_window_is_guarded_by_deliveries_after_an_overflow),
+		cmocka_unit_test(any_numbers_are_held_within_bounds),
 	};
 
 	return cmocka_run_group_tests_name("control_law", tests, NULL, NULL);

@@ -742,7 +742,13 @@ static void extremes_do_not_overflow(void **state)
 		ack(&p, i * 1000ULL, 5, U32_MAX);
 	s = ack(&p, 3000000, 6, 1);
 	assert_int_equal(s.segments, PAIR_SEGMENTS_MAX);
-	s = (struct pair_sample) { U64_MAX, 1, PAIR_SAMPLE };
+	s = (struct pair_sample) { (1ULL << 54) - 1, 1, PAIR_SAMPLE };
+	assert_int_equal(pair_service_time(&s), PAIR_SPAN_MAX_NS << PAIR_SERVICE_SHIFT);
+	s = (struct pair_sample) { (1ULL << 54) - 1, U32_MAX, PAIR_SAMPLE };
+	assert_int_equal(pair_service_time(&s), 1ULL << 32);
+	s = (struct pair_sample) { 0, U32_MAX, PAIR_SAMPLE };
+	assert_int_equal(pair_service_time(&s), 1);
+	s = (struct pair_sample) { PAIR_SPAN_MAX_NS, 1, PAIR_SAMPLE };
 	assert_int_equal(pair_service_time(&s), PAIR_SPAN_MAX_NS << PAIR_SERVICE_SHIFT);
 	/* no time at all: a service time of 0 would be divided by */
 	s = (struct pair_sample) { 0, 255, PAIR_SAMPLE };

@@ -244,7 +244,7 @@ static void an_exact_clock_gives_the_same_estimates(void **state)
 				if (sample_us <= exact.delay_us) {
 					exact.fell |= exact.delay_us - sample_us >
 						      exact.delay_us / 16;
-					exact.delay_us = sample_us;
+					exact.delay_us = min_t(u64, sample_us, 100000000);
 					exact.confirmed_ms = exact.now_ms;
 				}
 				exact.dip_min_us = min_t(u64, sample_us, exact.dip_min_us);
@@ -256,7 +256,8 @@ static void an_exact_clock_gives_the_same_estimates(void **state)
 				prop_round(&p, (u32)exact.now_ms);
 				if (!--exact.rounds) {
 					if (exact.dip_min_us != PROP_UNKNOWN_US)
-						exact.delay_us = exact.dip_min_us;
+						exact.delay_us = min_t(u64, exact.dip_min_us,
+								       100000000);
 					exact.confirmed_ms = exact.now_ms;
 					exact.dipped_ms = exact.now_ms;
 					if (exact.fell) {
@@ -327,6 +328,27 @@ static void any_nonsense_is_forgotten_within_a_refresh(void **state)
 	}
 }
 
+/* a receiver that holds its ACKs back for hours: the products of the law still fit */
+static void no_estimate_is_longer_than_100_s(void **state)
+{
+	struct propagation_delay p;
+	u32 i;
+
+	(void)state;
+	prop_init(&p, 0);
+	prop_sample(&p, PROP_UNKNOWN_US - 1, 0);
+	assert_int_equal(p.delay_us, PROP_MAX_US);
+	/* after a dip, too */
+	prop_dip(&p);
+	for (i = 0; i < PROP_DIP_ROUNDS; i++) {
+		prop_sample(&p, PROP_MAX_US + 1, i);
+		prop_round(&p, i);
+	}
+	assert_int_equal(p.delay_us, PROP_MAX_US);
+	prop_sample(&p, 0, 0);
+	assert_int_equal(p.delay_us, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -340,6 +362,7 @@ int main(void)
 		cmocka_unit_test(a_long_path_is_dipped_for_once_in_fifty_round_trips),
 		cmocka_unit_test(an_exact_clock_gives_the_same_estimates),
 		cmocka_unit_test(any_nonsense_is_forgotten_within_a_refresh),
+		cmocka_unit_test(no_estimate_is_longer_than_100_s),
 	};
 
 	return cmocka_run_group_tests_name("propagation_delay", tests, NULL, NULL);
