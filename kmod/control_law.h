@@ -396,7 +396,7 @@ static inline u32 control_setpoint_q8(const struct control_setpoint *s,
 
 /**
  * control_share_bytes_ps - the bottleneck's rate for this flow: MSS / s_b
- * @path: the path; only its service time is read
+ * @path: the path; only its service time is read, which must be at least 1
  * @mss_bytes: payload of a full segment; beyond CONTROL_MSS_MAX, that
  *
  * Return: payload bytes per second, rounded down.

@@ -388,8 +388,8 @@ pair_probe_ack(struct pair_probe *p, const struct pair_ack *ack,
 
 /**
  * pair_service_time - service time of a sample (memorandum, section 3)
- * @s: a sample, whose verdict must be PAIR_SAMPLE: of one segment or more, and a span
- *	below 2^54 ns
+ * @s: a sample, whose verdict must be PAIR_SAMPLE, of a segment at least, and whose span
+ *	must be below 2^54 ns
  *
  * Return: ns with PAIR_SERVICE_SHIFT binary places, 1 ns/1024 .. 60 s; rounded
  * down.

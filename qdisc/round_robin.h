@@ -130,7 +130,7 @@ struct rr_link {
  * @sparse: on RR_AHEAD
  * @debtor: on RR_DEBTORS
  * @charges: dropped packets it has paid for since it was served
- * @extra: its weight beyond 1
+ * @extra: its weight less 1
  * @rest: cost not yet in @spent, a part of its weight (bytes)
  */
 struct rr_flow {
