@@ -588,7 +588,7 @@ static inline u32 control_window(const struct control_path *path,
  * @in_flight: packets in flight, of any size
  * @bytes: payload that is not yet acknowledged
  * @packets: how many packets that is
- * @mss_bytes: payload of a full segment now, at least 1
+ * @mss_bytes: payload of a full segment now; 0 counts as 1
  *
  * The size in flight is the mean of what is not yet acknowledged.
  *
@@ -608,7 +608,7 @@ static inline u32 control_full_packets(u32 in_flight, u32 bytes, u32 packets,
  * @window: packets before
  * @in_flight: packets in flight, of the size before
  * @mss_before: payload of a full segment before
- * @mss_now: payload of a full segment now, at least 1
+ * @mss_now: payload of a full segment now; 0 counts as 1
  *
  * What is in flight counts as it is, and room is room for bytes.
  *
@@ -646,7 +646,7 @@ static inline u32 control_window_mixed(u32 window, u32 outstanding, u32 in_fligh
  * @acked: packets that it delivered
  * @lost: whether it showed a loss
  * @mending: packets that are lost, or sent again and not yet delivered
- * @least: packets, if the law asks for as many; at least 1
+ * @least: packets that may be in flight whatever leaves, if the law asks for as many
  *
  * The guard after an overflow. Trains that hold data sent twice show no gap, so that
  * a service time that was too short when the queue overflowed stays so: a flow that

@@ -148,7 +148,7 @@ static inline void fuzzy_start(struct fuzzy_average *avg, u64 sample)
  * fuzzy_scale - the unit of the samples has changed
  * @avg: the average, started or not
  * @to: what one old unit is in new units: @to / @from
- * @from: at least 1
+ * @from: 0 counts as 1
  *
  * Errors are relative and stay. A run of samples does not: it was in the old unit.
  */

@@ -291,7 +291,7 @@ static inline void pair_probe_adapt(struct pair_probe *p, bool no_gap,
 	    !p->singles && !p->bunched && !p->suspected)
 		return;
 
-	PRECONDITION(limits->train_min && limits->train_max && limits->train_max <= U8_MAX);
+	PRECONDITION(train_min && train_max && train_max <= U8_MAX);
 	if (no_gap) {
 		u32 segments = p->first_segments + p->waiting;
 
@@ -495,7 +495,7 @@ struct pair_mean {
 
 /**
  * pair_mean_add - take a train's sample into the mean
- * @m: the mean so far; must be zeroed before the first, and taken when it is due
+ * @m: the mean so far; of PAIR_MEAN_TRAINS_MAX trains, it takes no more and stays due
  * @s: a sample, whose verdict must be PAIR_SAMPLE
  * @now_us: time (low 32 bits)
  * @least_us: shortest time to average over
@@ -512,7 +512,9 @@ struct pair_mean {
 static inline bool pair_mean_add(struct pair_mean *m, const struct pair_sample *s,
 				 u32 now_us, u32 least_us)
 {
-	PRECONDITION(s->verdict == PAIR_SAMPLE && m->trains < PAIR_MEAN_TRAINS_MAX);
+	PRECONDITION(s->verdict == PAIR_SAMPLE);
+	if (m->trains >= PAIR_MEAN_TRAINS_MAX)
+		return true;
 	if (!m->trains)
 		m->since_us = now_us;
 	m->span_ns += s->span_ns;
@@ -559,7 +561,7 @@ static inline u32 pair_train(const struct pair_probe *p, u64 service_q10,
 {
 	u64 shortest, longest, train;
 
-	PRECONDITION(service_q10 && limits->train_max && limits->train_max <= U8_MAX);
+	PRECONDITION(service_q10 && pair_train_max(limits) && pair_train_max(limits) <= U8_MAX);
 	PRECONDITION(limits->train_min_ns < 1ULL << 53 && limits->train_max_ns < 1ULL << 53);
 	shortest = div64_u64(limits->train_min_ns << PAIR_SERVICE_SHIFT, service_q10);
 	longest = div64_u64(limits->train_max_ns << PAIR_SERVICE_SHIFT, service_q10);
