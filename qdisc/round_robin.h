@@ -159,8 +159,8 @@ static_assert(offsetof(struct rr_flow, link) == 0, "a link is cast to its flow")
  * @shares: weights of the backlogged flows together
  * @clock: packets sent, for comparing moments (wraps)
  * @after_ahead: the last packet was one that went ahead
- * @room: cost that may still go ahead of the round (bytes); not above 0: the round is
- *	next
+ * @ahead: cost of what went ahead of the round and that the round has not made up for
+ *	(bytes); from RR_AHEAD_GRANTS grants on the round is next
  */
 struct rr {
 	struct rr_link list[RR_LISTS];
@@ -173,7 +173,7 @@ struct rr {
 	u32 shares;
 	u32 clock;
 	bool after_ahead;
-	s64 room;
+	u64 ahead;
 };
 
 static inline bool rr_link_empty(const struct rr_link *head)
@@ -221,11 +221,6 @@ static inline u32 rr_least_grant(const struct rr *rr)
 	return max_t(u32, rr->quantum, rr->largest);
 }
 
-static inline s64 rr_most_room(const struct rr *rr)
-{
-	return (s64)rr_least_grant(rr) * RR_AHEAD_GRANTS;
-}
-
 /**
  * rr_init - start with no flow backlogged
  * @rr: scheduler
@@ -244,7 +239,6 @@ static inline void rr_init(struct rr *rr, u32 quantum)
 	}
 	rr->quantum = max_t(u32, quantum, 1);
 	rr->mark = rr->quantum;
-	rr->room = rr_most_room(rr);
 }
 
 /**
@@ -265,13 +259,14 @@ static inline u32 rr_quantum(bool strict, u32 quantum_bytes)
  * @strict: whether packets are shared, and not bytes
  * @len: the packet's length (bytes)
  *
- * A size table may say that a packet has any length, or none.
+ * A size table may say that a packet has any length. One of none costs nothing, and has
+ * its turn like any other.
  *
- * Return: bytes, or packets if @strict; 1 to RR_COST_MAX.
+ * Return: bytes, or packets if @strict; at most RR_COST_MAX.
  */
 static inline u32 rr_cost(bool strict, u32 len)
 {
-	return strict ? 1 : clamp_t(u32, len, 1, RR_COST_MAX);
+	return strict ? 1 : min_t(u32, len, RR_COST_MAX);
 }
 
 /**
@@ -314,7 +309,7 @@ static inline u32 rr_part(struct rr_flow *f, u32 cost)
 	u32 whole = cost + f->rest;
 
 	/* rr_cost() sees to it */
-	PRECONDITION(cost && cost <= RR_COST_MAX);
+	PRECONDITION(cost <= RR_COST_MAX);
 	if (likely(!f->extra))
 		return cost;
 	f->rest = whole % rr_weight(f);
@@ -415,7 +410,7 @@ static inline void rr_look_at_debtor(struct rr *rr)
 static inline bool rr_yields(const struct rr *rr, const struct rr_flow *turn,
 			     const struct rr_flow *ahead)
 {
-	if (rr->room <= 0)
+	if (rr->ahead >= (u64)rr_least_grant(rr) * RR_AHEAD_GRANTS)
 		return false;
 	/* nobody waits for 2^31 packets: a difference of stamps has a sign */
 	return !rr->after_ahead || (s32)(turn->stamp - ahead->stamp) > 0;
@@ -482,10 +477,21 @@ static inline const struct rr_link *rr_behind(const struct rr_flow *f)
 	return f->link.next;
 }
 
+/* what went ahead of the round counts, unless nobody was in the round to wait */
+static inline void rr_count_ahead(struct rr *rr, bool sparse, u32 cost)
+{
+	if (!sparse)
+		rr->ahead -= min_t(u64, rr->ahead, (u64)cost * RR_AHEAD_COSTS);
+	else if (rr_link_empty(&rr->list[RR_ROUND]))
+		rr->ahead = 0;
+	else
+		rr->ahead += cost;
+}
+
 /**
  * rr_sent - the flow that rr_next() returned has sent one packet
  * @rr: scheduler
- * @f: that flow, which must have credit; of one that is idle nothing changes
+ * @f: that flow, which must be backlogged and have credit
  * @cost: what the packet costs; must be of rr_cost()
  * @more: whether it has another packet
  */
@@ -494,19 +500,12 @@ static inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
 {
 	u32 part;
 
-	if (unlikely(!rr_is_backlogged(f)))
-		return;
-	PRECONDITION(f->sparse || f->spent < rr->mark);
+	PRECONDITION(rr_is_backlogged(f) && (f->sparse || f->spent < rr->mark));
 	part = rr_part(f, cost);
 	rr->clock++;
 	rr->after_ahead = f->sparse;
-	if (rr_link_empty(&rr->list[RR_ROUND]))
-		rr->room = rr_most_room(rr);
-	else if (f->sparse)
-		rr->room -= cost;
-	else
-		rr->room = min_t(s64, rr->room + (s64)cost * RR_AHEAD_COSTS,
-				 rr_most_room(rr));
+	if (unlikely(f->sparse || rr->ahead))
+		rr_count_ahead(rr, f->sparse, cost);
 	/* what it did not ask for while it had nothing to send is forgone */
 	if (f->sparse)
 		f->spent = rr->now;
@@ -590,7 +589,7 @@ static inline void rr_restart(struct rr *rr, u32 quantum)
 	rr->mark = rr->now + quantum;
 	rr->largest = 0;
 	rr->quantum = quantum;
-	rr->room = rr_most_room(rr);
+	rr->ahead = 0;
 	for (list = 0; list < RR_LISTS; list++)
 		rr_for_each(rr, list, f)
 			f->spent = rr->now;

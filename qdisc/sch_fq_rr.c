@@ -128,6 +128,7 @@ struct fq_rr_sched {
 	u64 rehash_at;	/* jiffies, unless perturb is never */
 	u32 mode;	/* by which the packets that wait were placed */
 	bool perturb_due;
+	bool rehash_watched;	/* perturb is set, or a rehash is put off */
 	u32 quantum_bytes;
 
 	/* written for every packet */
@@ -722,7 +723,9 @@ static inline void fq_rr_put(struct fq_rr_sched *q, struct fq_rr_flow *flow,
 	flow->packets++;
 	flow->memory += fq_rr_cb(skb)->truesize;
 	flow->bytes += qdisc_pkt_len(skb);
-	lq_grow(&q->lq, fq_rr_number(q, flow), fq_rr_key(q, flow));
+	/* no part of the buffer is computed while nobody asks for the largest */
+	if (unlikely(!lq_collecting(&q->lq)))
+		lq_grow(&q->lq, fq_rr_number(q, flow), fq_rr_key(q, flow));
 }
 
 /* every packet comes here, and a call has a price: into both of its callers */
@@ -864,8 +867,10 @@ static noinline void fq_rr_rehash_if_due(struct Qdisc *sch)
 
 	if (q->config.perturb && time_after_eq64(get_jiffies_64(), q->rehash_at))
 		q->perturb_due = true;
+	q->rehash_watched = moded || q->perturb_due || q->config.perturb;
 	if ((!moded && !q->perturb_due) || sch->q.qlen > FQ_RR_REHASH_PACKETS)
 		return;
+	q->rehash_watched = q->config.perturb;
 	if (q->perturb_due)
 		fq_rr_perturb(q);
 	fq_rr_rehash(sch, moded);
@@ -963,8 +968,7 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	struct fq_rr_flow *flow;
 	int verdict;
 
-	if (unlikely(q->config.perturb || q->perturb_due ||
-		     q->mode != q->config.mode))
+	if (unlikely(q->rehash_watched))
 		fq_rr_rehash_if_due(sch);
 	flow = fq_rr_classify(sch, skb, to_free, &verdict);
 	if (!flow)
@@ -1267,6 +1271,7 @@ static void fq_rr_destroy(struct Qdisc *sch)
 static void fq_rr_init_hash(struct fq_rr_sched *q)
 {
 	q->mode = q->config.mode;
+	q->rehash_watched = q->config.perturb;
 	q->rehash_at = get_jiffies_64() + (u64)q->config.perturb * HZ;
 	if (q->config.seed == FQ_RR_SEED_RANDOM) {
 		get_random_bytes(&q->key, sizeof(q->key));

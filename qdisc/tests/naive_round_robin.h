@@ -40,7 +40,7 @@ struct naive {
 	u32 largest;
 	u64 sent;		/* packets */
 	bool after_ahead;
-	s64 room;		/* may still go ahead of the round (bytes) */
+	s64 gone_ahead;		/* of the round, not made up for (bytes) */
 	s64 ahead_bytes;	/* sent while somebody of the round waited, */
 	s64 round_bytes;	/* since all of it had last been idle */
 	u32 dearest;		/* packet so far (bytes) */
@@ -145,7 +145,7 @@ static inline int naive_next(struct naive *n)
 		if (n->flow[n->order[i]].credit > 0)
 			turn = n->order[i];
 	if (n->aheads && (turn < 0 ||
-			  (n->room > 0 &&
+			  (n->gone_ahead < 128 * naive_least_grant(n) &&
 			   (!n->after_ahead ||
 			    n->flow[turn].since > n->flow[n->ahead[0]].since))))
 		return n->ahead[0];
@@ -180,10 +180,10 @@ static inline u32 naive_send(struct naive *n, int flow)
 	s64 before;
 
 	naive_check_round(n, f->sparse, size);
-	n->room += f->sparse ? -(s64)size : 8LL * size;
-	/* who waits for nobody uses up nothing */
-	if (f->sparse ? !n->orders : n->room > 128 * naive_least_grant(n))
-		n->room = 128 * naive_least_grant(n);
+	n->gone_ahead += f->sparse ? (s64)size : -8LL * size;
+	/* who keeps nobody waiting is ahead of nobody */
+	if (f->sparse ? !n->orders : n->gone_ahead < 0)
+		n->gone_ahead = 0;
 	memmove(f->size, f->size + 1, --f->packets * sizeof(*f->size));
 	naive_remove(n->order, &n->orders, flow);
 	naive_remove(n->ahead, &n->aheads, flow);
@@ -277,7 +277,7 @@ static inline void naive_restart(struct naive *n, u32 quantum)
 	n->quantum = quantum;
 	n->start_credit = quantum;
 	n->largest = 0;
-	n->room = 128LL * quantum;
+	n->gone_ahead = 0;
 	/* the promise is one for a quantum that stays */
 	n->ahead_bytes = 0;
 	n->round_bytes = 0;
@@ -301,8 +301,6 @@ static inline void naive_idle_stays(struct rr *rr, struct rr_flow *f)
 	const struct rr before = *rr;
 
 	rr_idle(rr, f);
-	rr_sent(rr, f, 1, true);
-	rr_sent(rr, f, 1, false);
 	if (memcmp(&flow, f, sizeof(flow)) || memcmp(&before, rr, sizeof(before)))
 		naive_die("an idle flow changes");
 }
@@ -385,7 +383,7 @@ static inline void naive_compare(const u8 *script, size_t length)
 
 	if (!length)
 		return;
-	if (rr_cost(false, 0) != 1 || rr_cost(false, U32_MAX) != RR_COST_MAX)
+	if (rr_cost(false, 0) || rr_cost(false, U32_MAX) != RR_COST_MAX)
 		naive_die("another cost");
 	/* none is one */
 	n.quantum = naive_quantum(script[0]) ?: 1;
@@ -395,7 +393,6 @@ static inline void naive_compare(const u8 *script, size_t length)
 		n.flow[k].credit = n.quantum;
 		n.flow[k].weight = 1;
 	}
-	n.room = 128LL * n.quantum;
 	rr_init(&rr, naive_quantum(script[0]));
 
 	for (i = 1; i + 1 < length; i++) {

@@ -213,7 +213,7 @@ EDITS: dict[str, tuple[Callable[[dict[str, str]], None], Iterable[str]]] = {
         ["'flow_index', 'flows'"],
     ),
     "an assertion that is gone": (
-        replaced("qdisc/round_robin.h", "PRECONDITION(cost && cost <= RR_COST_MAX);", ""),
+        replaced("qdisc/round_robin.h", "PRECONDITION(cost <= RR_COST_MAX);", ""),
         ["'rr_sent', 'cost'", "'rr_charge', 'cost'"],
     ),
     "an assertion that nobody listed": (
