@@ -439,7 +439,9 @@ def a_look_at_the_propagation_delay_is_not_taken_for_the_share() -> None:
     with round_trip(80), traced() as events, flow() as it:
         # an estimate is refreshed after ten seconds
         it.goodput(12)
-    looks = [i for i, e in enumerate(events) if int(e["setpoint_q8"]) < 0 and int(e["cwnd"]) < 12]
+    # The guest's clock leaps while a process starts, by ten seconds and more on a busy host: a look
+    # may come with the first trains, when nothing has been known for long.
+    looks = [i for i, e in enumerate(events) if i >= 40 and int(e["setpoint_q8"]) < 0 and int(e["cwnd"]) < 12]
     known = [int(e["service_ns"]) for e in events]
     expect(len(looks) > 3, "it did not look")
     before = sorted(known[looks[0] // 2 : looks[0]])[looks[0] // 4]
