@@ -34,6 +34,7 @@
 #include <linux/errno.h>
 #include <linux/if_vlan.h>
 #include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/netdevice.h>
@@ -153,26 +154,33 @@ static bool fq_rr_strict(const struct fq_rr_sched *q)
 /**
  * struct fq_rr_cb - what is noted in a packet that waits
  * @truesize: what it occupies (bytes)
- * @hash: how to place it anew
  * @segs: segments it stands for
- * @classified: not 0: placed by a class, not by its hash
+ * @classified: 1: placed by a class, not by its hash; else 0
+ * @hash: how to place it anew
  * @unpaced_ns: when it would leave without pacing; 0: not noted
  *
  * All but the last lie in the packet's first cache line (of 64 bytes), beside its length
  * and its neighbours: dequeue, much later, touches no other line of the packet. Of 20
  * bytes the last eight are two words, so that no machine stores them byte by byte.
+ *
+ * A device may answer a packet with an ICMPv6 error, as WireGuard without a peer does, for
+ * which some kernels (6.1) look up here how far into the packet they shall read, as if IPv6
+ * had written last. They find @classified, both values of which lie within any IPv6 header.
  */
 struct fq_rr_cb {
 	u32 truesize;
-	u32 hash;
 	u16 segs;
 	u16 classified;
+	u32 hash;
 	u64 unpaced_ns;
 } __packed __aligned(4);
 
 static_assert(IS_ALIGNED(offsetof(struct fq_rr_cb, unpaced_ns), 4));
 static_assert(sizeof(struct fq_rr_cb) <= QDISC_CB_PRIV_LEN);
 static_assert(IS_ALIGNED(offsetof(struct qdisc_skb_cb, data), 4));
+static_assert(offsetof(struct qdisc_skb_cb, data) +
+	      offsetof(struct fq_rr_cb, classified) ==
+	      offsetof(struct inet6_skb_parm, nhoff));
 
 static_assert(offsetof(struct sk_buff, cb) +
 	      offsetof(struct qdisc_skb_cb, data) +
