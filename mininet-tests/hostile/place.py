@@ -10,6 +10,7 @@ import os
 import socket
 import struct
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from random import Random
@@ -50,6 +51,8 @@ RTM_NEWTFILTER, RTM_DELTFILTER, RTM_GETTFILTER = 44, 45, 46
 RTM_GETLINK, RTM_NEWLINK = 18, 16
 IFLA_MIN_MTU, IFLA_MAX_MTU = 50, 51
 TCA_MATCHALL_ACT, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_ACT_STATS, TCA_GACT_PARMS = 2, 1, 2, 4, 2
+# Where classifiers have their actions: others' options by the same number are something else
+ACTIONS_OF = {b"matchall\0": TCA_MATCHALL_ACT, b"flower\0": 3, b"u32\0": 7}
 # What a dump shows of an fq_rr that only ever grows
 GROWING = (
     *("enqueued", "drops_flushed", "drops_head", "drops_tail", "drops_arriving", "drops_gso", "flushes"),
@@ -73,17 +76,19 @@ def become_tenant() -> None:
 class Place:
     """The namespace that this process is in, with programs that stay there."""
 
-    def __init__(self, counts: Counter[str]) -> None:
+    def __init__(self, counts: Counter[str], asked: Callable[[bytes], None]) -> None:
         """Look around.
 
         :param counts: takes what was asked, by the kernel's answer
+        :param asked: takes requests and answers, of which there are the same in a run with the same seed
         """
         self.counts = counts
+        self.asked = asked
         self.fd = os.open("/proc/self/ns/net", os.O_RDONLY)
         self.ip, self.tc = Batch("ip"), Batch("tc")
         self.netlink = messages.Netlink()
         self.control = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        # devices that come get no addresses, and send nothing on their own: see packets.NO_IPV6
+        # devices that come get no addresses, and send nothing on their own
         (IPV6 / "default" / "disable_ipv6").write_text("1")
         # what each fq_rr has shown last, by device and handle
         self.seen: dict[tuple[int, int], dict[str, int]] = {}
@@ -101,6 +106,7 @@ class Place:
     def do(self, program: Batch, *commands: str) -> bool:
         """Commands of ip or tc; whether all were done."""
         said = program.do(*commands)
+        self.asked("\n".join((*commands, *said)).encode())
         self.counts[f"{program.process.args[0]} commands"] += len(commands)  # type: ignore[index]
         self.counts["refused: a command"] += len([line for line in said if "answers" in line or "Error" in line])
         return not said
@@ -111,6 +117,7 @@ class Place:
             said = self.netlink.ask(whole)
         except OSError as error:
             said = error.errno
+        self.asked(whole + str(said).encode())
         self.counts["requests"] += 1
         if said:
             self.counts[f"refused: {errno.errorcode.get(said, str(said))}"] += 1
@@ -154,6 +161,14 @@ class Place:
         head = self.head(name, 0, 0x10000 | minor & 0xFFFF)
         return self.ask(messages.message(RTM_NEWTCLASS, NLM_F_REQUEST | NLM_F_ACK, head + body))
 
+    def answer(self, name: str, verdict: int, add: bool) -> int | None:
+        """Add or delete a filter of the fq_rr at the root with one answer for all: see cls_verdict.c."""
+        prio = verdict + 1
+        order, flags = (RTM_NEWTFILTER, NLM_F_CREATE) if add else (RTM_DELTFILTER, 0)
+        head = struct.pack("=BBHiIII", 0, 0, 0, self.index(name), 0, 0x10000, prio << 16 | socket.htons(3))
+        whole = messages.message(order, NLM_F_REQUEST | NLM_F_ACK | flags, head + attribute(TCA_KIND, b"verdict\0"))
+        return self.ask(whole)
+
     def decide(self, name: str, prio: int, result: int) -> int | None:
         """A filter of the fq_rr at the root that takes all, with an action of one result."""
         parms = struct.pack("=IIiii", 0, 0, result, 0, 0)
@@ -171,8 +186,10 @@ class Place:
         """Packets that the actions of all filters of the fq_rr at the root have had."""
         total = 0
         for answer in self.netlink.dump(RTM_GETTFILTER, RTM_NEWTFILTER, self.head(name, 0x10000, 0)):
-            options = dict(split_attributes(dict(split_attributes(answer[36:])).get(TCA_OPTIONS, b"")))
-            for number, action in split_attributes(options.get(TCA_MATCHALL_ACT, b"")):
+            found = dict(split_attributes(answer[36:]))
+            options = dict(split_attributes(found.get(TCA_OPTIONS, b"")))
+            place = ACTIONS_OF.get(found[TCA_KIND], 0)
+            for number, action in split_attributes(options.get(place, b"")):
                 stats = dict(split_attributes(action)).get(TCA_ACT_STATS)
                 if number and stats:
                     total += struct.unpack_from("=QI", dict(split_attributes(stats))[TCA_STATS_BASIC])[1]
@@ -245,11 +262,11 @@ class Place:
                 self.netlink.dump(RTM_GETTFILTER, RTM_NEWTFILTER, self.head(name, 0x10000, 0))
 
 
-def new_place(counts: Counter[str]) -> Place:
+def new_place(counts: Counter[str], asked: Callable[[bytes], None]) -> Place:
     """Another namespace, which this process is in from now on."""
     if LIBC.unshare(CLONE_NEWNET):
         raise OSError(ctypes.get_errno(), "another network namespace")
-    place = Place(counts)
+    place = Place(counts, asked)
     place.ip.do("link set lo up")
     return place
 

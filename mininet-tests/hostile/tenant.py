@@ -14,6 +14,8 @@ killed where it stands, with packets in every queue, and the modules are unloade
 from __future__ import annotations
 
 import argparse
+import faulthandler
+import hashlib
 import json
 import os
 import signal
@@ -44,12 +46,15 @@ from labtools import (  # noqa: E402  # noqa: E402
     RTM_NEWTCLASS,
     attribute,
     encode,
+    run,
 )
 from place import IPV6, Place, become_tenant, go_to, new_place  # noqa: E402
 from traffic import child  # noqa: E402
 
 # Of guest time: as many scenes as make it worth to load the modules anew.
 ROUND_S = 20
+# What a round takes beyond that: its last scene, which takes seconds, and what begins and ends it.
+PATIENCE_S = 30
 # The tenant is idle for so long after a scene that took one: an idle guest costs nothing, and ten
 # minutes of a busy one fifty of a core.
 REST = 1.0
@@ -71,6 +76,8 @@ RESULTS = {
     "jump": 0x10000001,
     "goto chain": 0x20000003,
 }
+# What a classifier may say, TC_ACT_OK first and TC_ACT_CONSUMED last: the packet is gone then.
+VERDICTS = range(10)
 INVALID_RESULTS = (9, 10, 0x7FFFFFFF, -2, 0x30000000)
 # Actions that tc spells, for one device {d}
 ACTIONS = {
@@ -85,6 +92,8 @@ ACTIONS = {
     "mirror": "action mirred egress mirror dev sink pipe action drop",
     "ingress": "action mirred ingress redirect dev sink",
 }
+# Requests at random of a device in the state that a scene has left it in. A scene's own are a dozen.
+DEMANDS = 15
 # Packets at once that make a queue a deep one: a rehash of it takes milliseconds under the root lock.
 DEEP = 20000
 # What must have been reached in each 100 s, and what is enough of it in a run of any length.
@@ -131,9 +140,10 @@ class Tenant:
         self.counts = counts
         self.broken = broken
         self.options = options.read()
-        self.home = Place(counts)
+        self.asked = hashlib.sha256()
+        self.home = Place(counts, self.asked.update)
         self.place = self.home
-        self.other = new_place(counts)
+        self.other = new_place(counts, self.asked.update)
         go_to(self.home)
         self.number = 0
         self.injectors: dict[bool, tuple[str, int]] = {}
@@ -172,8 +182,6 @@ class Tenant:
             return "lo"
         self.number += 1
         name, peer, third = (f"{letter}{self.number}" for letter in "dpq")
-        if kind == "wireguard":
-            name = packets.NO_IPV6 + name
         if kind in ("tun", "tap"):
             self.held[name] = packets.open_tun(name, packets.IFF_TUN if kind == "tun" else packets.IFF_TAP)
         commands = [text.format(d=name, p=peer, q=third) for text in KINDS[kind].commands]
@@ -234,10 +242,10 @@ class Tenant:
                 f" action mirred egress redirect dev {name}",
             )
 
-    def inject(self, kind: str, name: str, many: list[bytes], header: bytes = packets.PLAIN) -> None:
-        """Packets straight to a device's qdisc."""
+    def inject(self, kind: str, name: str, many: list[bytes], header: bytes = packets.PLAIN) -> int:
+        """Packets straight to a device's qdisc; how many were taken."""
         self.aim(name)
-        many = [packet for packet in many if packets.may_have(name, packet)]
+        taken = 0
         ethernet = KINDS[kind].ethernet
         fd = self.injectors[ethernet][1]
         for packet in many:
@@ -245,7 +253,9 @@ class Tenant:
                 packet = (
                     packets.framed(self.random, packet) if header == packets.PLAIN else packets.MAC + b"\x08\0" + packet
                 )
-            self.counts["injected"] += packets.write(fd, header, packet)
+            taken += packets.write(fd, header, packet)
+        self.counts["injected"] += taken
+        return taken
 
     def fill(self, kind: str, name: str, segment_bytes: int) -> None:
         """A super-packet of many segments."""
@@ -265,6 +275,13 @@ class Tenant:
         if self.place is self.home:
             minor = self.random.choice((0, 1, 2, 7, 0xFFFF))
             packets.send_raw(self.random, name, self.random.choice((0, 0, 0x10000 + minor)), count // 2)
+
+    def greet(self, kind: str, name: str) -> None:
+        """Some packets go through fq_rr on a device of every kind, whatever a scene makes of it."""
+        self.up(name)
+        self.sound(name, {}, "add")
+        self.inject(kind, name, [packets.udp(port, 60) for port in range(1, 5)])
+        self.gather(kind, name)
 
     # ---- scenes ----
 
@@ -287,9 +304,10 @@ class Tenant:
             time.sleep(0.02)
             self.sends(kind, name, 8)
             time.sleep(0.02)
-            self.place.do(self.place.ip, f"link set {name} mtu {self.random.choice((low, high))}")
-            self.sound(name, limit, "change")
-            self.counts["changed at an MTU of 0"] += self.place.mtu(name) == 0
+            for mtu in (high, low) if first == low else (low, high):
+                self.place.do(self.place.ip, f"link set {name} mtu {mtu}")
+                self.sound(name, limit, "change")
+                self.counts["changed at an MTU of 0"] += self.place.mtu(name) == 0
             self.sends(kind, name, 8)
             time.sleep(0.02)
 
@@ -335,20 +353,36 @@ class Tenant:
         if self.random.random() < 0.5:
             self.sound(name, {"LIMIT": self.random.choice((1, 100)), "DROP": self.random.randrange(3)}, "change")
 
+    def verdicts(self, kind: str, name: str) -> None:
+        """Every answer of a classifier's: 6.1 lets no tenant attach some of the actions that give them."""
+        reaches = False
+        for verdict in VERDICTS:
+            if self.place.answer(name, verdict, True):
+                self.broken.append(f"no classifier on {name} answers {verdict}")
+                return
+            before = self.place.harvest(name)["waiting"]
+            many = packets.fragments(self.random.getrandbits(12)) + self.some(2)
+            taken = self.inject(kind, name, many)
+            gained = self.place.harvest(name)
+            self.counts[f"sent {kind}"] += gained["packets"]
+            # where those come that it lets pass, the others have come, of whom there is no trace
+            reaches = reaches or gained["enqueued"] > 0 or gained["waiting"] > before
+            self.counts[f"verdict {verdict}"] += taken if reaches else 0
+            self.place.answer(name, verdict, False)
+
     def filters(self, kind: str, name: str) -> None:
         """Actions of every result, on packets and parts of packets."""
         self.up(name)
         self.sound(name, {"RATE64": 10**6}, "add")
-        # an action that keeps a packet comes first, without others before it
-        for number in range(7):
+        self.verdicts(kind, name)
+        for _ in range(5):
             prio = self.random.randint(1, 4)
-            what = self.random.choice((*RESULTS, *ACTIONS, "invalid")) if number else "ct"
+            what = self.random.choice((*RESULTS, *ACTIONS, "invalid"))
             if what in RESULTS:
                 self.place.decide(name, prio, RESULTS[what])
             elif what in ACTIONS:
-                protocol = self.random.choice(("ip", "ip", "ipv6", "all")) if number else "ip"
+                protocol = self.random.choice(("ip", "ip", "ipv6", "all"))
                 match = self.random.choice(("matchall", "matchall", "flower", "u32 match u32 0 0"))
-                match = match if number else "matchall"
                 self.place.do(
                     self.place.tc,
                     f"filter add dev {name} parent 1: prio {prio} protocol {protocol} {match} {ACTIONS[what]}",
@@ -356,7 +390,7 @@ class Tenant:
             else:
                 self.place.decide(name, prio, self.random.choice(INVALID_RESULTS))
             before = self.place.action_packets(name)
-            parts = [] if number else packets.fragments(self.random.getrandbits(12))
+            parts: list[bytes] = []
             for _ in range(4):
                 pair = self.random.choice((packets.fragments, packets.fragments6))(self.random.getrandbits(12))
                 parts += pair if self.random.random() < 0.7 else pair[:1]
@@ -429,7 +463,7 @@ class Tenant:
         self.sound(name, self.drawn(("RATE64",)) | {"RATE64": 10**4}, "add")
         self.sends(kind, name, 20)
         ends = self.random.random() < 0.5
-        there = new_place(self.counts) if ends else self.other
+        there = new_place(self.counts, self.asked.update) if ends else self.other
         go_to(self.home)
         self.gather(kind, name)
         new = f"{name}x"
@@ -464,9 +498,16 @@ class Tenant:
             self.drop(kind, new)
 
     def walk(self, kind: str, name: str) -> None:
-        """Requests at random, sound ones, others, and what no program would send."""
+        """Requests at random beside traffic."""
         self.up(name)
-        for _ in range(25):
+        for _ in range(8):
+            self.demands(name, 5)
+            self.sends(kind, name, 4)
+        self.gather(kind, name)
+
+    def demands(self, name: str, count: int) -> None:
+        """Requests at random, sound ones, others, and what no program would send."""
+        for _ in range(count):
             values = {o.name: o.draw(self.random) for o in self.random.sample(self.options, self.random.randint(1, 8))}
             if self.random.random() < 0.3:
                 option = self.random.choice(self.options)
@@ -484,9 +525,6 @@ class Tenant:
                 self.counts["malformed"] += 1
             else:
                 self.place.fq_rr(name, self.parts(values), parent, handle, flags)
-            if self.random.random() < 0.3:
-                self.sends(kind, name, 4)
-        self.gather(kind, name)
 
     def lives(self, kind: str, name: str) -> None:
         """Deleted, replaced, or its device down and up, each with packets waiting."""
@@ -532,11 +570,17 @@ class Tenant:
             began = time.monotonic()
             name = self.make(kind)
             if name:
+                self.greet(kind, name)
                 getattr(self, scene)(kind, name)
                 self.gather(kind, name)
+                # below some parents no request may be made at random: see PARENTS
+                if scene != "parents" and self.place.index(name):
+                    self.demands(name, DEMANDS)
+                    self.gather(kind, name)
                 if self.random.random() < 0.8:
                     self.drop(kind, name)
             self.counts[f"scene {scene}"] += 1
+            self.counts[f"milliseconds of {scene}"] += round(1000 * (time.monotonic() - began))
             time.sleep(REST * (time.monotonic() - began))
 
     def leave(self) -> None:
@@ -606,10 +650,10 @@ def connect(seed: str, far: Place) -> None:
         time.sleep(SLOW * random.choice((0.01, 0.05)))
 
 
-def read(seed: str, counts: Counter[str]) -> None:
+def read(seed: str) -> None:
     """Dump everything all the time."""
     random = Random(seed)
-    place = Place(counts)
+    place = Place(Counter(), lambda _: None)
     while True:
         with suppress(OSError):
             place.read_all(random)
@@ -621,12 +665,14 @@ def live(seed: str, scenes: Iterator[tuple[str, str]], seconds: float, answer: i
     counts: Counter[str] = Counter()
     broken: list[str] = []
     become_tenant()
+    # who waits for what never comes says where, and ends; not before, for who has threads gets no user namespace
+    faulthandler.dump_traceback_later(seconds + PATIENCE_S, exit=True)
     tenant = Tenant(seed, counts, broken)
     around: dict[str, int] = {}
     acts: dict[str, Callable[[], None]] = {
         "talk": lambda: talk(seed + "talk"),
         "connect": lambda: connect(seed + "connect", tenant.other),
-        "read": lambda: read(seed + "read", Counter()),
+        "read": lambda: read(seed + "read"),
     }
     for what, act in acts.items():
         around[what] = child(act, NICE)
@@ -637,7 +683,7 @@ def live(seed: str, scenes: Iterator[tuple[str, str]], seconds: float, answer: i
         ]
         tenant.leave()
         played = sum(n for what, n in counts.items() if what.startswith("scene "))
-        os.write(answer, json.dumps([dict(counts), played, broken]).encode())
+        os.write(answer, json.dumps([dict(counts), played, tenant.asked.hexdigest(), broken]).encode())
     finally:
         for pid in around.values():
             with suppress(ProcessLookupError):
@@ -655,6 +701,8 @@ class Hostility:
         self.broken: list[str] = []
         self.reloads = 0
         self.scenes = scenes_of(arguments.seed)
+        # of all requests and answers so far
+        self.hash = hashlib.sha256()
 
     def round(self, number: int, seconds: float) -> None:
         """A tenant's life, then the modules anew."""
@@ -674,7 +722,8 @@ class Hostility:
         if status or not text:
             self.broken.append(f"the tenant of round {number} ended with {status}")
             return
-        counts, played, broken = json.loads(text)
+        counts, played, asked, broken = json.loads(text)
+        self.hash.update(asked.encode())
         most = max(self.counts["most waiting"], counts.pop("most waiting", 0))
         self.counts += Counter(counts)
         self.counts["most waiting"] = most
@@ -701,7 +750,7 @@ class Hostility:
             scenes = sum(n for what, n in self.counts.items() if what.startswith("scene "))
             print(
                 f"# round {number}, after {time.monotonic() - began:.0f} s: {scenes} scenes,"
-                f" {self.counts['requests']} requests, {100 * checks.busy():.0f} % busy",
+                f" {self.counts['requests']} requests ({self.hash.hexdigest()[:16]}), {100 * checks.busy():.0f} % busy",
                 flush=True,
             )
 
@@ -764,6 +813,8 @@ def main() -> int:
     hostility = Hostility(parser.parse_args())
     checks.begin()
     checks.reload_modules()
+    # what a tenant's request would have loaded were it a part of the kernel
+    run("insmod", str(checks.MODULES["sch_fq_rr"].with_name("cls_verdict.ko")))
     # as udev has it elsewhere
     os.chmod("/dev/net/tun", 0o666)
     hostility.rounds()

@@ -511,6 +511,9 @@ def split_attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Type and value of each attribute."""
     while len(data) >= 4:
         size, kind = struct.unpack_from("HH", data)
+        if size < 4:
+            # what is no attribute, taken for one, would be gone through for ever
+            raise ValueError(f"an attribute of {size} bytes")
         yield kind & ~NLA_F_NESTED, data[4:size]
         data = data[size + 3 & ~3 :]
 

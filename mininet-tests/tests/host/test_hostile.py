@@ -2,6 +2,7 @@
 """What the hostile suite takes for arguments, and concludes from what its guests say."""
 
 import argparse
+import struct
 import subprocess
 import sys
 from itertools import islice
@@ -14,6 +15,7 @@ sys.path[:0] = [str(TOP / "mininet-tests" / name) for name in ("hostile", "tortu
 
 import guests  # noqa: E402
 import kinds  # noqa: E402
+import labtools  # noqa: E402
 import packets  # noqa: E402
 import tenant  # noqa: E402
 
@@ -79,6 +81,12 @@ def test_a_packet_in_two_parts_is_one() -> None:
     first, second = packets.fragments(7)
     assert int.from_bytes(first[6:8]) == packets.MORE_FRAGMENTS
     assert int.from_bytes(second[6:8]) * 8 == len(first) - 20
+
+
+def test_what_is_no_attribute_ends() -> None:
+    """A number taken for attributes is refused, and not gone through for ever."""
+    with pytest.raises(ValueError, match="an attribute of 0 bytes"):
+        list(labtools.split_attributes(struct.pack("=I", 0x80000000)))
 
 
 class QuietLog:
