@@ -45,32 +45,35 @@ def result_lines(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("test", "torture", "last", "status"),
+    ("said", "last", "status"),
     [
-        (GOOD, GOOD, "10 passed, 0 failed", 0),
-        (SKIPPED, GOOD, "10 passed, 0 failed, 2 skipped", 0),
-        (SKIPPED, SKIPPED, "10 passed, 0 failed, 4 skipped", 0),
-        (BAD, GOOD, "9 passed, 1 failed", 1),
-        (GOOD, BAD, "9 passed, 1 failed", 1),
-        (GOOD, DEAD, "5 passed, 1 failed", 1),
-        (DEAD, GOOD, "5 passed, 1 failed", 1),
-        (GOOD, UNCOUNTED, "10 passed, 1 failed", 1),
-        (EMPTY, GOOD, "5 passed, 1 failed", 1),
-        (INSIDE, GOOD, "10 passed, 0 failed", 0),
+        ((GOOD, GOOD, GOOD), "15 passed, 0 failed", 0),
+        ((SKIPPED, GOOD, GOOD), "15 passed, 0 failed, 2 skipped", 0),
+        ((SKIPPED, SKIPPED, SKIPPED), "15 passed, 0 failed, 6 skipped", 0),
+        ((BAD, GOOD, GOOD), "14 passed, 1 failed", 1),
+        ((GOOD, BAD, GOOD), "14 passed, 1 failed", 1),
+        ((GOOD, GOOD, BAD), "14 passed, 1 failed", 1),
+        ((GOOD, DEAD, GOOD), "10 passed, 1 failed", 1),
+        ((GOOD, GOOD, DEAD), "10 passed, 1 failed", 1),
+        ((DEAD, GOOD, GOOD), "10 passed, 1 failed", 1),
+        ((GOOD, UNCOUNTED, GOOD), "15 passed, 1 failed", 1),
+        ((GOOD, GOOD, UNCOUNTED), "15 passed, 1 failed", 1),
+        ((EMPTY, GOOD, GOOD), "10 passed, 1 failed", 1),
+        ((INSIDE, GOOD, GOOD), "15 passed, 0 failed", 0),
     ],
 )
 def test_ci_counts_all_stages(
-    tmp_path: Path, test: tuple[str, int], torture: tuple[str, int], last: str, status: int
+    tmp_path: Path, said: tuple[tuple[str, int], tuple[str, int], tuple[str, int]], last: str, status: int
 ) -> None:
-    """A make in the place of the real one says what tests and torture came to; one line counts them."""
-    answers = {"test": test, "torture-short": torture}
-    cases = "\n".join(f"*' {name}') printf '{said}\\n'; exit {end} ;;" for name, (said, end) in answers.items())
+    """A make in the place of the real one says what each stage came to; one line counts them."""
+    answers = dict(zip(("test", "torture-short", "hostile-short"), said, strict=True))
+    cases = "\n".join(f"*' {name}') printf '{text}\\n'; exit {end} ;;" for name, (text, end) in answers.items())
     program(tmp_path / "make", f'case " $*" in\n{cases}\nesac\nexit 99')
     done = subprocess.run([TOP / ".ci" / "run"], env=path_with(tmp_path), capture_output=True, text=True)
     assert result_lines(done.stdout) == [last], done.stdout + done.stderr
     assert (done.stdout.splitlines()[-1], done.returncode) == (last, status), done.stdout + done.stderr
-    for name, (said, _) in answers.items():
-        assert all(line in done.stdout for line in said.split("\\n"))
+    for name, (text, _) in answers.items():
+        assert all(line in done.stdout for line in text.split("\\n"))
         assert re.search(rf"^== make {name} took \d+ s$", done.stdout, re.MULTILINE)
 
 
@@ -82,7 +85,7 @@ def test_ci_shows_what_comes(tmp_path: Path) -> None:
         assert ci.stdout is not None
         assert [ci.stdout.readline() for _ in range(2)] == ["== make test\n", "ok 1 - a\n"]
         seen.touch()
-        assert ci.stdout.read().endswith("\n2 passed, 0 failed\n")
+        assert ci.stdout.read().endswith("\n3 passed, 0 failed\n")
 
 
 # The stages of scripts/test by the programs that they call
