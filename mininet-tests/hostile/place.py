@@ -209,6 +209,8 @@ class Place:
         with suppress(OSError):
             self.netlink.socket.send(messages.message(RTM_GETLINK, NLM_F_REQUEST, body))
             for answer in self.netlink.answers():
+                if struct.unpack_from("=H", answer, 4)[0] != RTM_NEWLINK:
+                    continue
                 found = dict(split_attributes(answer[32:]))
                 if IFLA_MIN_MTU in found:
                     return tuple(struct.unpack("=I", found[n])[0] for n in (IFLA_MIN_MTU, IFLA_MAX_MTU))  # type: ignore[return-value]

@@ -573,8 +573,9 @@ class Tenant:
                 self.greet(kind, name)
                 getattr(self, scene)(kind, name)
                 self.gather(kind, name)
-                # below some parents no request may be made at random: see PARENTS
-                if scene != "parents" and self.place.index(name):
+                # below some parents no request may be made at random: see PARENTS; a deep queue that
+                # is let go takes longer than a round
+                if scene not in ("parents", "deep") and self.place.index(name):
                     self.demands(name, DEMANDS)
                     self.gather(kind, name)
                 if self.random.random() < 0.8:
