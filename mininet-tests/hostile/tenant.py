@@ -328,12 +328,12 @@ class Tenant:
         self.gather(kind, name)
 
     def deep(self, kind: str, name: str) -> None:
-        """A hundred thousand packets, and then what works through all of them."""
+        """Fifty thousand packets, and then what works through all of them."""
         self.up(name)
         self.place.delete(name)
         values = {"RATE64": 10**4, "LIMIT": 1 << 20, "MEMORY_LIMIT": 1 << 30, "SPLIT_GSO": 1}
         self.sound(name, values | {"FLOWS": self.random.choice((1, 1024, 65536))}, "add")
-        for _ in range(self.random.choice((3, 3, 13))):
+        for _ in range(self.random.choice((3, 3, 6))):
             self.fill(kind, name, 8)
         waiting = self.gather(kind, name)
         for _ in range(3):
@@ -800,9 +800,9 @@ class Hostility:
         return 0 if all(good for _, good, _ in results) else 1
 
 
-def floors(seconds: float) -> dict[str, float]:
-    """What a run of this length must reach."""
-    return {what: min(number * seconds / 100, enough) for what, (number, enough) in FLOORS.items()}
+def floors(seconds: float) -> dict[str, int]:
+    """What a run of this length must reach: of what comes less than once in it, nothing."""
+    return {what: int(min(number * seconds / 100, enough)) for what, (number, enough) in FLOORS.items()}
 
 
 def main() -> int:
