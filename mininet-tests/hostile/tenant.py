@@ -53,8 +53,8 @@ from traffic import child  # noqa: E402
 
 # Of guest time: as many scenes as make it worth to load the modules anew.
 ROUND_S = 20
-# What a round takes beyond that: its last scene, which takes seconds, and what begins and ends it.
-PATIENCE_S = 30
+# What a round may take beyond that: a deep scene as its last takes tens of seconds.
+PATIENCE_S = 120
 # The tenant is idle for so long after a scene that took one: an idle guest costs nothing, and ten
 # minutes of a busy one fifty of a core.
 REST = 1.0
@@ -777,13 +777,13 @@ class Hostility:
 
     def tell(self) -> int:
         """TAP; returns the exit status."""
+        reached = self.told()
+        for what in sorted(reached):
+            print(f"# {what}: {reached[what]}", flush=True)
         self.log.read()
         looked = checks.LEAKS.exists() and not self.broken and not self.log.complaints
         leaks = checks.leaks() if looked else []
         self.log.read()
-        reached = self.told()
-        for what in sorted(reached):
-            print(f"# {what}: {reached[what]}")
         missed = self.missed()
         results = [
             ("no process ended, and no sound request was refused", not self.broken, self.broken),
