@@ -99,7 +99,7 @@ DEEP = 20000
 # What must have been reached in each 100 s, and what is enough of it in a run of any length. About half
 # of what 63 s with seed 1 reached; of what one scene decides (a deep one, a flood), a small part of that.
 FLOORS: dict[str, tuple[float, float]] = {
-    "kinds of device that carried packets": (20, 30),
+    "kinds of device that carried packets": (20, len(KINDS)),
     "kinds of parent": (2, 8),
     "kinds of action that had packets": (10, 14),
     "packets sent by fq_rr": (500, 3000),
