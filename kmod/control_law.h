@@ -97,6 +97,10 @@
  * than every fiftieth packet, lost and sent again, is of a pipe of 44
  */
 #define CONTROL_MENDING_SHIFT	3
+/* What may be in flight at most while almost nothing comes back: a first flight, which
+ * who knows nothing of the path may send (RFC 6928)
+ */
+#define CONTROL_FIRST_FLIGHT	10
 
 /**
  * struct control_path - what is known of the path
@@ -639,6 +643,23 @@ static inline u32 control_window_mixed(u32 window, u32 outstanding, u32 in_fligh
 }
 
 /**
+ * control_window_least - packets that may be in flight however little comes back
+ * @timed_out: nothing did until a timer ran out
+ * @train: segments of a train
+ *
+ * Two trains show a gap as soon as all that was lost is sent again. But where trains are
+ * long, two of them would be a window that no acknowledgment explains: 128 packets for
+ * the one that came, of a window that was lost.
+ *
+ * Return: packets, at least CONTROL_DRAIN_LEAST, at most CONTROL_FIRST_FLIGHT.
+ */
+static inline u32 control_window_least(bool timed_out, u32 train)
+{
+	return timed_out ? CONTROL_DRAIN_LEAST :
+			   clamp_t(u32, 2 * train, CONTROL_DRAIN_LEAST, CONTROL_FIRST_FLIGHT);
+}
+
+/**
  * control_window_recovering - the window while what was lost is sent again
  * @outstanding: packets in flight
  * @window: what the law asks for, packets
@@ -646,7 +667,7 @@ static inline u32 control_window_mixed(u32 window, u32 outstanding, u32 in_fligh
  * @acked: packets that it delivered
  * @lost: whether it showed a loss
  * @mending: packets that are lost, or sent again and not yet delivered
- * @least: packets that may be in flight whatever leaves, if the law asks for as many
+ * @least: packets, if the law asks for as many, from control_window_least()
  *
  * The guard after an overflow. Trains that hold data sent twice show no gap, so that
  * a service time that was too short when the queue overflowed stays so: a flow that

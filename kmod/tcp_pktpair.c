@@ -775,18 +775,16 @@ static __always_inline u8 pktpair_guarded_from(enum pktpair_law law)
 /* The window while what was lost is sent again. After a timeout no more is known than
  * that a packet arrives now and then.
  */
-static noinline u32 pktpair_guarded_window(struct sock *sk, const struct rate_sample *rs,
-					   u32 window)
+static noinline u32 pktpair_guarded_window(struct sock *sk, u32 window, u32 acked, bool lost)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct pktpair *ca = inet_csk_ca(sk);
-	u32 least = inet_csk(sk)->icsk_ca_state == TCP_CA_Loss ? CONTROL_DRAIN_LEAST :
-								 2 * ca->train;
+	bool timed_out = inet_csk(sk)->icsk_ca_state == TCP_CA_Loss;
 
 	return control_window_recovering(tcp_packets_in_flight(tp), window,
-					 tcp_snd_cwnd(tp), rs->acked_sacked,
-					 rs->losses > 0,
-					 tp->lost_out + tp->retrans_out, least);
+					 tcp_snd_cwnd(tp), acked, lost,
+					 tp->lost_out + tp->retrans_out,
+					 control_window_least(timed_out, ca->train));
 }
 
 /* The rate that brings the queue to the setpoint, and the cap on the window */
@@ -817,7 +815,8 @@ pktpair_steer(struct sock *sk, const struct rate_sample *rs, enum pktpair_law la
 		orders->window = control_window(path, orders->setpoint_q8, ca->train);
 	}
 	if (unlikely(inet_csk(sk)->icsk_ca_state >= pktpair_guarded_from(law)))
-		orders->window = pktpair_guarded_window(sk, rs, orders->window);
+		orders->window = pktpair_guarded_window(sk, orders->window, rs->acked_sacked,
+							rs->losses > 0);
 }
 
 /* Before the first gap: what the path is known to have, or the window, several
@@ -1000,6 +999,7 @@ static u32 pktpair_min_tso_segs(struct sock *sk)
 
 static void pktpair_set_state(struct sock *sk, u8 new_state)
 {
+	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 
 	/* A mark. The stack stays in this state until what it sent after the receiver's
@@ -1009,6 +1009,12 @@ static void pktpair_set_state(struct sock *sk, u8 new_state)
 		control_setpoint_congestion(&ca->setpoint);
 		ca->anew = 1;
 	}
+	/* The timer of RACK sends again at once what it takes for lost (RFC 8985, 6.3), which
+	 * may be the whole window, and no acknowledgment has a word in it.
+	 */
+	if (new_state == TCP_CA_Recovery &&
+	    new_state >= pktpair_guarded_from(pktpair_preset(sk)->law))
+		tcp_snd_cwnd_set(tp, pktpair_guarded_window(sk, tcp_snd_cwnd(tp), 0, true));
 	if (new_state == TCP_CA_Loss) {
 		ca->lost = 1;
 		control_setpoint_reset(&ca->setpoint,

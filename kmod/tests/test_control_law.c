@@ -714,6 +714,18 @@ static void a_window_is_guarded_by_deliveries_after_an_overflow(void **state)
 	}
 }
 
+static void however_little_comes_back_a_first_flight_is_the_most(void **state)
+{
+	u32 train;
+
+	(void)state;
+	for (train = 0; train <= 255; train++) {
+		assert_int_equal(control_window_least(true, train), 2);
+		assert_int_equal(control_window_least(false, train),
+				 train < 1 ? 2 : train > 5 ? 10 : 2 * train);
+	}
+}
+
 static void packets_of_two_sizes_are_counted_in_bytes(void **state)
 {
 	(void)state;
@@ -788,6 +800,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_of_two_sizes_are_counted_in_bytes),
+		cmocka_unit_test(however_little_comes_back_a_first_flight_is_the_most),
 		cmocka_unit_test(a_gain_that_is_too_large_is_the_largest),
 		cmocka_unit_test(rate_is_the_equation),
 		cmocka_unit_test(window_is_what_the_queue_lacks),

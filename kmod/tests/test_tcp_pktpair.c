@@ -1443,7 +1443,7 @@ static void check_guard(struct sender *of, const struct rate_sample *rs)
 {
 	if (rs->acked_sacked)
 		assert_true(s.sk.snd_cwnd <= max_t(u32, recovering_from + rs->acked_sacked,
-						   2 * ca->train));
+						   CONTROL_FIRST_FLIGHT));
 	recovering_from = s.sk.snd_cwnd;
 }
 
@@ -1468,6 +1468,43 @@ static void in_recovery_the_window_follows_what_is_delivered(void **state)
 	assert_true(s.sk.snd_cwnd > 100);
 }
 
+/* A whole window is lost, of which one packet's arrival tells, or a timer that calls the
+ * module only with the state
+ */
+static void of_a_window_that_is_lost_no_more_than_a_first_flight_is_sent_at_once(void **state)
+{
+	int preset, timer;
+
+	for (preset = DEFAULT; preset <= RISKY; preset++)
+		for (timer = 0; timer <= 1; timer++) {
+			struct rate_sample rs = { .acked_sacked = 1, .delivered = 1,
+						  .interval_us = 200000, .losses = 1 };
+
+			/* at 10 Gbit/s a train has as many segments as an skb holds */
+			begin(preset, SERVICE_NS(10000), 5);
+			sender_run(&s, 300 * NSEC_PER_MSEC);
+			assert_int_equal(ca->train, 65536 / 1448);
+			assert_true(s.sk.packets_out > 1000);
+			s.sk.lost_out = s.sk.packets_out - !timer;
+			s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Recovery);
+			s.sk.icsk_ca_state = TCP_CA_Recovery;
+			if (!timer) {
+				s.sk.delivered++;
+				rs.prior_mstamp = s.sk.tcp_mstamp - 200000;
+				rs.prior_delivered = s.sk.delivered - 1;
+				s.sk.icsk_ca_ops->cong_control(&s.sk, &rs);
+			}
+			assert_in_range(s.sk.snd_cwnd, 2, CONTROL_FIRST_FLIGHT);
+		}
+	/* losses of a noisy link leave the window as it is */
+	begin(DEFAULT, SERVICE_NS(10), 40);
+	sender_run(&s, SECONDS(2));
+	s.sk.snd_cwnd = s.sk.packets_out;
+	s.sk.lost_out = s.sk.packets_out / 10;
+	s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Recovery);
+	assert_int_equal(s.sk.snd_cwnd, s.sk.packets_out);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1479,6 +1516,7 @@ int main(void)
 		cmocka_unit_test(what_ss_shows_is_never_wrapped),
 		cmocka_unit_test(each_knob_is_read_by_read_once),
 		cmocka_unit_test(in_recovery_the_window_follows_what_is_delivered),
+		cmocka_unit_test(of_a_window_that_is_lost_no_more_than_a_first_flight_is_sent_at_once),
 		cmocka_unit_test(the_train_follows_every_change_of_the_share),
 		cmocka_unit_test(the_link_is_full_and_the_queue_at_its_setpoint),
 		cmocka_unit_test(acks_in_bunches_are_not_the_share),
