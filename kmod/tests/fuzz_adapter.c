@@ -33,11 +33,12 @@ static void stack_traced(const struct sock *sk, const struct pair_sample *sample
 }
 
 /* before this acknowledgment */
-static u32 window, windows_set, answers, setpoint_q8;
+static u32 window, in_flight, windows_set, answers, setpoint_q8;
 
 static void remember(void)
 {
 	window = s.sk.snd_cwnd;
+	in_flight = tcp_packets_in_flight(&s.sk);
 	windows_set = s.sk.windows_set;
 	answers = s.answers;
 	setpoint_q8 = ca->setpoint.target_q8;
@@ -71,6 +72,9 @@ static void check(struct sender *of, const struct rate_sample *rs)
 	       (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US)));
 	if (state == TCP_CA_Loss && mending > tcp_packets_in_flight(&of->sk) / 8)
 		CHECK(of->sk.snd_cwnd <= max_t(u32, window + rs->acked_sacked, 2));
+	if (state == TCP_CA_Recovery && mending > tcp_packets_in_flight(&of->sk) / 8)
+		CHECK(of->sk.snd_cwnd <= max_t(u32, max_t(u32, window, in_flight) +
+							    rs->acked_sacked, 10));
 	CHECK(ca->setpoint.target_q8 >= setpoint_q8 || rs->losses > 0 ||
 	      of->answers != answers || state == TCP_CA_Loss ||
 	      ca->setpoint.target_q8 == pktpair_setpoint_highest_q8(&of->sk));
