@@ -203,6 +203,11 @@ def misbehave(arguments: argparse.Namespace, answer: int) -> None:
                     print(f"# BROKEN {text}", flush=True)
                 if clock.now() < until:
                     lane.next()
+                else:
+                    lane.connection = None
+    for lane in lanes:
+        if lane.connection:
+            lane.connection.close()
     counts["guest ms"] = (clock.now() - began) // MS_NS
     counts["writes refused"] = sum(lane.tun.refused for lane in lanes)
     with os.fdopen(answer, "w") as out:
