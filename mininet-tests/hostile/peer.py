@@ -261,7 +261,7 @@ def reload_module() -> list[str]:
 
 def too_rare(found: Counter[str]) -> list[str]:
     """What happened less often than it must have."""
-    turns = found["connections"] // len(misdeeds.ALL)
+    turns = found["connections"] / len(misdeeds.ALL)
     return [
         f"{name}: {found[name]}, not {int(often * turns)}"
         for name, often in REACHED.items()
@@ -288,7 +288,7 @@ def work(arguments: argparse.Namespace) -> tuple[Counter[str], list[str]]:
         text = answers.read()
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     if status:
-        return Counter(), [f"the tenant ended with {status}"]
+        raise SystemExit(f"the tenant ended with {status}")
     counts, kernel, broken = json.loads(text)
     return Counter(counts) + Counter({f"netstat {name}": count for name, count in kernel.items()}), broken
 
@@ -323,14 +323,18 @@ def main() -> int:
     enough = found["connections"] >= CONNECTIONS_PER_S * seconds
     told = [
         (f"{found['connections']} connections in {seconds:.0f} s", enough or bool(arguments.only), []),
-        ("what a peer does has bounds, and passes", not broken, broken),
         ("states and events were met often enough", not rare, rare),
         ("the module unloads", not wrong, wrong),
         ("the kernel's checks have nothing to report", not log.complaints, log.complaints),
     ]
-    # whether a kernel looks for it is up to its configuration
+    # Whether a kernel looks for it is up to its configuration. One that does takes several times as
+    # long for a packet, cannot keep up with the bottlenecks here, and hands over ACKs in heaps: what
+    # leaves then is its CPU's doing and is not judged.
     if checks.LEAKS.exists():
         told.append(("no memory has leaked", not leaked, leaked))
+        print(f"# {len(broken)} bounds that only a kernel without checkers can keep")
+    else:
+        told.append(("what a peer does has bounds, and passes", not broken, broken))
     print(f"1..{len(told)}")
     for number, (text, good, details) in enumerate(told, 1):
         print(f"{'ok' if good else 'not ok'} {number} - {arguments.name}: {text}")

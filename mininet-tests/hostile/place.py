@@ -85,7 +85,7 @@ class Place:
         self.counts = counts
         self.asked = asked
         self.fd = os.open("/proc/self/ns/net", os.O_RDONLY)
-        self.ip, self.tc = Batch("ip"), Batch("tc")
+        self.ip, self.tc = Batch("ip", may_end=True), Batch("tc", may_end=True)
         self.netlink = messages.Netlink()
         self.control = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         # devices that come get no addresses, and send nothing on their own

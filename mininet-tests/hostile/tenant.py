@@ -226,7 +226,9 @@ class Tenant:
         return {o.name: o.draw(self.random) for o in chosen}
 
     def sound(self, name: str, values: dict[str, int], what: str) -> None:
-        """A request that the kernel has no reason to refuse."""
+        """A request that the kernel has no reason to refuse; what is fixed at creation is asked of a new one."""
+        if what == "add" and not values.keys().isdisjoint(options.FIXED):
+            self.place.delete(name)
         said = self.place.fq_rr(name, self.parts(values), flags=0 if what == "change" else NLM_F_CREATE | NLM_F_REPLACE)
         if said:
             self.broken.append(f"{what} of {values} on {name}, MTU {self.place.mtu(name)}: {os.strerror(said)}")
@@ -317,12 +319,14 @@ class Tenant:
     def overflow(self, kind: str, name: str) -> None:
         """More than either limit allows, under every policy."""
         self.up(name)
-        for policy in self.random.sample(range(4), 2):
+        for number, policy in enumerate(self.random.sample(range(4), 4)):
             self.place.delete(name)
             values = {"RATE64": self.random.choice((1000, 10**5)), "DROP": policy, "FLOWS": 64}
             values |= {"SCHEDULER": self.random.randrange(2), "MODE": self.random.randrange(4)}
-            values |= {"LIMIT": self.random.choice((1, 2, 20, 100, 1 << 20)), "MEMORY_LIMIT": 128 << 10}
-            values |= {"ECN": self.random.choice((0, 1, 30)), "CHARGE_DROPS": self.random.randrange(2)}
+            # either limit in turn, with and without marks
+            values |= {"LIMIT": 1 << 20 if number % 2 else self.random.choice((1, 2, 20, 100))}
+            values |= {"MEMORY_LIMIT": 128 << 10, "ECN": (0, 1, 30, 0)[number]}
+            values |= {"CHARGE_DROPS": self.random.randrange(2)}
             self.sound(name, values, "add")
             ports = [self.random.randrange(1, 20) for _ in range(120)]
             self.inject(kind, name, [packets.udp(port, self.random.choice((28, 60, 1400)), 2) for port in ports])

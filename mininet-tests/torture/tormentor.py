@@ -154,11 +154,19 @@ class Batch:
     # What it does not know it reports at once, with its line.
     MARK = "end-of-command"
 
-    def __init__(self, program: str) -> None:
-        """Start it; the qdiscs that it is asked for need no plugin."""
-        command = [program, "-force", "-batch", "-"]
+    def __init__(self, program: str, may_end: bool = False) -> None:
+        """Start it; the qdiscs that it is asked for need no plugin.
+
+        :param may_end: it may be asked for what makes it end: then it is started again
+        """
+        self.command = [program, "-force", "-batch", "-"]
+        self.may_end = may_end
+        self.start()
+
+    def start(self) -> None:
+        """A process that has had no command yet."""
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         )
         self.line = 0
 
@@ -173,7 +181,11 @@ class Batch:
             if text == f"Command failed -:{self.line}\n":
                 return [line for line in said if self.MARK not in line]
             said.append(text.strip())
-        raise RuntimeError(f"{self.process.args} ended: {said}")
+        if not self.may_end:
+            raise RuntimeError(f"{self.process.args} ended: {said}")
+        self.end()
+        self.start()
+        return said or ["Error: it ended"]
 
     def must(self, *commands: str) -> None:
         """Run commands, none of which may fail."""
