@@ -66,10 +66,10 @@ torture: bootstrap plugin ## both modules in kernels that watch themselves
 torture-short: bootstrap plugin ## a minute of guest time of that, on one CPU, and a part of it again
 	@scripts/torture --short
 
-hostile: bootstrap plugin ## a tenant and a peer who mean harm, in a kernel that watches itself
+hostile: lab-modules ## a tenant and a peer who mean harm, in a kernel that watches itself
 	@scripts/hostile
 
-hostile-short: bootstrap plugin ## some minutes of that
+hostile-short: lab-modules ## some minutes of that
 	@scripts/hostile --short
 
 test: lab-modules ## all tests; the last line counts them

@@ -1,6 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""On the host: boot a guest for the tenant and one for the peer, and pass on what they tell.
+"""On the host: boot guests for the tenant and the peer, and pass on what they tell.
+
+The peer comes twice: under checkers for what the kernel must not do, and on the lab's own kernel for
+the bounds of what leaves, with which a kernel under checkers is too slow to keep up.
 
 Called by scripts/hostile.
 """
@@ -25,9 +28,11 @@ import guests  # noqa: E402
 from lab import vm  # noqa: E402
 
 OUT = TOP / "out" / "hostile"
-HALVES = ("tenant", "peer")
+HALVES = ("tenant", "peer", "bounds")
 # Of guest time. A second in which the guest is busy throughout takes four or five of a core.
 LONG_S, SHORT_S = 600, 40
+# Of the bounds: three times as many connections in a second as under checkers
+BOUNDS_LONG_S = 200
 # How a guest begins the line with what it is about to do.
 STEP = "# scene "
 # What a guest may take of this machine before it is taken to hang, with twice that at least to spare.
@@ -98,6 +103,23 @@ def run_half(half: str, kernel: str, arguments: argparse.Namespace) -> list[str]
     return [*steps[-1:], *(line for line in lines if not line.startswith(STEP))]
 
 
+def run_bounds(arguments: argparse.Namespace) -> list[str]:
+    """The peer on the lab's own kernel; returns its lines of TAP."""
+    given = arguments.seconds or (SHORT_S if arguments.short else BOUNDS_LONG_S)
+    OUT.mkdir(parents=True, exist_ok=True)
+    # the lab's cache, of which that of the guests with checkers is a part
+    environment = {**os.environ, "PKTPAIR_CACHE": str(vm.CACHE.parent)}
+    command = [str(TOP / "scripts" / "lab"), "exec", "--", "/usr/bin/python3", str(HERE / "peer.py")]
+    command += ["--name", "bounds", "--seed", str(arguments.seed), "--seconds", str(given)]
+    with (OUT / "bounds.console").open("w") as console:
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=console, text=True, check=False)
+    (OUT / "bounds.log").write_text(done.stdout)
+    lines = done.stdout.splitlines()
+    if not any(line.startswith("1..") for line in lines):
+        lines += [*guests.said_last(OUT / "bounds.console"), "not ok 1 - bounds: the guest ended before its time"]
+    return [line for line in lines if not line.startswith("1..")]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run them at once, print TAP; the last line counts."""
     arguments = parse(argv)
@@ -108,15 +130,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.build:
         return 0
     vm.leave_no_guest()
-    halves = [half for half in HALVES if arguments.only in (None, half)]
+    # the bounds are for the whole form
+    whole = HALVES[:2] if arguments.short else HALVES
+    halves = [half for half in HALVES if half == arguments.only or (not arguments.only and half in whole)]
     lines: dict[str, list[str]] = {}
     over = threading.Event()
 
     def one(half: str) -> None:
         if not over.is_set():
-            lines[half] = run_half(half, kernel, arguments)
+            lines[half] = run_bounds(arguments) if half == "bounds" else run_half(half, kernel, arguments)
 
-    with ThreadPoolExecutor(len(halves)) as pool:
+    # each guest takes a core
+    with ThreadPoolExecutor(2) as pool:
         try:
             list(pool.map(one, halves))
         finally:
