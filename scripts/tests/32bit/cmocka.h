@@ -40,6 +40,7 @@ static jmp_buf cmocka_failed;
 		if (a_ != b_) \
 			fail_msg("%s: %lld, not %lld", #a, a_, b_); \
 	} while (0)
+#define assert_memory_equal(a, b, size) assert_true(!memcmp(a, b, size))
 #define assert_in_range(a, lo, hi) \
 	do { \
 		unsigned long long a_ = (a); \
