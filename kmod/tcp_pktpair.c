@@ -1010,11 +1010,12 @@ static void pktpair_set_state(struct sock *sk, u8 new_state)
 		ca->anew = 1;
 	}
 	/* The timer of RACK sends again at once what it takes for lost (RFC 8985, 6.3), which
-	 * may be the whole window, and no acknowledgment has a word in it.
+	 * may be the whole window, before cong_control() runs: so the window is bounded here.
+	 * One packet may always go, or nothing would be sent again until the RTO.
 	 */
 	if (new_state == TCP_CA_Recovery &&
 	    new_state >= pktpair_guarded_from(pktpair_preset(sk)->law))
-		tcp_snd_cwnd_set(tp, pktpair_guarded_window(sk, tcp_snd_cwnd(tp), 0, true));
+		tcp_snd_cwnd_set(tp, pktpair_guarded_window(sk, tcp_snd_cwnd(tp), 1, true));
 	if (new_state == TCP_CA_Loss) {
 		ca->lost = 1;
 		control_setpoint_reset(&ca->setpoint,

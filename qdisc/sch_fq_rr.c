@@ -944,11 +944,14 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 	netdev_features_t features = netif_skb_features(skb);
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	u32 len = qdisc_pkt_len(skb);
-	const struct fq_rr_cb cb = *fq_rr_cb(skb);
 	struct sk_buff *segs, *next;
+	char cb[sizeof(skb->cb)];
 
+	/* segmentation writes into it, in newer kernels where the drop reason lies */
+	memcpy(cb, skb->cb, sizeof(cb));
 	segs = skb_gso_segment(skb, features & ~NETIF_F_GSO_MASK);
 	if (IS_ERR_OR_NULL(segs)) {
+		memcpy(skb->cb, cb, sizeof(cb));
 		q->stats.drops_gso++;
 		return qdisc_drop(skb, sch, to_free);
 	}
@@ -956,8 +959,8 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 	for (; segs; segs = next) {
 		next = segs->next;
 		skb_mark_not_on_list(segs);
+		memcpy(segs->cb, cb, sizeof(cb));
 		qdisc_skb_cb(segs)->pkt_len = segs->len;
-		*fq_rr_cb(segs) = cb;
 		compat_qdisc_set_segs(segs, 1);
 		q->stats.segments++;
 		fq_rr_enqueue_one(sch, flow, segs, &outcome, to_free);

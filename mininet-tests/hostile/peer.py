@@ -263,9 +263,9 @@ def too_rare(found: Counter[str]) -> list[str]:
     """What happened less often than it must have."""
     turns = found["connections"] / len(misdeeds.ALL)
     return [
-        f"{name}: {found[name]}, not {int(often * turns)}"
+        f"{name}: {found[name]}, not {max(1, int(often * turns))}"
         for name, often in REACHED.items()
-        if found[name] < int(often * turns)
+        if found[name] < max(1, int(often * turns))
     ]
 
 

@@ -48,9 +48,10 @@ PUBLIC_KEYS = (
 WIREGUARD_PORT = 51820
 # What most links have, and what the tunnels among the kinds begin with or are close to
 USUAL_MTUS = (1280, 1420, 1500, 9000)
-# of any device that names no limit; ipip has one all the same: what IPv4 carries beside its header
+# of any device that names no limit
 GREATEST_MTU = 2**31 - 1
-GREATEST_MTU_OF = {"ipip": 65535 - 20}
+# ipip names none and has them all the same: from what IPv4 needs to what it carries beside its header
+LIMITS_OF = {"ipip": (68, 65535 - 20)}
 
 # Linux constants that Python's modules do not name
 RTM_NEWLINK, RTM_GETLINK, RTM_NEWADDR = 16, 18, 20
@@ -221,7 +222,7 @@ class Device:
         netlink.socket.send(message(RTM_GETLINK, NLM_F_REQUEST, struct.pack("=BxHiII", 0, 0, self.index, 0, 0)))
         found = dict(split_attributes(next(netlink.answers())[32:]))
         least, greatest = (struct.unpack("=I", found[what])[0] for what in (IFLA_MIN_MTU, IFLA_MAX_MTU))
-        return least, greatest or GREATEST_MTU_OF.get(self.kind, GREATEST_MTU)
+        return LIMITS_OF.get(self.kind, (least, greatest or GREATEST_MTU))
 
     def set_mtu(self, mtu: int) -> int | None:
         """Another MTU; returns the errno."""
