@@ -186,8 +186,8 @@ enum fq_rr_framing {
 
 /*
  * catch-up (microseconds that the link stood idle because the machine was late, and
- * that are made up for by gaps that are an eighth shorter). Above: a stall of a second
- * makes itself felt for seven more. Default: twice what softirqs that come 1 ms late
+ * that are made up for by gaps that are an eighth shorter). Above: a second takes seven
+ * more to make up for. Default: twice what softirqs that come 1 ms late
  * every 10 ms need to keep the rate. What comes after a stall exceeds the rate's due by
  * no more than that, which a policer with 2 ms of burst lets through.
  */
@@ -243,8 +243,8 @@ enum fq_rr_framing {
  * wait, and gives every queue one packet ahead. Above: a day.
  *
  * A rehash, by perturb or by another mode, holds the qdisc's lock meanwhile. It waits
- * until at most FQ_RR_REHASH_PACKETS do: more than the default limit, and few enough
- * for about a millisecond.
+ * until at most FQ_RR_REHASH_PACKETS do: more than the default limit, so that it waits
+ * only where the user has asked for more.
  */
 #define FQ_RR_REHASH_PACKETS 16384U
 #define FQ_RR_PERTURB_NEVER 0U
