@@ -172,7 +172,7 @@ static inline bool lq_collecting(const struct lq *lq)
  * lq_collect - add one queue to a heap under construction
  * @lq: the heap
  * @queue: its number; one that was added before, or that no queue has, changes nothing
- * @key: its key; 0 (an empty queue) is ignored
+ * @key: its key; 0 (an empty queue) is added in vain
  */
 static inline void lq_collect(struct lq *lq, u32 queue, u64 key)
 {
