@@ -1002,8 +1002,9 @@ static void pktpair_set_state(struct sock *sk, u8 new_state)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 
-	/* A mark, or a drop by this host's own qdisc. The stack stays in this state until what it sent after the receiver's
-	 * first echo is acknowledged; until then all ACKs are echoes (RFC 3168, 6.1.3).
+	/* A mark, or a drop by this host's own qdisc. The stack stays in this state until
+	 * what it sent after the receiver's first echo is acknowledged; until then all ACKs
+	 * are echoes (RFC 3168, 6.1.3).
 	 */
 	if (new_state == TCP_CA_CWR) {
 		control_setpoint_congestion(&ca->setpoint);
