@@ -344,13 +344,22 @@ static bool pktpair_delivers(const struct rate_sample *rs)
 	return pktpair_counts(rs) || rs->prior_mstamp;
 }
 
+/* Whether the stack's count of what is delivered may be too large: while losses are mended
+ * without SACK it takes each duplicate acknowledgment for a packet, also that of one that
+ * came twice.
+ */
+static bool pktpair_overcounts(const struct sock *sk)
+{
+	return inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery && tcp_is_reno(tcp_sk(sk));
+}
+
 /* What speaks against taking this ACK's time for a departure at the bottleneck */
 static enum pair_verdict pktpair_flaw(const struct sock *sk,
 				      const struct rate_sample *rs)
 {
 	const struct pktpair *ca = inet_csk_ca(sk);
 
-	if (rs->is_retrans)
+	if (rs->is_retrans || pktpair_overcounts(sk))
 		return PAIR_RETRANSMITTED;
 	/* it waited in the socket's backlog until the owner let go */
 	if (sock_owned_by_user_nocheck(sk))
@@ -465,6 +474,7 @@ static void pktpair_estimate_without_gap(struct sock *sk,
 	};
 	bool was_busy = (ca->service.value ? ca->queued : ca->lost) && !drained &&
 			!rs->is_app_limited;
+	u64 service_q10;
 
 	/* an interval that spans an outage says nothing */
 	if (rs->interval_us <= 0 || !pktpair_counts(rs) ||
@@ -476,8 +486,10 @@ static void pktpair_estimate_without_gap(struct sock *sk,
 		ca->anew = 1;
 		was_busy = false;
 	}
-	if (was_busy || pair_service_time(&round_trip) < ca->service.value)
-		pktpair_service_sample(ca, pair_service_time(&round_trip));
+	service_q10 = pair_service_time(&round_trip);
+	if (ca->service.value && service_q10 < ca->service.value ? !pktpair_overcounts(sk) :
+								   was_busy)
+		pktpair_service_sample(ca, service_q10);
 }
 
 /* What is done once in a round trip */
@@ -528,15 +540,23 @@ static void pktpair_choose_train(struct sock *sk)
  */
 static noinline void pktpair_resize(struct sock *sk)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
+	u16 mss_before = ca->mss;
+	u32 window;
 
-	fuzzy_scale(&ca->service, (u16)tp->mss_cache, ca->mss);
+	ca->mss = (u16)tp->mss_cache;
+	/* who was chosen during the handshake knew no MSS yet; the first window is packets */
+	if (!tp->data_segs_out)
+		return;
+	window = control_window_resized(tcp_snd_cwnd(tp), tcp_packets_in_flight(tp),
+					mss_before, ca->mss);
+	tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
+	fuzzy_scale(&ca->service, ca->mss, mss_before);
 	if (pktpair_preset(sk)->law != PKTPAIR_LAW_1994)
 		memset(&ca->mean, 0, sizeof(ca->mean));
 	memset(&ca->queue, 0, sizeof(ca->queue));
 	pair_probe_abandon(&ca->probe);
-	ca->mss = (u16)tp->mss_cache;
 	ca->mixed = 1;
 	ca->sampled = 1;
 	/* packets may have left since the last acknowledgment */
@@ -548,11 +568,14 @@ static noinline void pktpair_resize(struct sock *sk)
 /* What is in flight, in packets of the size that is sent now */
 static u32 pktpair_outstanding(const struct pktpair *ca, const struct tcp_sock *tp)
 {
+	u32 in_flight = tcp_packets_in_flight(tp), full;
+
+	if (!ca->mixed)
+		return in_flight;
+	full = control_full_packets(in_flight, tp->snd_nxt - tp->snd_una, tp->packets_out,
+				    tp->mss_cache);
 	/* what is lost is of the size before, and not in flight */
-	if (!ca->mixed || tp->lost_out)
-		return tcp_packets_in_flight(tp);
-	return control_full_packets(tcp_packets_in_flight(tp), tp->snd_nxt - tp->snd_una,
-				    tp->packets_out, tp->mss_cache);
+	return tp->lost_out ? min_t(u32, full, in_flight) : full;
 }
 
 /* A service time below the believed one, as far as it may be believed. What an
@@ -630,10 +653,12 @@ pktpair_believe(struct sock *sk, const struct rate_sample *rs, enum pktpair_law 
 
 /* The service time that the law may count on */
 static __always_inline u64
-pktpair_service_q10(const struct pktpair *ca, const struct rate_sample *rs,
+pktpair_service_q10(const struct sock *sk, const struct rate_sample *rs,
 		    enum pktpair_law law, u32 delivered)
 {
-	if (law == PKTPAIR_LAW_1994 || rs->interval_us <= 0)
+	const struct pktpair *ca = inet_csk_ca(sk);
+
+	if (law == PKTPAIR_LAW_1994 || rs->interval_us <= 0 || pktpair_overcounts(sk))
 		return ca->service.value;
 	return control_service_q10(ca->service.value,
 				   delivered - min_t(u32, delivered, rs->acked_sacked),
@@ -707,7 +732,7 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs, enum pktpair_law
 	}
 
 	*path = (struct control_path) {
-		.service_q10 = pktpair_service_q10(ca, rs, law, delivered),
+		.service_q10 = pktpair_service_q10(sk, rs, law, delivered),
 		.rtt_us = max_t(u32, rtt_us ?: tp->srtt_us >> 3,
 				ca->prop.delay_us),
 		.prop_us = ca->prop.delay_us,
@@ -979,16 +1004,9 @@ static u32 pktpair_min_tso_segs(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
-	u16 mss_before = ca->mss;
 
-	if (unlikely((u16)tp->mss_cache != mss_before)) {
-		u32 window = control_window_resized(tcp_snd_cwnd(tp),
-						    tcp_packets_in_flight(tp),
-						    mss_before, (u16)tp->mss_cache);
-
+	if (unlikely((u16)tp->mss_cache != ca->mss))
 		pktpair_resize(sk);
-		tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
-	}
 	/* a new route wrote the device's limit */
 	if (sk->sk_gso_max_segs != ca->gso_set)
 		ca->gso_max_segs = sk->sk_gso_max_segs;
@@ -1061,7 +1079,9 @@ static size_t pktpair_get_info(struct sock *sk, u32 ext, int *attr,
 		return 0;
 
 	memset(&info->bbr, 0, sizeof(info->bbr));
-	if (path.service_q10 && path.prop_us != PROP_UNKNOWN_US) {
+	/* and what another algorithm left there may be anything */
+	if (path.service_q10 && path.service_q10 <= CONTROL_SERVICE_MAX_Q10 &&
+	    path.prop_us != PROP_UNKNOWN_US) {
 		share = control_share_bytes_ps(&path, READ_ONCE(ca->mss));
 		info->bbr.bbr_bw_lo = (u32)share;
 		info->bbr.bbr_bw_hi = (u32)(share >> 32);

@@ -122,6 +122,7 @@ static void take_nonsense(const u8 **data, size_t *size)
 	rs.is_app_limited = flags & 2;
 	rs.is_ack_delayed = flags & 4;
 	s.sk.owned = flags & 8;
+	s.sk.sackless = flags & 64;
 	s.now_ns += take_scale(data, size, 34);
 	s.sk.tcp_clock_cache = s.now_ns;
 	s.sk.tcp_mstamp = s.now_ns / NSEC_PER_USEC;
@@ -151,9 +152,10 @@ static void take_mss(u32 mss)
 	s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
 	CHECK(ca->mss == mss);
 	/* within what a whole unit is of so short a time */
-	if (ca->service.value > 100000 && ca->service.value < FUZZY_VALUE_MAX && before_it)
+	if (s.sk.data_segs_out && ca->service.value > 100000 && ca->service.value < FUZZY_VALUE_MAX && before_it)
 		CHECK(believed() < before_it * 1.001 && believed() > before_it * 0.999);
-	if (room > 0)
+	/* the first window is packets of whatever size */
+	if (room > 0 && s.sk.data_segs_out)
 		CHECK(((double)s.sk.snd_cwnd - tcp_packets_in_flight(&s.sk)) * mss <=
 		      room * mss_before + mss);
 	remember();

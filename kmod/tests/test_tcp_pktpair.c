@@ -692,23 +692,31 @@ static void a_round_trip_without_a_gap_is_the_share_if_the_queue_was_busy(void *
 	static const struct {
 		struct rate_sample rs;
 		u8 ca_state;
-		bool queued, dipped, believed;
+		bool sackless, queued, dipped, believed;
 		const char *reason;
 	} rows[] = {
-		{ { .delivered = 4 }, 0, true, false, true, "a queue all the time" },
-		{ { .delivered = 4 }, 0, false, false, false, "no queue" },
-		{ { .delivered = 4 }, 0, true, true, false, "drained on purpose" },
-		{ { .delivered = 4, .is_app_limited = true }, 0, true, false, false,
+		{ { .delivered = 4 }, 0, false, true, false, true, "a queue all the time" },
+		{ { .delivered = 4 }, 0, false, false, false, false, "no queue" },
+		{ { .delivered = 4 }, 0, false, true, true, false, "drained on purpose" },
+		{ { .delivered = 4, .is_app_limited = true }, 0, false, true, false, false,
 			"the application held something back" },
-		{ { .delivered = 4, .is_retrans = true }, TCP_CA_Recovery, true, false, true,
-			"sent twice, delivered once" },
-		{ { .delivered = 4 }, TCP_CA_Loss, true, false, false,
+		{ { .delivered = 4, .is_retrans = true }, TCP_CA_Recovery, false, true, false,
+			true, "sent twice, delivered once" },
+		{ { .delivered = 4 }, TCP_CA_Loss, false, true, false, false,
 			"an interval that holds a timeout" },
-		{ { .delivered = 40 }, 0, false, false, true, "more than the share" },
-		{ { .delivered = 40, .is_app_limited = true }, 0, false, true, true,
+		{ { .delivered = 40 }, 0, false, false, false, true, "more than the share" },
+		{ { .delivered = 40, .is_app_limited = true }, 0, false, false, true, true,
 			"more than the share, whatever else" },
-		{ { .delivered = 40 }, TCP_CA_Loss, false, false, false,
+		{ { .delivered = 40 }, TCP_CA_Loss, false, false, false, false,
 			"more than the share, acknowledged after a timeout" },
+		{ { .delivered = 40 }, TCP_CA_Recovery, false, false, false, true,
+			"more than the share, and each packet is known" },
+		{ { .delivered = 40 }, TCP_CA_Recovery, true, true, false, false,
+			"what came twice counts twice" },
+		{ { .delivered = 4 }, TCP_CA_Recovery, true, true, false, true,
+			"less than the share, however it is counted" },
+		{ { .delivered = 40 }, 0, true, false, false, true,
+			"without SACK, but nothing is sent twice" },
 	};
 	size_t i;
 
@@ -722,6 +730,7 @@ static void a_round_trip_without_a_gap_is_the_share_if_the_queue_was_busy(void *
 		before_it = ca->service.value;
 		assert_true(before_it > 0);
 		s.sk.icsk_ca_state = rows[i].ca_state;
+		s.sk.sackless = rows[i].sackless;
 		rs.acked_sacked = 2;
 		rs.interval_us = 20000;
 		/* the average does not believe one alone */
@@ -896,6 +905,16 @@ static void the_first_flight_is_what_the_knobs_know(void **state)
 				 s.sk.snd_cwnd, s.sk.sk_pacing_rate);
 	}
 	assert_int_equal(set(&stack_param_first_window, "0"), 0);
+	/* chosen before the handshake has told the MSS, which the stack takes for 536 */
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	s.sk.mss_cache = 536;
+	s.sk.icsk_ca_ops->init(&s.sk);
+	s.sk.snd_cwnd = 10;
+	s.sk.mss_cache = 1448;
+	s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+	assert_int_equal(s.sk.snd_cwnd, 10);
+	assert_int_equal(ca->mss, 1448);
+	assert_false(ca->mixed);
 	/* the known rate is used until a gap has shown another */
 	begin(DEFAULT, SERVICE_NS(40), 20);
 	assert_int_equal(s.sk.sk_pacing_rate, 1000000);
@@ -1087,6 +1106,37 @@ static void more_deliveries_than_the_share_bound_the_service_time(void **state)
 		take_ack(NSEC_PER_MSEC, true, rs);
 		assert_int_equal(traced_path.service_q10, preset == MEMO ?
 				 ca->service.value : (20000000ULL << 10) / 40);
+	}
+}
+
+/* A receiver without SACK says what came twice as it says what came out of order */
+static void in_recovery_without_sack_nothing_shows_a_larger_share(void **state)
+{
+	int preset, train;
+
+	for (preset = DEFAULT; preset <= MEMO; preset++) {
+		u64 before_it;
+
+		begin(preset, SERVICE_NS(10), 20);
+		s.ack_every = preset == MEMO ? 1 : 2;
+		sender_run(&s, SECONDS(2));
+		before_it = ca->service.value;
+		s.sk.sackless = true;
+		s.sk.icsk_ca_state = TCP_CA_Recovery;
+		for (train = 0; train < 20; train++)
+			take_train(before_it >> (PAIR_SERVICE_SHIFT + 1));
+		assert_int_equal(ca->service.value, before_it);
+		/* with SACK it is the share */
+		s.sk.sackless = false;
+		for (train = 0; train < 20; train++)
+			take_train(before_it >> (PAIR_SERVICE_SHIFT + 1));
+		assert_true(ca->service.value < before_it);
+		/* and what deliveries say is for neither the rate nor the window */
+		s.sk.sackless = true;
+		take_ack(NSEC_PER_MSEC, true, (struct rate_sample) {
+			.acked_sacked = 2, .delivered = 402, .interval_us = 20000,
+		});
+		assert_int_equal(traced_path.service_q10, ca->service.value);
 	}
 }
 
@@ -1550,6 +1600,7 @@ int main(void)
 		cmocka_unit_test(a_share_is_sixteen_times_what_was_delivered_at_most),
 		cmocka_unit_test(of_a_share_that_has_grown_the_risk_averse_claim_two_thirds_at_first),
 		cmocka_unit_test(more_deliveries_than_the_share_bound_the_service_time),
+		cmocka_unit_test(in_recovery_without_sack_nothing_shows_a_larger_share),
 		cmocka_unit_test(the_queue_is_drained_below_zero_to_look_for_the_propagation_delay),
 		cmocka_unit_test(a_setpoint_that_probes_rises_to_its_bound_in_time),
 		cmocka_unit_test(what_ss_shows_is_what_is_known),

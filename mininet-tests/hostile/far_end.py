@@ -130,8 +130,9 @@ class FarEnd:
         # ends of segments that are acknowledged one by one, much later
         self.dripping = False
         self.edges: list[int] = []
-        # what ACKs have claimed, and what of that the kernel heard
+        # what ACKs have claimed, and what of that the kernel heard; and all below this byte
         self.claimed = self.heard = 1
+        self.heard_below = 1
         self.stamp_heard: int | None = None
         # round trips in which the kernel was in the state Loss
         self.outages: list[int] = []
@@ -431,10 +432,16 @@ class FarEnd:
                 self.counts["ACKs with an old time stamp"] += 1
                 return
             self.stamp_heard = stamp
-        if claimed > self.heard:
+        news = max(claimed - self.heard, 0)
+        below = (int.from_bytes(segment[8:12], "big") - self.irs) % wire.MODULUS
+        if not self.sack and self.heard_below < below <= self.highest:
+            # what it was told of by duplicates it may have forgotten by now
+            news = max(news, below - self.heard_below)
+            self.heard_below = below
+        if news:
             self.first_flight = self.first_flight or self.highest - 1
-            self.acked[self.round()] += claimed - self.heard
-            self.heard = claimed
+            self.acked[self.round()] += news
+            self.heard = max(self.heard, claimed)
 
     def behave(self) -> None:
         """Keep the rules from now on, as far as what was said allows."""

@@ -183,6 +183,7 @@ struct sock {
 	u32 snd_cwnd, snd_cwnd_clamp, snd_ssthresh, data_segs_out;
 	u32 packets_out, retrans_out, sacked_out, lost_out;
 	u32 total_retrans, undo_marker;
+	bool sackless;	/* of rx_opt.sack_ok */
 	u32 windows_set;	/* how often; no member of the kernel's */
 	struct list_head tsorted_sent_queue;
 };
@@ -249,6 +250,11 @@ static inline u64 tcp_skb_timestamp_us(const struct sk_buff *skb)
 static inline u32 tcp_packets_in_flight(const struct sock *tp)
 {
 	return tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
+}
+
+static inline bool tcp_is_reno(const struct sock *tp)
+{
+	return tp->sackless;
 }
 
 static inline u32 tcp_snd_cwnd(const struct sock *tp)
