@@ -83,10 +83,11 @@
  * @round_delivered: tp->delivered that ends the current round trip
  * @mss: payload of the packets that service time and window count
  * @gso_max_segs: what the device allows; what the field held before us
- * @gso_set: what we wrote to the field
+ * @gso_set: what we wrote to the field, 1 .. 64; 0: nothing yet
  * @train: segments of the next trains, 1 .. 64
  * @mixed: packets of two sizes are in flight, or were when those were sent that are
  *	acknowledged now
+ * @unusual: the next acknowledgment is for pktpair_take_unusual()
  * @started: @service holds a whole train, not the running first one
  * @sampled: a train gave a sample in this round trip
  * @fresh: this acknowledgment gave a service time
@@ -110,9 +111,10 @@ struct pktpair {
 	u32 round_delivered;
 	u16 mss;
 	u16 gso_max_segs;
-	u16 gso_set;
+	u8 gso_set;
 	u8 train:7,
 	   mixed:1;
+	u8 unusual:1;
 	u8 started:1,
 	   sampled:1,
 	   fresh:1,
@@ -329,7 +331,7 @@ static u32 pktpair_now_ms(const struct tcp_sock *tp)
 
 /* Whether the sample may be used: its counts are no more than zero where nothing
  * arrived that had not arrived before, after SACK reneging, and while packets of two
- * sizes are in flight (pktpair_take_mixed())
+ * sizes are in flight (pktpair_take_unusual())
  */
 static bool pktpair_counts(const struct rate_sample *rs)
 {
@@ -344,22 +346,13 @@ static bool pktpair_delivers(const struct rate_sample *rs)
 	return pktpair_counts(rs) || rs->prior_mstamp;
 }
 
-/* Whether the stack's count of what is delivered may be too large: while losses are mended
- * without SACK it takes each duplicate acknowledgment for a packet, also that of one that
- * came twice.
- */
-static bool pktpair_overcounts(const struct sock *sk)
-{
-	return inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery && tcp_is_reno(tcp_sk(sk));
-}
-
 /* What speaks against taking this ACK's time for a departure at the bottleneck */
 static enum pair_verdict pktpair_flaw(const struct sock *sk,
 				      const struct rate_sample *rs)
 {
 	const struct pktpair *ca = inet_csk_ca(sk);
 
-	if (rs->is_retrans || pktpair_overcounts(sk))
+	if (rs->is_retrans)
 		return PAIR_RETRANSMITTED;
 	/* it waited in the socket's backlog until the owner let go */
 	if (sock_owned_by_user_nocheck(sk))
@@ -474,7 +467,6 @@ static void pktpair_estimate_without_gap(struct sock *sk,
 	};
 	bool was_busy = (ca->service.value ? ca->queued : ca->lost) && !drained &&
 			!rs->is_app_limited;
-	u64 service_q10;
 
 	/* an interval that spans an outage says nothing */
 	if (rs->interval_us <= 0 || !pktpair_counts(rs) ||
@@ -486,10 +478,8 @@ static void pktpair_estimate_without_gap(struct sock *sk,
 		ca->anew = 1;
 		was_busy = false;
 	}
-	service_q10 = pair_service_time(&round_trip);
-	if (ca->service.value && service_q10 < ca->service.value ? !pktpair_overcounts(sk) :
-								   was_busy)
-		pktpair_service_sample(ca, service_q10);
+	if (was_busy || pair_service_time(&round_trip) < ca->service.value)
+		pktpair_service_sample(ca, pair_service_time(&round_trip));
 }
 
 /* What is done once in a round trip */
@@ -558,6 +548,7 @@ static noinline void pktpair_resize(struct sock *sk)
 	memset(&ca->queue, 0, sizeof(ca->queue));
 	pair_probe_abandon(&ca->probe);
 	ca->mixed = 1;
+	ca->unusual = 1;
 	ca->sampled = 1;
 	/* packets may have left since the last acknowledgment */
 	ca->round_delivered = tp->delivered + 1;
@@ -653,12 +644,10 @@ pktpair_believe(struct sock *sk, const struct rate_sample *rs, enum pktpair_law 
 
 /* The service time that the law may count on */
 static __always_inline u64
-pktpair_service_q10(const struct sock *sk, const struct rate_sample *rs,
+pktpair_service_q10(const struct pktpair *ca, const struct rate_sample *rs,
 		    enum pktpair_law law, u32 delivered)
 {
-	const struct pktpair *ca = inet_csk_ca(sk);
-
-	if (law == PKTPAIR_LAW_1994 || rs->interval_us <= 0 || pktpair_overcounts(sk))
+	if (law == PKTPAIR_LAW_1994 || rs->interval_us <= 0)
 		return ca->service.value;
 	return control_service_q10(ca->service.value,
 				   delivered - min_t(u32, delivered, rs->acked_sacked),
@@ -732,7 +721,7 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs, enum pktpair_law
 	}
 
 	*path = (struct control_path) {
-		.service_q10 = pktpair_service_q10(sk, rs, law, delivered),
+		.service_q10 = pktpair_service_q10(ca, rs, law, delivered),
 		.rtt_us = max_t(u32, rtt_us ?: tp->srtt_us >> 3,
 				ca->prop.delay_us),
 		.prop_us = ca->prop.delay_us,
@@ -792,22 +781,23 @@ static void pktpair_steer_1994(struct sock *sk, const struct control_path *path,
 /* The state from which on the window follows what is delivered: the memorandum's window
  * does not bind, but who hears nothing until a timer runs out must begin with little
  */
-static __always_inline u8 pktpair_guarded_from(enum pktpair_law law)
+static bool pktpair_guards(const struct sock *sk, u8 state)
 {
-	return law == PKTPAIR_LAW_1994 ? TCP_CA_Loss : TCP_CA_Recovery;
+	return state >= (pktpair_preset(sk)->law == PKTPAIR_LAW_1994 ? TCP_CA_Loss :
+								       TCP_CA_Recovery);
 }
 
 /* The window while what was lost is sent again. After a timeout no more is known than
  * that a packet arrives now and then.
  */
-static noinline u32 pktpair_guarded_window(struct sock *sk, u32 window, u32 acked, bool lost)
+static u32 pktpair_guarded_window(struct sock *sk, u32 window, u32 before, u32 acked,
+				  bool lost)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct pktpair *ca = inet_csk_ca(sk);
 	bool timed_out = inet_csk(sk)->icsk_ca_state == TCP_CA_Loss;
 
-	return control_window_recovering(tcp_packets_in_flight(tp), window,
-					 tcp_snd_cwnd(tp), acked, lost,
+	return control_window_recovering(tcp_packets_in_flight(tp), window, before, acked, lost,
 					 tp->lost_out + tp->retrans_out,
 					 control_window_least(timed_out, ca->train));
 }
@@ -839,9 +829,6 @@ pktpair_steer(struct sock *sk, const struct rate_sample *rs, enum pktpair_law la
 		}
 		orders->window = control_window(path, orders->setpoint_q8, ca->train);
 	}
-	if (unlikely(inet_csk(sk)->icsk_ca_state >= pktpair_guarded_from(law)))
-		orders->window = pktpair_guarded_window(sk, orders->window, rs->acked_sacked,
-							rs->losses > 0);
 }
 
 /* Before the first gap: what the path is known to have, or the window, several
@@ -947,29 +934,53 @@ pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const enum pktpa
 	}
 }
 
-/* An acknowledgment while packets of two sizes are in flight, or were when the packet was
- * sent. The stack's sample counts packets of either size as one, so it is no sample.
+/* More than the share was delivered, by this count */
+static bool pktpair_delivers_more(const struct pktpair *ca, const struct rate_sample *rs)
+{
+	return pktpair_counts(rs) && rs->interval_us > 0 &&
+	       control_delivered_most(ca->service.value, rs->delivered, rs->interval_us) <
+	       (u32)rs->delivered;
+}
+
+/* An acknowledgment that is none of the usual ones: packets of two sizes are in flight, or
+ * were when the packet was sent, or losses are mended.
+ *
+ * Of two sizes the stack's sample counts either as one packet, so it is no sample. While
+ * losses are mended without SACK it takes each duplicate acknowledgment for a packet
+ * delivered, also that of one that came twice: such a count may show a smaller share, but
+ * no larger one, and no gap.
  */
 static noinline void
-pktpair_take_mixed(struct sock *sk, const struct rate_sample *rs,
-		   void (*take_ack)(struct sock *sk, const struct rate_sample *rs))
+pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
+		     void (*take_ack)(struct sock *sk, const struct rate_sample *rs))
 {
 	struct tcp_sock *tp = tcp_sk(sk);
-	const struct pktpair *ca = inet_csk_ca(sk);
-	struct rate_sample mixed = *rs;
-	u32 window, outstanding;
+	struct pktpair *ca = inet_csk_ca(sk);
+	u8 state = inet_csk(sk)->icsk_ca_state;
+	bool sackless = state >= TCP_CA_Recovery && tcp_is_reno(tp);
+	u32 window, before = tcp_snd_cwnd(tp);
+	struct rate_sample sample = *rs;
 
-	mixed.delivered = -1;
-	mixed.interval_us = -1;
-	take_ack(sk, &mixed);
+	/* which came, and when, is not known */
+	sample.is_retrans |= sackless;
+	if (ca->mixed || (sackless && pktpair_delivers_more(ca, rs))) {
+		sample.delivered = -1;
+		sample.interval_us = -1;
+	}
+	take_ack(sk, &sample);
+	ca->unusual = ca->mixed || state >= TCP_CA_Recovery;
 
-	/* the law's window is in packets of the size that is sent now */
-	outstanding = pktpair_outstanding(ca, tp);
 	if (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US ||
-	    !pktpair_delivers(&mixed))
+	    !pktpair_delivers(&sample))
 		return;
-	window = control_window_mixed(tcp_snd_cwnd(tp), outstanding,
-				      tcp_packets_in_flight(tp));
+	window = tcp_snd_cwnd(tp);
+	/* the law's window is in packets of the size that is sent now */
+	if (ca->mixed)
+		window = control_window_mixed(window, pktpair_outstanding(ca, tp),
+					      tcp_packets_in_flight(tp));
+	if (pktpair_guards(sk, state))
+		window = pktpair_guarded_window(sk, window, before, rs->acked_sacked,
+						rs->losses > 0);
 	tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
 }
 
@@ -984,8 +995,8 @@ static void its_name(COMPAT_CONG_CONTROL_ARGS(sk, rs))				\
 {										\
 	const struct pktpair *ca = inet_csk_ca(sk);				\
 										\
-	if (unlikely(ca->mixed))						\
-		pktpair_take_mixed(sk, rs, its_name##_ack);			\
+	if (unlikely(ca->unusual))						\
+		pktpair_take_unusual(sk, rs, its_name##_ack);			\
 	else									\
 		its_name##_ack(sk, rs);						\
 }
@@ -1010,7 +1021,7 @@ static u32 pktpair_min_tso_segs(struct sock *sk)
 	/* a new route wrote the device's limit */
 	if (sk->sk_gso_max_segs != ca->gso_set)
 		ca->gso_max_segs = sk->sk_gso_max_segs;
-	ca->gso_set = min_t(u16, ca->train, ca->gso_max_segs);
+	ca->gso_set = (u8)min_t(u16, ca->train, ca->gso_max_segs);
 	sk->sk_gso_max_segs = ca->gso_set;
 	return ca->gso_set;
 }
@@ -1020,6 +1031,7 @@ static void pktpair_set_state(struct sock *sk, u8 new_state)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 
+	ca->unusual |= new_state >= TCP_CA_Recovery;
 	/* A mark, or a drop by this host's own qdisc. The stack stays in this state until
 	 * what it sent after the receiver's first echo is acknowledged; until then all ACKs
 	 * are echoes (RFC 3168, 6.1.3).
@@ -1032,9 +1044,8 @@ static void pktpair_set_state(struct sock *sk, u8 new_state)
 	 * may be the whole window, before cong_control() runs: so the window is bounded here.
 	 * One packet may always go, or nothing would be sent again until the RTO.
 	 */
-	if (new_state == TCP_CA_Recovery &&
-	    new_state >= pktpair_guarded_from(pktpair_preset(sk)->law))
-		tcp_snd_cwnd_set(tp, pktpair_guarded_window(sk, tcp_snd_cwnd(tp), 1, true));
+	if (new_state == TCP_CA_Recovery && pktpair_guards(sk, new_state))
+		tcp_snd_cwnd_set(tp, pktpair_guarded_window(sk, tcp_snd_cwnd(tp), 0, 1, true));
 	if (new_state == TCP_CA_Loss) {
 		ca->lost = 1;
 		control_setpoint_reset(&ca->setpoint,
@@ -1110,7 +1121,8 @@ static void pktpair_init(struct sock *sk)
 	ca->round_delivered = tp->delivered;
 	ca->mss = (u16)tp->mss_cache;
 	ca->gso_max_segs = sk->sk_gso_max_segs;
-	ca->gso_set = sk->sk_gso_max_segs;
+	/* who changes to pktpair may be mending losses */
+	ca->unusual = 1;
 
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	pktpair_first_window(sk);

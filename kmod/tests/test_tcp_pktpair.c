@@ -57,6 +57,13 @@ static void begin(int preset, u64 service_ns, u64 rtt_ms)
 	sender_init(&s, stack_algorithms[preset], service_ns, rtt_ms * NSEC_PER_MSEC);
 }
 
+/* In a state of the stack's, which set_state() was told of long ago */
+static void be_in_state(u8 state)
+{
+	s.sk.icsk_ca_state = state;
+	ca->unusual = 1;
+}
+
 static int set(const struct kernel_param *param, const char *value)
 {
 	return param->ops->set(value, param);
@@ -627,7 +634,7 @@ static void whatever_comes_rate_and_window_are_within_their_bounds(void **state)
 			s.waiting = draw(4) ? U32_MAX : draw(100);
 			s.losses = !draw(3);
 			s.marked = !draw(3);
-			s.sk.icsk_ca_state = states[draw(ARRAY_SIZE(states))];
+			be_in_state(states[draw(ARRAY_SIZE(states))]);
 			s.sk.icsk_ca_ops->set_state(&s.sk, s.sk.icsk_ca_state);
 			sender_run(&s, draw_scale(28));
 			burst_of_nonsense((u32)draw(20));
@@ -729,7 +736,7 @@ static void a_round_trip_without_a_gap_is_the_share_if_the_queue_was_busy(void *
 		sender_run(&s, SECONDS(1));
 		before_it = ca->service.value;
 		assert_true(before_it > 0);
-		s.sk.icsk_ca_state = rows[i].ca_state;
+		be_in_state(rows[i].ca_state);
 		s.sk.sackless = rows[i].sackless;
 		rs.acked_sacked = 2;
 		rs.interval_us = 20000;
@@ -826,7 +833,7 @@ static void before_the_first_gap_the_window_grows_by_what_is_delivered(void **st
 	begin(DEFAULT, SERVICE_NS(10), 20);
 	s.sk.snd_cwnd_clamp = 20;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		s.sk.icsk_ca_state = rows[i].ca_state;
+		be_in_state(rows[i].ca_state);
 		take_ack(NSEC_PER_MSEC, true, (struct rate_sample) {
 			.acked_sacked = rows[i].acked,
 			.delivered = rows[i].delivered,
@@ -1122,7 +1129,7 @@ static void in_recovery_without_sack_nothing_shows_a_larger_share(void **state)
 		sender_run(&s, SECONDS(2));
 		before_it = ca->service.value;
 		s.sk.sackless = true;
-		s.sk.icsk_ca_state = TCP_CA_Recovery;
+		be_in_state(TCP_CA_Recovery);
 		for (train = 0; train < 20; train++)
 			take_train(before_it >> (PAIR_SERVICE_SHIFT + 1));
 		assert_int_equal(ca->service.value, before_it);
@@ -1501,7 +1508,7 @@ static void in_recovery_the_window_follows_what_is_delivered(void **state)
 {
 	begin(DEFAULT, SERVICE_NS(10), 40);
 	sender_run(&s, SECONDS(2));
-	s.sk.icsk_ca_state = TCP_CA_Recovery;
+	be_in_state(TCP_CA_Recovery);
 	/* a share that is ten times too large, and a first loss */
 	ca->service.value /= 10;
 	s.losses = 3;
@@ -1512,7 +1519,7 @@ static void in_recovery_the_window_follows_what_is_delivered(void **state)
 	assert_true(s.sk.snd_cwnd < 100);
 	/* and without recovery the law may ask for all of it at once */
 	s.after_ack = NULL;
-	s.sk.icsk_ca_state = TCP_CA_Open;
+	be_in_state(TCP_CA_Open);
 	ca->service.value = (SERVICE_NS(10) << PAIR_SERVICE_SHIFT) / 10;
 	sender_run(&s, 3 * NSEC_PER_MSEC);
 	assert_true(s.sk.snd_cwnd > 100);
@@ -1537,7 +1544,7 @@ static void of_a_window_that_is_lost_no_more_than_a_first_flight_is_sent_at_once
 			assert_true(s.sk.packets_out > 1000);
 			s.sk.lost_out = s.sk.packets_out - !timer;
 			s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Recovery);
-			s.sk.icsk_ca_state = TCP_CA_Recovery;
+			be_in_state(TCP_CA_Recovery);
 			if (!timer) {
 				s.sk.delivered++;
 				rs.prior_mstamp = s.sk.tcp_mstamp - 200000;
