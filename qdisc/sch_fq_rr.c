@@ -937,13 +937,12 @@ static int fq_rr_notify_parents(struct Qdisc *sch, struct fq_rr_flow *flow,
 
 static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 					struct fq_rr_flow *flow,
-					struct sk_buff *skb,
+					struct sk_buff *skb, u32 len,
 					struct sk_buff **to_free)
 {
 	struct fq_rr_outcome outcome = {};
 	netdev_features_t features = netif_skb_features(skb);
 	struct fq_rr_sched *q = qdisc_priv(sch);
-	u32 len = qdisc_pkt_len(skb);
 	struct sk_buff *segs, *next;
 	char cb[sizeof(skb->cb)];
 
@@ -985,11 +984,11 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	if (!flow)
 		return verdict;
 	if (q->config.split_gso && skb_is_gso(skb))
-		return fq_rr_enqueue_split(sch, flow, skb, to_free);
+		return fq_rr_enqueue_split(sch, flow, skb, len, to_free);
 	fq_rr_enqueue_one(sch, flow, skb, &outcome, to_free);
 	fq_rr_backlog_changed(sch, outcome.dropped);
-	/* what the parents count after that anyway */
-	if (likely(outcome.queued && !outcome.dropped))
+	/* what the parents count after that anyway; a filter's action may join fragments */
+	if (likely(outcome.queued && outcome.queued_bytes == len && !outcome.dropped))
 		return NET_XMIT_SUCCESS;
 	return fq_rr_notify_parents(sch, flow, &outcome, len);
 }

@@ -296,8 +296,10 @@ class Workshop:
         self.build(program, kind)
         command = [f"./{kind}"]
         if program.fuzzes:
-            # what a run finds must not help the next one
-            command += ["-seed=1", f"-runs={FUZZ_RUNS}", "-max_len=4096", f"../seeds/{program.name}"]
+            # into a folder of its own, since what a run finds must not help the next one
+            shutil.rmtree(self.folder / "found", ignore_errors=True)
+            (self.folder / "found").mkdir()
+            command += ["-seed=1", f"-runs={FUZZ_RUNS}", "-max_len=4096", "found", f"../seeds/{program.name}"]
         known_s = program.cpu_s.get(kind)
         limit_s = LONGEST_CPU_S if known_s is None else CPU_LEAST_S + CPU_FACTOR * known_s
         return self.run(command, limit_s, memory=kind == "plain")

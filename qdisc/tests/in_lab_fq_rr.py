@@ -781,6 +781,31 @@ def parents_are_told() -> None:
                 thing.close()
 
 
+def parents_are_told_of_what_a_filter_made_longer() -> None:
+    """They counted a packet as it came to them; it leaves as a filter's action has made it."""
+    run("insmod", str(VERDICT_MODULE))
+    try:
+        for parent in PARENTS:
+            _, tbf = place_under(parent, "split-gso")
+            tc("filter add dev v0 parent 1: protocol ip prio 2000 verdict")
+            plain, bulk, capture = Sender(1), Sender(2, segment_bytes=500), Capture()
+            for _ in range(20):
+                plain.send(514, 3)
+                bulk.send(20042)
+            found = backlogs()
+            expect(found["fq_rr"][0] > 100, f"{parent}: nothing waits")
+            equal(found["tbf"], found[parent], f"tbf and {parent}")
+            expect(found["tbf"][0] - found["fq_rr"][0] in (0, 1), f"{parent}: {found}")
+            tc("qdisc change " + tbf.format("1gbit"))
+            capture.read(10_000, patience_s=5)
+            equal(set(backlogs().values()), {(0, 0)}, f"{parent}: at the end")
+            for thing in (plain, bulk, capture):
+                thing.close()
+        tc("qdisc del dev v0 root")
+    finally:
+        run("rmmod", "cls_verdict")
+
+
 def enqueue_told(act: Callable[[], None]) -> tuple[list[int], list[tuple[int, int]], int]:
     """What fq_rr_enqueue() returned and told its parents while ``act`` ran.
 
@@ -1054,6 +1079,7 @@ def main() -> int:
             credit_is_what_a_queue_may_send,
             an_idle_parent_hears_of_its_first_packet,
             parents_are_told,
+            parents_are_told_of_what_a_filter_made_longer,
             what_is_told_is_as_documented,
             a_parent_may_peek_while_it_enqueues,
             a_flood_below_two_parents_stops_nobody,

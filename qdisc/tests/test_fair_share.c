@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "refused.h"
+
 #include "fair_share.h"
 
 #define LIMIT_MAX (1U << 20)
@@ -149,6 +151,26 @@ static void agrees_with_wider_numbers(void **state)
 	}
 }
 
+static void what_is_out_of_range_is_noticed(void **state)
+{
+	(void)state;
+	assert_refused(fair_share_key(0, MEMORY_MAX, 1, 1));
+	assert_refused(fair_share_key(LIMIT_MAX + 1, MEMORY_MAX, 1, 1));
+	assert_refused(fair_share_key(1, 7, 1, 1));
+	assert_refused(fair_share_key(1, MEMORY_MAX + 1, 1, 1));
+	assert_refused(fair_share_exceeded(1, 0, 1, 1, 1));
+	assert_refused(fair_share_exceeded(1, 256, 256, 1, 1));
+	assert_refused(fair_share_exceeded(1, 2, 1, 1, 1));
+	assert_refused(fair_share_exceeded(1, 1, 1 << 24, 1, 1));
+	assert_refused(fair_share_exceeded(1, 1, 1, 1, 0));
+	assert_refused(fair_share_exceeded(1, 1, 1, 1, 101));
+	/* and what is in range is not */
+	fair_share_key(1, 8, 0, 0);
+	fair_share_key(LIMIT_MAX, MEMORY_MAX, 1, 1);
+	fair_share_exceeded(1, 255, 255, 1, 100);
+	fair_share_exceeded(1, 1, (1 << 24) - 1, 1, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +179,7 @@ int main(void)
 		cmocka_unit_test(a_train_is_no_queue),
 		cmocka_unit_test(the_largest_part_is_the_longest_queue),
 		cmocka_unit_test(a_part_fits_a_key),
+		cmocka_unit_test(what_is_out_of_range_is_noticed),
 		cmocka_unit_test(agrees_with_wider_numbers),
 	};
 

@@ -75,6 +75,58 @@ static void every_option_ends_where_the_manual_page_says(void **state)
 	assert_int_equal(options, 24);
 }
 
+/* the manual page's table: name and unit as messages have them, the range in the unit of
+ * the attribute, and the value outside that means something of its own, or the least
+ */
+static void options_are_what_the_manual_page_says(void **state)
+{
+	static const struct {
+		unsigned int type;
+		const char *name, *unit;
+		s64 min, max, also;
+	} rows[] = {
+		{ TCA_FQ_RR_LIMIT, "limit", " packets", 1, 1048576, 1 },
+		{ TCA_FQ_RR_MEMORY_LIMIT, "memory-limit", " bytes", 131072, 1073741824, 131072 },
+		{ TCA_FQ_RR_FLOWS, "flows", "", 1, 65536, 1 },
+		{ TCA_FQ_RR_QUANTUM, "quantum", " bytes", 256, 1048576, 0 },
+		{ TCA_FQ_RR_RATE64, "rate", " bytes/s", 1000, 125000000000, -1 },
+		{ TCA_FQ_RR_OVERHEAD, "overhead", " bytes", -64, 256, -64 },
+		{ TCA_FQ_RR_MPU, "mpu", " bytes", 0, 256, 0 },
+		{ TCA_FQ_RR_SCHEDULER, "scheduler", "", 0, 1, 0 },
+		{ TCA_FQ_RR_DROP, "drop", "", 0, 3, 0 },
+		{ TCA_FQ_RR_SPLIT_GSO, "split-gso", "", 0, 1, 0 },
+		{ TCA_FQ_RR_SEED, "seed", "", 0, 4294967295, 0 },
+		{ TCA_FQ_RR_QLBP, "qlbp", "", 0, 1, 0 },
+		{ TCA_FQ_RR_MU_MIN, "mu-min", " bytes/s", 1000, 125000000000, 0 },
+		{ TCA_FQ_RR_MU_MAX, "mu-max", " bytes/s", 1000, 125000000000, 0 },
+		{ TCA_FQ_RR_Q_MAX, "q-max", " bytes", 60, 1073741824, 0 },
+		{ TCA_FQ_RR_LOAD, "load", " per cent", 1, 100, 1 },
+		{ TCA_FQ_RR_MAX_DELAY, "max-delay", " us", 1, 10000000, 1 },
+		{ TCA_FQ_RR_MODE, "mode", "", 0, 3, 0 },
+		{ TCA_FQ_RR_CHARGE_DROPS, "charge-drops", "", 0, 1, 0 },
+		{ TCA_FQ_RR_ECN, "ecn", " per cent", 1, 100, 0 },
+		{ TCA_FQ_RR_PERTURB, "perturb", " seconds", 1, 86400, 0 },
+		{ TCA_FQ_RR_LAYER, "layer", "", 0, 1, 0 },
+		{ TCA_FQ_RR_FRAMING, "framing", "", 0, 2, 0 },
+		{ TCA_FQ_RR_CATCH_UP, "catch-up", " us", 0, 1000000, 0 },
+	};
+	size_t i;
+
+	(void)state;
+	assert_int_equal(ARRAY_SIZE(fq_rr_options), TCA_FQ_RR_MAX + 1);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct fq_rr_option *option = &fq_rr_options[rows[i].type];
+
+		assert_string_equal(option->name, rows[i].name);
+		assert_string_equal(option->unit, rows[i].unit);
+		if (option->min != rows[i].min || option->max != rows[i].max ||
+		    option->also != rows[i].also)
+			fail_msg("%s: %lld to %lld, or %lld", option->name,
+				 (long long)option->min, (long long)option->max,
+				 (long long)option->also);
+	}
+}
+
 static void what_is_wrong_is_named(void **state)
 {
 	static const struct {
@@ -272,6 +324,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_option_ends_where_the_manual_page_says),
+		cmocka_unit_test(options_are_what_the_manual_page_says),
 		cmocka_unit_test(what_is_wrong_is_named),
 		cmocka_unit_test(what_is_not_named_stays),
 		cmocka_unit_test(any_device_has_a_sound_quantum),

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "refused.h"
+
 #include "shaper.h"
 
 #define START 123456789ULL	/* ns; any time but 0 */
@@ -448,6 +450,59 @@ static void any_rate_is_kept(void **state)
 		}
 }
 
+/* what is left of a packet ends where a time begins that does not follow from it */
+static void a_new_beginning_has_no_rest(void **state)
+{
+	struct shaper sh;
+
+	(void)state;
+	memset(&sh, 0xff, sizeof(sh));
+	shaper_reset(&sh);
+	assert_int_equal(sh.next_ns, 0);
+	assert_int_equal(sh.rest, 0);
+	assert_int_equal(sh.missed_ns, 0);
+	assert_int_equal(sh.rate_Bps, ~0ULL);
+	assert_int_equal(sh.lost_ns, ~0ULL);
+	assert_int_equal(sh.catch_up_ns, ~0U);
+
+	setup_link(&sh, 7);
+	shaper_sent(&sh, START, 1);
+	assert_true(sh.rest > 0);
+	shaper_arrive(&sh, sh.next_ns + 1);
+	assert_int_equal(sh.rest, 0);
+
+	shaper_sent(&sh, sh.next_ns, 1);
+	assert_true(sh.rest > 0);
+	shaper_sent(&sh, sh.next_ns + SHAPER_SLACK_NS + 1, 7);
+	assert_int_equal(sh.rest, 0);
+
+	shaper_sent(&sh, sh.next_ns, 1);
+	assert_true(sh.rest > 0);
+	shaper_set_rate(&sh, 11, sh.next_ns + 1);
+	assert_int_equal(sh.rest, 0);
+
+	shaper_sent(&sh, sh.next_ns + 1, 1);
+	assert_true(sh.rest > 0);
+	shaper_set_rate(&sh, 0, sh.next_ns);
+	assert_int_equal(sh.rest, 0);
+	sh.rest = 5;
+	shaper_set_rate(&sh, 7, sh.next_ns);
+	assert_int_equal(sh.rest, 0);
+}
+
+static void a_clock_that_went_back_is_noticed(void **state)
+{
+	struct shaper sh;
+
+	(void)state;
+	setup_link(&sh, SHAPER_RATE_MAX);
+	sh.next_ns = START + 3;
+	shaper_set_rate(&sh, 1000, START);
+	setup_link(&sh, SHAPER_RATE_MAX);
+	sh.next_ns = START + 4;
+	assert_refused(shaper_set_rate(&sh, 1000, START));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -465,6 +520,8 @@ int main(void)
 		cmocka_unit_test(without_a_rate_nothing_is_left),
 		cmocka_unit_test(setting_the_same_rate_forgives_nothing),
 		cmocka_unit_test(any_rate_is_kept),
+		cmocka_unit_test(a_new_beginning_has_no_rest),
+		cmocka_unit_test(a_clock_that_went_back_is_noticed),
 	};
 
 	return cmocka_run_group_tests_name("shaper", tests, NULL, NULL);

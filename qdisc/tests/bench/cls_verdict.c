@@ -7,19 +7,28 @@
  * says TC_ACT_CONSUMED, as act_ct does of a fragment that it keeps and act_mirred of a
  * packet that it sends elsewhere. Which actions a kernel lets be attached to a qdisc
  * differs; what a qdisc makes of a verdict must not. A packet that is consumed is freed
- * at once, so that a qdisc that touches it touches freed memory.
+ * at once, so that a qdisc that touches it touches freed memory. A priority from 1000 on
+ * is TC_ACT_OK of a packet that has become so many bytes longer, as act_ct has it that
+ * joins fragments.
  */
 #include <linux/module.h>
 #include <linux/skbuff.h>
 #include <net/pkt_cls.h>
 #include <net/sch_generic.h>
 
+#define VERDICT_LONGER 1000
+
 static int verdict_classify(struct sk_buff *skb, const struct tcf_proto *tp,
 			    struct tcf_result *result)
 {
-	int verdict = (tp->prio >> 16) - 1;
+	u32 priority = tp->prio >> 16;
+	int verdict = priority - 1;
 
 	result->classid = 0;
+	if (priority >= VERDICT_LONGER) {
+		qdisc_skb_cb(skb)->pkt_len += priority;
+		return TC_ACT_OK;
+	}
 	if (verdict == TC_ACT_CONSUMED)
 		consume_skb(skb);
 	return verdict;
