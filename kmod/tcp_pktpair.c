@@ -536,7 +536,9 @@ static noinline void pktpair_resize(struct sock *sk)
 	u32 window;
 
 	ca->mss = (u16)tp->mss_cache;
-	/* who was chosen during the handshake knew no MSS yet; the first window is packets */
+	/* init() may run during the handshake, before the MSS is known; the first window is
+	 * a number of packets of any size
+	 */
 	if (!tp->data_segs_out)
 		return;
 	window = control_window_resized(tcp_snd_cwnd(tp), tcp_packets_in_flight(tp),
@@ -934,7 +936,7 @@ pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const enum pktpa
 	}
 }
 
-/* More than the share was delivered, by this count */
+/* Whether more was delivered than the estimated share allows */
 static bool pktpair_delivers_more(const struct pktpair *ca, const struct rate_sample *rs)
 {
 	return pktpair_counts(rs) && rs->interval_us > 0 &&
@@ -942,13 +944,14 @@ static bool pktpair_delivers_more(const struct pktpair *ca, const struct rate_sa
 	       (u32)rs->delivered;
 }
 
-/* An acknowledgment that is none of the usual ones: packets of two sizes are in flight, or
- * were when the packet was sent, or losses are mended.
+/* An acknowledgment whose sample cannot be used as it is, or whose window is bounded:
  *
- * Of two sizes the stack's sample counts either as one packet, so it is no sample. While
- * losses are mended without SACK it takes each duplicate acknowledgment for a packet
- * delivered, also that of one that came twice: such a count may show a smaller share, but
- * no larger one, and no gap.
+ * - Packets of two sizes are in flight, or were when the packet was sent. The stack counts
+ *   either size as one packet, so the sample is dropped.
+ * - The stack retransmits (Recovery, Loss). The window is bounded by what is delivered.
+ * - It retransmits without SACK. The stack counts a duplicate acknowledgment as a delivered
+ *   packet, even if a segment arrived twice. So the count is an upper bound: it may lower
+ *   the estimate of the share, never raise it, and no train is evaluated.
  */
 static noinline void
 pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
@@ -961,7 +964,7 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 	u32 window, before = tcp_snd_cwnd(tp);
 	struct rate_sample sample = *rs;
 
-	/* which came, and when, is not known */
+	/* without SACK nobody knows which segment arrived */
 	sample.is_retrans |= sackless;
 	if (ca->mixed || (sackless && pktpair_delivers_more(ca, rs))) {
 		sample.delivered = -1;
@@ -1090,7 +1093,7 @@ static size_t pktpair_get_info(struct sock *sk, u32 ext, int *attr,
 		return 0;
 
 	memset(&info->bbr, 0, sizeof(info->bbr));
-	/* and what another algorithm left there may be anything */
+	/* read without the lock while a socket changes its algorithm, it may be anything */
 	if (path.service_q10 && path.service_q10 <= CONTROL_SERVICE_MAX_Q10 &&
 	    path.prop_us != PROP_UNKNOWN_US) {
 		share = control_share_bytes_ps(&path, READ_ONCE(ca->mss));
@@ -1121,7 +1124,7 @@ static void pktpair_init(struct sock *sk)
 	ca->round_delivered = tp->delivered;
 	ca->mss = (u16)tp->mss_cache;
 	ca->gso_max_segs = sk->sk_gso_max_segs;
-	/* who changes to pktpair may be mending losses */
+	/* the stack may be retransmitting when a socket changes to pktpair */
 	ca->unusual = 1;
 
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;

@@ -219,6 +219,27 @@ static void what_is_no_queue_changes_nothing(void **state)
 	free(room);
 }
 
+/* in exactly as much memory as is asked for */
+static void any_number_of_queues_has_room(void **state)
+{
+	struct lq lq;
+	u32 queues;
+
+	(void)state;
+	for (queues = 1; queues < 20; queues++) {
+		void *room = calloc(1, lq_room_bytes(queues));
+		u32 k;
+
+		lq_init(&lq, room, queues);
+		for (k = 0; k < queues; k++)
+			lq_collect(&lq, k, k + 1);
+		lq_collected(&lq);
+		assert_int_equal(lq.count, queues);
+		assert_true((char *)&lq.slots[queues] <= (char *)room + lq_room_bytes(queues));
+		free(room);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +253,7 @@ int main(void)
 		LQ_TEST(children_share_a_cache_line),
 		LQ_TEST(agrees_with_a_look_at_all),
 		cmocka_unit_test(what_is_no_queue_changes_nothing),
+		cmocka_unit_test(any_number_of_queues_has_room),
 	};
 
 	return cmocka_run_group_tests_name("longest_queue", tests, NULL, NULL);

@@ -164,7 +164,7 @@ static void what_is_wrong_is_named(void **state)
 		    { TCA_FQ_RR_MU_MIN, 5001 } },
 		  { FQ_RR_FAULT_MU_MIN, 0, 5001, 5000 }, "upside down" },
 		{ { { TCA_FQ_RR_QLBP, 1 }, { TCA_FQ_RR_RATE64, 4999 },
-		    { TCA_FQ_RR_MU_MAX, 5000 }, { TCA_FQ_RR_MU_MIN, 5000 } },
+		    { TCA_FQ_RR_MU_MAX, 5000 }, { TCA_FQ_RR_MU_MIN, 4000 } },
 		  { FQ_RR_FAULT_MU_MAX, 0, 5000, 4999 }, "more than the link" },
 		{ { { TCA_FQ_RR_QLBP, 1 }, { TCA_FQ_RR_RATE64, 1000000 },
 		    { TCA_FQ_RR_MAX_DELAY, 66 } },
@@ -232,6 +232,20 @@ static void what_is_not_named_stays(void **state)
 	assert_int_equal(config.rule.q_max_bytes, 0);
 	assert_int_equal(config.load, FQ_RR_LOAD_DEFAULT);
 	assert_int_equal(fq_rr_link_Bps(&config), 25000000);
+}
+
+static void a_rule_of_two_rates_needs_none_of_the_link(void **state)
+{
+	struct fq_rr_config config = defaults();
+	struct fq_rr_request request = { 0 };
+
+	(void)state;
+	give(&request, TCA_FQ_RR_QLBP, 1);
+	give(&request, TCA_FQ_RR_MU_MIN, 1000000);
+	give(&request, TCA_FQ_RR_MU_MAX, 5000000);
+	assert_true(naive_compare(&config, true, &request));
+	assert_int_equal(config.rule.link_Bps, 0);
+	assert_int_equal(config.rule.mu_max_Bps, 5000000);
 }
 
 /* devices that a user namespace's root can make; a round is never of nothing */
@@ -327,6 +341,7 @@ int main(void)
 		cmocka_unit_test(options_are_what_the_manual_page_says),
 		cmocka_unit_test(what_is_wrong_is_named),
 		cmocka_unit_test(what_is_not_named_stays),
+		cmocka_unit_test(a_rule_of_two_rates_needs_none_of_the_link),
 		cmocka_unit_test(any_device_has_a_sound_quantum),
 		cmocka_unit_test(what_is_published_is_all_of_it),
 		cmocka_unit_test(what_is_read_is_what_was_set),
