@@ -228,7 +228,7 @@ REACHED: dict[str, float] = {
     "state Recovery": 3,
     "reneged": 1,
     "MTU changed": 5,
-    "ICMP: too big": 2,
+    "ICMP: too big": 1,
     "windows": 40,
     "algorithm switched": 4,
     "SYN lost": 1,
