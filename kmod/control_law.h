@@ -665,9 +665,9 @@ static inline u32 control_window_mixed(u32 window, u32 outstanding, u32 in_fligh
  * @timed_out: nothing did until a timer ran out
  * @train: segments of a train
  *
- * Two trains show a gap as soon as all that was lost is sent again. But where trains are
- * long, two of them would be a window that no acknowledgment explains: 128 packets for
- * the one that came, of a window that was lost.
+ * Two trains show a gap as soon as the retransmissions end. Two trains of 64 are more than a
+ * single acknowledgment justifies after a whole window was lost, so a first flight is the
+ * upper bound.
  *
  * Return: packets, at least CONTROL_DRAIN_LEAST, at most CONTROL_FIRST_FLIGHT.
  */

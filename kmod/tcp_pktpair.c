@@ -521,12 +521,11 @@ static void pktpair_choose_train(struct sock *sk)
 	ca->anew = 1;
 }
 
-/* The MSS has changed, as is seen before the first packet of another size is sent; until
- * then all is counted in packets of the size before. The share is the same in bytes, so
- * that a packet takes as much longer. Gaps of packets of the size before say nothing of
- * it until the first of the new size is acknowledged; and what is delivered meanwhile is
- * in the counts of those that are acknowledged in the round trip after. @sampled is set
- * in the first of these two.
+/* The MSS has changed. min_tso_segs() notices it before the first packet of the new size is
+ * sent. The share in bytes stays, so the service time of a packet is scaled. For two round
+ * trips the rate samples cannot be used: in the first, packets of the old size are
+ * acknowledged; in the second, packets whose samples count some of those. @sampled is set
+ * in the first and not in the second.
  */
 static noinline void pktpair_resize(struct sock *sk)
 {
@@ -780,8 +779,8 @@ static void pktpair_steer_1994(struct sock *sk, const struct control_path *path,
 	orders->window = law_1994_window(path, orders->setpoint_q8);
 }
 
-/* The state from which on the window follows what is delivered: the memorandum's window
- * does not bind, but who hears nothing until a timer runs out must begin with little
+/* Whether deliveries bound the window in this state. The memorandum's window does not bind
+ * the flow, except after a timeout.
  */
 static bool pktpair_guards(const struct sock *sk, u8 state)
 {

@@ -736,7 +736,7 @@ static inline void fq_rr_put(struct fq_rr_sched *q, struct fq_rr_flow *flow,
 		lq_grow(&q->lq, fq_rr_number(q, flow), fq_rr_key(q, flow));
 }
 
-/* every packet comes here, and a call has a price: into both of its callers */
+/* inlined into both callers: called once per packet */
 static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
 					      struct fq_rr_flow *flow,
 					      struct sk_buff *skb,

@@ -13,7 +13,7 @@ from random import Random
 import misdeeds
 import wire
 from far_end import PORT, FarEnd, Settings
-from path import SECOND_NS, Clock
+from path import SECOND_NS, Clock, Lateness
 
 TCP_CC_INFO, SO_MAX_PACING_RATE = 26, 47
 LISTENING = 7000
@@ -41,6 +41,9 @@ MUTE_NS = 10 * SECOND_NS
 FACTOR = 2.5
 # Where ACKs lie about the rate: sixteen times is believed, at twice that rate.
 FACTOR_LIES = 40.0
+# A far end that is late by more than this part of a round trip hands over ACKs in heaps:
+# what leaves then is not judged.
+LATE_PART = 0.25
 # And the first window, or the least that lets any train through: two trains, a setpoint
 # and the window's own margin, in packets.
 MORE_PACKETS = 24
@@ -84,6 +87,7 @@ class Connection:
         self.phase = "opening"
         self.feeding = True
         self.broken: list[str] = []
+        self.exceeded: list[str] = []
         self.told = ""
         self.began = self.ended = self.recovering = 0
         # what the kernel is in, by the round trip
@@ -92,6 +96,8 @@ class Connection:
         # the largest pacing gain that there was to tell
         self.gain = 0
         self.deadline = 0
+        self.late = Lateness()
+        clock.watches.append(self.late)
         self.socket: socket.socket | None = None
         self.listener: socket.socket | None = None
         tun.set_mtu(settings.mtu)
@@ -172,6 +178,11 @@ class Connection:
         """Something that must hold does not."""
         if len(self.broken) < 5:
             self.broken.append(what)
+
+    def exceed(self, what: str) -> None:
+        """A bound that must hold where the far end was in time does not."""
+        if len(self.exceeded) < 5:
+            self.exceeded.append(what)
 
     def tick(self) -> None:
         """Twice in a round trip: how far is it?"""
@@ -258,7 +269,7 @@ class Connection:
             self.counts["kept the round trip that it was told"] += 1
             self.over()
         else:
-            self.fail(f"fills {filled:.2f} of the bottleneck {now - self.recovering} round trips after it")
+            self.exceed(f"fills {filled:.2f} of the bottleneck {now - self.recovering} round trips after it")
             self.over()
 
     def over(self) -> None:
@@ -280,23 +291,30 @@ class Connection:
             self.told += f" at most {worst:.2f} of what ACKs explain; filled {rounds[:24]}"
             if worst > 1:
                 left, acked = self.far.left[where], [self.far.acked[n] for n in range(where - 3, where + 1)]
-                self.fail(
+                self.exceed(
                     f"{left} bytes left in round trip {where - self.began} of the misdeed,"
                     f" {worst:.2f} times what is explained by ACKs of {acked}; states"
                     f" {[CA_STATES[self.states[n]] for n in range(where - 8, where + 2) if n in self.states]}"
                 )
         kept = self.far.delivered(self.began + 1, 2)
         if self.began and kept < max(deed.keeps for deed in self.deeds):
-            self.fail(f"fills {kept:.2f} of the bottleneck in the two round trips after it")
+            self.exceed(f"fills {kept:.2f} of the bottleneck in the two round trips after it")
         if self.settings.deaf > 1 and self.far.first_flight > self.settings.mtu - 40:
             # RFC 5681, 3.1: the window is one segment then
             self.fail(f"the first flight after lost SYNs has {self.far.first_flight} bytes")
+        if self.late.most_ns > LATE_PART * self.settings.round_trip_ns:
+            self.told += f" not judged: {self.late.most_ns / 1e6:.0f} ms late"
+            self.counts["not judged"] += 1
+        else:
+            self.broken += self.exceeded
         for state in set(self.states.values()):
             self.counts[f"state {CA_STATES[state]}"] += 1
         self.close()
 
     def close(self) -> None:
         """Take it down; no connection outlives this, or a module could not be unloaded."""
+        if self.late in self.clock.watches:
+            self.clock.watches.remove(self.late)
         for end in (self.socket, self.listener):
             if end:
                 end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
