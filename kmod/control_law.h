@@ -183,24 +183,6 @@ static inline u64 control_service_q10(u64 service_q10, u32 delivered,
 }
 
 /**
- * control_delivered_most - packets delivered, of a count that may be too large
- * @service_q10: s_b, ns; 0: not known
- * @delivered: the count, packets
- * @interval_us: the interval
- *
- * Return: @delivered, or what the share serves in the interval if that is less, rounded
- * down.
- */
-static inline u32 control_delivered_most(u64 service_q10, u32 delivered, u32 interval_us)
-{
-	u64 interval_q10 = (u64)min_t(u32, interval_us, CONTROL_RTT_MAX_US) *
-			   (NSEC_PER_USEC << CONTROL_SERVICE_SHIFT);
-
-	return service_q10 ? (u32)min_t(u64, delivered, div64_u64(interval_q10, service_q10)) :
-			     delivered;
-}
-
-/**
  * control_grown_q10 - a train's service time, where the share has grown
  * @took_q10: the train's, ns; if it is no shorter than the believed one, it stays
  * @believed_q10: s_b, ns

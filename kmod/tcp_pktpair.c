@@ -935,22 +935,14 @@ pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const enum pktpa
 	}
 }
 
-/* Whether more was delivered than the estimated share allows */
-static bool pktpair_delivers_more(const struct pktpair *ca, const struct rate_sample *rs)
-{
-	return pktpair_counts(rs) && rs->interval_us > 0 &&
-	       control_delivered_most(ca->service.value, rs->delivered, rs->interval_us) <
-	       (u32)rs->delivered;
-}
-
-/* An acknowledgment whose sample cannot be used as it is, or whose window is bounded:
+/* An acknowledgment whose sample cannot be used, or whose window is bounded:
  *
  * - Packets of two sizes are in flight, or were when the packet was sent. The stack counts
  *   either size as one packet, so the sample is dropped.
  * - The stack retransmits (Recovery, Loss). The window is bounded by what is delivered.
  * - It retransmits without SACK. The stack counts a duplicate acknowledgment as a delivered
- *   packet, even if a segment arrived twice. So the count is an upper bound: it may lower
- *   the estimate of the share, never raise it, and no train is evaluated.
+ *   packet, even if a segment arrived twice, and sends one hole in a round trip, whatever
+ *   the share is. The sample is dropped.
  */
 static noinline void
 pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
@@ -959,13 +951,10 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
-	bool sackless = state >= TCP_CA_Recovery && tcp_is_reno(tp);
 	u32 window, before = tcp_snd_cwnd(tp);
 	struct rate_sample sample = *rs;
 
-	/* without SACK nobody knows which segment arrived */
-	sample.is_retrans |= sackless;
-	if (ca->mixed || (sackless && pktpair_delivers_more(ca, rs))) {
+	if (ca->mixed || (state >= TCP_CA_Recovery && tcp_is_reno(tp))) {
 		sample.delivered = -1;
 		sample.interval_us = -1;
 	}

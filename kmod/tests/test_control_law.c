@@ -796,33 +796,9 @@ static void any_numbers_are_held_within_bounds(void **state)
 	assert_int_equal(control_first_window(U64_MAX, 1, USEC_PER_SEC), S32_MAX);
 }
 
-static void no_more_is_delivered_than_the_share_serves(void **state)
-{
-	u32 service_us, count;
-
-	(void)state;
-	/* not known yet */
-	assert_int_equal(control_delivered_most(0, 7, 0), 7);
-	assert_int_equal(control_delivered_most(NS(1000), 7, 0), 0);
-	for (service_us = 1; service_us < 3000; service_us += 7)
-		for (count = 1; count < 40; count++) {
-			u64 service_q10 = NS(service_us * 1000);
-
-			assert_int_equal(control_delivered_most(service_q10, 20, service_us * count),
-					 min_t(u32, 20, count));
-			assert_int_equal(control_delivered_most(service_q10, 20,
-								service_us * count - 1),
-					 min_t(u32, 20, count - 1));
-		}
-	/* a hundred seconds of the shortest packets fit */
-	assert_int_equal(control_delivered_most(1, U32_MAX, U32_MAX), U32_MAX);
-	assert_int_equal(control_delivered_most(NS(100000000), U32_MAX, U32_MAX), 1000);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_more_is_delivered_than_the_share_serves),
 		cmocka_unit_test(packets_of_two_sizes_are_counted_in_bytes),
 		cmocka_unit_test(however_little_comes_back_a_first_flight_is_the_most),
 		cmocka_unit_test(a_gain_that_is_too_large_is_the_largest),

@@ -93,6 +93,8 @@ class Connection:
         # what the kernel is in, by the round trip
         self.states: dict[int, int] = {}
         self.warm = False
+        # round trips that it takes to send again what is missing
+        self.repairs = 0
         # the largest pacing gain that there was to tell
         self.gain = 0
         self.deadline = 0
@@ -237,6 +239,9 @@ class Connection:
             if deed.end:
                 deed.end(self, self.random)
         self.ended = self.far.round()
+        # without SACK the stack sends one of them again in a round trip (RFC 6582), which
+        # lasts a little longer than that of an empty path
+        self.repairs = 0 if self.far.sack else self.far.missing() * 3 // 2
         self.recovering = 0
         self.far.acknowledge_what_is_owed()
 
@@ -261,7 +266,7 @@ class Connection:
             self.over()
             return
         shortened = any(deed.shortens for deed in self.deeds)
-        limit = RECOVERY_ROUNDS + (REFRESH_NS // period if shortened else 0)
+        limit = RECOVERY_ROUNDS + (REFRESH_NS // period if shortened else 0) + self.repairs
         if now - self.recovering <= limit:
             return
         # the memorandum's law keeps the shortest round trip for good, so that it need not recover

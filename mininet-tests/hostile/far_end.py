@@ -313,6 +313,12 @@ class FarEnd:
     def _total(self) -> int:
         return self.have + sum(high - max(low, self.have) for low, high in self.ranges if high > self.have)
 
+    def missing(self) -> int:
+        """Segments that are missing below what has come."""
+        if not self.ranges:
+            return 0
+        return (self.ranges[-1][1] - self._total()) // max(self.settings.mtu - 40, 1) + 1
+
     def _absorb(self) -> None:
         while self.ranges and self.ranges[0][0] <= self.have:
             self.have = max(self.have, self.ranges.pop(0)[1])
@@ -382,11 +388,12 @@ class FarEnd:
 
     def _acknowledge_by_manners(self, newest: int, twice: tuple[int, int] | None) -> None:
         parts = self.manners.divide
-        covered = self.have - self.claimed
+        began = self.claimed
+        covered = self.have - began
         if parts > 1 and covered > parts:
             self.counts["divided ACKs"] += 1
             for part in range(1, parts):
-                self.acknowledge(self.claimed + covered * part // parts)
+                self.acknowledge(began + covered * part // parts)
         self.acknowledge(None, newest, twice)
 
     def acknowledge(self, upto: int | None = None, newest: int = 0, twice: tuple[int, int] | None = None) -> None:

@@ -41,6 +41,7 @@ static jmp_buf cmocka_failed;
 			fail_msg("%s: %lld, not %lld", #a, a_, b_); \
 	} while (0)
 #define assert_memory_equal(a, b, size) assert_true(!memcmp(a, b, size))
+#define assert_string_equal(a, b) assert_true(!strcmp(a, b))
 #define assert_in_range(a, lo, hi) \
 	do { \
 		unsigned long long a_ = (a); \
