@@ -19,6 +19,9 @@
  *	pktpair_steer      setpoint and rate                  (control_law.h)
  *	pktpair_apply      pacing rate, window, length of the next trains
  *
+ * While the stack retransmits, and after a change of the MSS, pktpair_take_unusual() stands
+ * around these four: it drops samples that count wrongly and bounds the window.
+ *
  * The headers hold the formulas and know no socket; this file holds no formula
  * and knows the stack: what a rate_sample means, that one skb of several
  * segments leaves back to back and is one train, that min_tso_segs() is asked
@@ -330,8 +333,8 @@ static u32 pktpair_now_ms(const struct tcp_sock *tp)
 }
 
 /* Whether the sample may be used: its counts are no more than zero where nothing
- * arrived that had not arrived before, after SACK reneging, and while packets of two
- * sizes are in flight (pktpair_take_unusual())
+ * arrived that had not arrived before, after SACK reneging, and where
+ * pktpair_take_unusual() has dropped it
  */
 static bool pktpair_counts(const struct rate_sample *rs)
 {
@@ -1036,7 +1039,8 @@ static void pktpair_set_state(struct sock *sk, u8 new_state)
 	 * One packet may always go, or nothing would be sent again until the RTO.
 	 */
 	if (new_state == TCP_CA_Recovery && pktpair_guards(sk, new_state))
-		tcp_snd_cwnd_set(tp, pktpair_guarded_window(sk, tcp_snd_cwnd(tp), 0, 1, true));
+		tcp_snd_cwnd_set(tp, pktpair_guarded_window(sk, tcp_snd_cwnd(tp),
+							    tcp_snd_cwnd(tp), 1, true));
 	if (new_state == TCP_CA_Loss) {
 		ca->lost = 1;
 		control_setpoint_reset(&ca->setpoint,

@@ -155,7 +155,8 @@ static void take_mss(u32 mss)
 	s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
 	CHECK(ca->mss == mss);
 	/* within what a whole unit is of so short a time */
-	if (s.sk.data_segs_out && ca->service.value > 100000 && ca->service.value < FUZZY_VALUE_MAX && before_it)
+	if (s.sk.data_segs_out && ca->service.value > 100000 &&
+	    ca->service.value < FUZZY_VALUE_MAX && before_it)
 		CHECK(believed() < before_it * 1.001 && believed() > before_it * 0.999);
 	/* the first window is packets of whatever size */
 	if (room > 0 && s.sk.data_segs_out)

@@ -634,7 +634,7 @@ static void whatever_comes_rate_and_window_are_within_their_bounds(void **state)
 			s.waiting = draw(4) ? U32_MAX : draw(100);
 			s.losses = !draw(3);
 			s.marked = !draw(3);
-			be_in_state(states[draw(ARRAY_SIZE(states))]);
+			s.sk.icsk_ca_state = states[draw(ARRAY_SIZE(states))];
 			s.sk.icsk_ca_ops->set_state(&s.sk, s.sk.icsk_ca_state);
 			sender_run(&s, draw_scale(28));
 			burst_of_nonsense((u32)draw(20));
@@ -1145,11 +1145,41 @@ static void in_recovery_without_sack_nothing_shows_the_share(void **state)
 			take_train(before_it >> (PAIR_SERVICE_SHIFT - 1));
 		assert_int_equal(ca->service.value, before_it);
 		/* and what deliveries say is for neither the rate nor the window */
-		s.sk.sackless = true;
 		take_ack(NSEC_PER_MSEC, true, (struct rate_sample) {
 			.acked_sacked = 2, .delivered = 402, .interval_us = 20000,
 		});
 		assert_int_equal(traced_path.service_q10, ca->service.value);
+	}
+}
+
+/* After a change of the MSS: the mean size in flight counts, and where something is lost,
+ * no more packets than there are, for what is lost was of the size before
+ */
+static void what_is_in_flight_counts_in_packets_of_the_new_size(void **state)
+{
+	static const struct {
+		u32 mss, lost, packets;
+		const char *reason;
+	} rows[] = {
+		{ 2896, 0, 50, "larger" },
+		{ 2896, 10, 45, "larger, of what is not lost" },
+		{ 724, 0, 200, "smaller" },
+		{ 724, 10, 90, "smaller, and the rest may be of it" },
+	};
+	size_t i;
+
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u32 found;
+
+		ca->mixed = 1;
+		s.sk.packets_out = 100;
+		s.sk.snd_nxt = s.sk.snd_una + 100 * 1448;
+		s.sk.mss_cache = rows[i].mss;
+		s.sk.lost_out = rows[i].lost;
+		found = pktpair_outstanding(ca, &s.sk);
+		if (found != rows[i].packets)
+			fail_msg("%s: %u, not %u", rows[i].reason, found, rows[i].packets);
 	}
 }
 
@@ -1550,7 +1580,7 @@ static void of_a_window_that_is_lost_no_more_than_a_first_flight_is_sent_at_once
 			assert_true(s.sk.packets_out > 1000);
 			s.sk.lost_out = s.sk.packets_out - !timer;
 			s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Recovery);
-			be_in_state(TCP_CA_Recovery);
+			s.sk.icsk_ca_state = TCP_CA_Recovery;
 			if (!timer) {
 				s.sk.delivered++;
 				rs.prior_mstamp = s.sk.tcp_mstamp - 200000;
@@ -1614,6 +1644,7 @@ int main(void)
 		cmocka_unit_test(of_a_share_that_has_grown_the_risk_averse_claim_two_thirds_at_first),
 		cmocka_unit_test(more_deliveries_than_the_share_bound_the_service_time),
 		cmocka_unit_test(in_recovery_without_sack_nothing_shows_the_share),
+		cmocka_unit_test(what_is_in_flight_counts_in_packets_of_the_new_size),
 		cmocka_unit_test(the_queue_is_drained_below_zero_to_look_for_the_propagation_delay),
 		cmocka_unit_test(a_setpoint_that_probes_rises_to_its_bound_in_time),
 		cmocka_unit_test(what_ss_shows_is_what_is_known),

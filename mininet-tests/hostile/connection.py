@@ -41,12 +41,12 @@ MUTE_NS = 10 * SECOND_NS
 FACTOR = 2.5
 # Where ACKs lie about the rate: sixteen times is believed, at twice that rate.
 FACTOR_LIES = 40.0
-# A far end that is late by more than this part of a round trip hands over ACKs in heaps:
-# what leaves then is not judged.
-LATE_PART = 0.25
 # And the first window, or the least that lets any train through: two trains, a setpoint
 # and the window's own margin, in packets.
 MORE_PACKETS = 24
+# A far end that is late by more than this part of a round trip hands over ACKs in heaps:
+# what leaves then is not judged.
+LATE_PART = 0.25
 
 
 class Info:

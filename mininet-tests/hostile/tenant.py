@@ -809,7 +809,7 @@ class Hostility:
 
 
 def floors(seconds: float) -> dict[str, int]:
-    """What a run of this length must reach: of what comes less than once in it, nothing."""
+    """What a run of this length must reach: one of each at least."""
     return {what: max(1, int(min(number * seconds / 100, enough))) for what, (number, enough) in FLOORS.items()}
 
 
