@@ -42,6 +42,10 @@ from labtools import (
 
 # shaper.h: the error that any gap may have
 SLACK_NS = 100_000
+# modules for tests
+BENCH = Path(__file__).resolve().parents[2] / "build" / os.uname().release / "bench"
+VERDICT_MODULE = BENCH / "cls_verdict.ko"
+LATE_MODULE = BENCH / "late_softirqs.ko"
 POLICIES = ("longest-queue", "longest-head", "longest-tail", "arriving")
 
 
@@ -247,6 +251,42 @@ def idling_saves_no_burst() -> None:
     expect(min(gaps) >= wire_ns - SLACK_NS / 2, f"gaps {gaps}, packet {wire_ns} ns")
     capture.close()
     sender.close()
+
+
+def sent_beside_late_softirqs(arguments: str) -> tuple[list[int], int]:
+    """Gaps (ns) of 1,500 full packets at 100 Mbit/s, and the time that the shaper counts as lost."""
+    link = Link(f"limit 2000 {arguments}")
+    link.flow(1).send(1514, 1500)
+    lost_ns = statistics()["lost_ns"]
+    frames = link.release(1500, "100mbit")
+    equal(len(frames), 1500, "packets")
+    lost_ns = statistics()["lost_ns"] - lost_ns
+    link.close()
+    return gaps_ns(frames), lost_ns
+
+
+def late_softirqs_cost_no_rate() -> None:
+    """1 ms late every 10 ms: made up for by gaps an eighth shorter; without, the time is lost and counted."""
+    wire_ns = 1514 * 80
+    run("insmod", str(LATE_MODULE))
+    try:
+        for arguments, catch_up_ns in (("", 2_000_000), ("catch-up 0", 0)):
+            gaps, lost_ns = sent_beside_late_softirqs(arguments)
+            late = sum(gap > 3 * wire_ns for gap in gaps)
+            expect(late > 10, f"{late} late softirqs: there was nothing to make up for")
+            rate = wire_ns * len(gaps) / sum(gaps)
+            expect(rate >= 0.99 if catch_up_ns else rate < 0.94, f"{arguments}: {rate} of the rate, lost {lost_ns} ns")
+            # each time one gap is shorter by the slack, and what is made up for takes an eighth of the others
+            short = sum(gap < wire_ns * 7 / 8 - 1000 for gap in gaps)
+            expect(short <= 2 * late, f"{arguments}: {short} of {len(gaps)} gaps are short, {late} were late")
+            # what is not made up for yet, one lateness before the first packet and that of any packet
+            rest_ns = sum(gaps) - wire_ns * len(gaps) - lost_ns
+            expect(
+                abs(rest_ns) < catch_up_ns + 1_000_000 + 2 * SLACK_NS,
+                f"{arguments}: {rest_ns} ns went, {lost_ns} ns were counted",
+            )
+    finally:
+        run("rmmod", "late_softirqs")
 
 
 def mean_gap_bytes(frames: list[Frame], bits: int) -> float:
@@ -530,7 +570,6 @@ VERDICTS = {
     "trap": (8, 0, 0),
     "consumed": (9, 0, 0),
 }
-VERDICT_MODULE = Path(__file__).resolve().parents[2] / "build" / os.uname().release / "bench" / "cls_verdict.ko"
 # the same by actions, where a kernel lets them be attached
 ACTIONS = {
     "ok": (5, 0),
@@ -1055,6 +1094,7 @@ def main() -> int:
             a_sparse_flow_goes_ahead,
             the_rate_is_kept_without_bursts,
             idling_saves_no_burst,
+            late_softirqs_cost_no_rate,
             a_new_rate_keeps_the_queue_without_a_burst,
             a_longer_queue_leaves_faster,
             a_packet_takes_what_the_link_makes_of_it,
