@@ -34,7 +34,7 @@ RANDOM_TRAFFIC = ("b7",)
 GRO_BENCHMARKS = ("b1", "b2", "b3")
 # What a boot's results depend on, beside the kernel, the modules in use and the plans.
 INGREDIENTS = (
-    *("arrivals", "guest", "image", "links", "measure", "network"),
+    *("model/arrivals", "guest/agent", "image", "links", "measure", "network"),
     *("protocol", "reference", "runner", "traffic", "transfers", "vm"),
 )
 DOCUMENT = TOP / "Documentation" / "transfers.rst"
@@ -103,7 +103,7 @@ def digest(boot: Boot, kernel: str | None) -> str:
     with machine as guest:
         parts = [guest.kernel, json.dumps([job.plan.for_guest(False) for job in boot.jobs])]
         used = [path for path in guest.modules() if path.stem in runner.modules_of(boot.jobs)]
-        files = [*used, *(Path(__file__).with_name(f"{name}.py") for name in INGREDIENTS)]
+        files = [*used, *(Path(__file__).parent / f"{name}.py" for name in INGREDIENTS)]
     parts += [hashlib.sha256(path.read_bytes()).hexdigest() for path in [*files, TOP / "mininet-tests" / "topology.py"]]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 

@@ -22,8 +22,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from lab import arrivals
 from lab.links import IP_UDP_HEADER_BYTES
+from lab.model import arrivals
 from lab.traffic import Namespaces
 
 # Linux constants that Python's socket module does not name

@@ -29,6 +29,8 @@ from . import files
 
 LAB = Path(__file__).resolve().parent
 PYTHON = Path("/usr/bin/python3")
+# Where the distribution keeps Mininet.
+DISTRIBUTION = "/usr/lib/python3/dist-packages"
 
 PROGRAMS = (
     *("bash", "busybox", "cat", "env", "ethtool", "ifconfig", "insmod", "ip", "iperf3", "mnexec", "modprobe"),
@@ -82,7 +84,8 @@ busybox mount -t cgroup2 cgroup2 /sys/fs/cgroup
 busybox --install -s /usr/bin 2>/dev/null
 hostname lab
 modprobe -a virtio_pci virtio_console
-/usr/bin/python3 -S -E -B /lab/mininet-tests/lab/guest.py --sealed </dev/null >/dev/console 2>&1
+PYTHONPATH=/lab/mininet-tests:/usr/lib/python3/dist-packages PYTHONHASHSEED=0 \
+	/usr/bin/python3 -S -P -B -m lab.guest.agent --sealed </dev/null >/dev/console 2>&1
 busybox poweroff -f
 """
 
@@ -160,17 +163,24 @@ def programs() -> list[str]:
     return found
 
 
+def agent_environment(folder: Path) -> dict[str, str]:
+    """Where the agent's interpreter finds the lab, whose folder is given, and Mininet."""
+    return {"PYTHONPATH": f"{folder}:{DISTRIBUTION}", "PYTHONHASHSEED": "0"}
+
+
 def python_files() -> list[str]:
     """Every file that the agent's interpreter reads, as the host's one does."""
     probe = (
-        "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "import lab.guest, lab.network, encodings.idna, encodings.latin_1, encodings.ascii, pty\n"
+        "import sys\n"
+        "import lab.guest.agent, lab.guest.run, lab.network, encodings.idna, encodings.latin_1, encodings.ascii, pty\n"
         "for m in list(sys.modules.values()):\n"
         "    f = getattr(m, '__file__', None)\n"
         "    if f: print(f)\n"
     )
-    command = [str(PYTHON), "-S", "-E", "-B", "-c", probe, str(LAB.parent)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    command = [str(PYTHON), "-S", "-P", "-B", "-c", probe]
+    environment = {**os.environ, **agent_environment(LAB.parent)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    return done.stdout.split()
 
 
 def compiled(source: str) -> bytes:
@@ -267,7 +277,7 @@ def base(tree: Path, out: io.BufferedIOBase) -> None:
 def base_key(tree: Path) -> str:
     """Changes when anything changes that the base is made of."""
     digest = hashlib.sha256(str(tree).encode())
-    sources = [*LAB.glob("*.py"), LAB.parent / "topology.py"]
+    sources = [*LAB.rglob("*.py"), LAB.parent / "topology.py"]
     for path in sorted([*sources, *(Path(name) for name in programs()), PYTHON.resolve()]):
         status = path.stat()
         digest.update(f"{path} {status.st_mtime_ns} {status.st_size}\n".encode())

@@ -11,17 +11,14 @@ import base64
 import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from lab import datagrams, links, protocol, traffic
-
-sys.path.append("/usr/lib/python3/dist-packages")
-
 import topology
 from mininet.net import Mininet
+
+from lab import datagrams, links, protocol, traffic
 
 TRACING = Path("/sys/kernel/tracing")
 WORK = Path("/run/pktpair-lab")

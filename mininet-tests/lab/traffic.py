@@ -25,7 +25,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lab import arrivals, links
+from lab import links
+from lab.model import arrivals
 
 SECOND_NS = 1_000_000_000
 # A flow's receiver listens so far above the flow's own port: the receiver's

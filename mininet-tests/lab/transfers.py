@@ -28,7 +28,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import arrivals, links, measure, reference
+from . import links, measure, reference
+from .model import arrivals
 from .scenario import FIRST_PORT, Parameter
 from .vm import LabError
 

@@ -54,7 +54,9 @@ GUEST_EPOCH = "2026-01-01T00:00:00"
 KERNEL_OPTIONS = ("mitigations=off", "nokaslr", "edd=off", "loglevel=5")
 
 CLOCKS = ("virtual", "real", "emulated", "native")
-AGENT = Path(__file__).resolve().parent / "guest.py"
+LAB = Path(__file__).resolve().parent.parent
+# -P: nothing is imported from where it is started.
+AGENT = (str(image.PYTHON), "-S", "-P", "-B", "-m", "lab.guest.agent")
 # How often a guest's file is looked at for news.
 POLL_S = 0.05
 KVM_GET_API_VERSION = 0xAE00
@@ -486,7 +488,8 @@ class SharedGuest(SocketGuest):
         for option in (*KERNEL_OPTIONS, f"PATH={_path_without_tmpfiles(self._folder)}"):
             command += ["--append", option]
         command += [f"--qemu-opts={' '.join(qemu)}"]
-        command += ["--", f"exec /usr/bin/python3 -S -E -B {shlex.quote(str(AGENT))}"]
+        settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in image.agent_environment(LAB).items())
+        command += ["--", f"exec env {settings} {' '.join(AGENT)}"]
         self._spawn(command, env={**os.environ, "PATH": f"{vng.parent}:{os.environ['PATH']}:/usr/sbin:/sbin"})
         self._await_contact(listener)
         self.send(protocol.JOB, json.dumps(job).encode())
@@ -520,7 +523,8 @@ class NativeGuest(SocketGuest):
         if os.geteuid() != 0:
             raise LabError("--clock native loads modules into the machine's own kernel: run it as root")
         self._socket, theirs = socket.socketpair()
-        self._spawn([str(image.PYTHON), "-S", "-E", "-B", str(AGENT), str(theirs.fileno())], pass_fds=[theirs.fileno()])
+        environment = {**os.environ, **image.agent_environment(LAB)}
+        self._spawn([*AGENT, str(theirs.fileno())], pass_fds=[theirs.fileno()], env=environment)
         theirs.close()
         self.receive()
         self.send(protocol.JOB, json.dumps(job).encode())

@@ -26,7 +26,7 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "mininet-tests" / part) for part in (".", "torture")]
 
 from complaints import is_complaint  # noqa: E402
-from lab.guest import KernelLog  # noqa: E402
+from lab.guest.agent import KernelLog  # noqa: E402
 
 PACKAGES = "/usr/lib/python3/dist-packages"
 # Of one command; some sleep for five minutes.

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from lab import arrivals
+from lab.model import arrivals
 from lab.reference import File, Stream, completions_s
 
 PACKET_NS = 100_000

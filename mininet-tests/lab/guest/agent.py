@@ -18,8 +18,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
 from lab import protocol
 
 PORT_NAME = "pktpair.agent"
@@ -113,6 +111,9 @@ def set_up(job: dict[str, Any]) -> dict[str, Any]:
         PYTHONDONTWRITEBYTECODE="1",
         LANG="C.UTF-8",
     )
+    # what the agent was started with is nothing to the programs that it starts
+    for name in ("PYTHONPATH", "PYTHONHASHSEED"):
+        os.environ.pop(name, None)
     if job["clock"] != "native":
         command("ip", "link", "set", "lo", "up")
     versions = load_modules(job["modules"])
@@ -179,7 +180,12 @@ def do_job(port: int, job: dict[str, Any], log: KernelLog) -> int:
         return run_command(port, job)
     if job["kind"] == "shell":
         return run_shell(port, job)
-    from lab import network  # Mininet is not needed before, and slow to load
+    # Mininet is not needed before, and slow to load
+    if job["kind"] == "plans":
+        from lab.guest import run
+
+        return run.run_all(port, job, log)
+    from lab import network
 
     return network.run_all(port, job, log)
 

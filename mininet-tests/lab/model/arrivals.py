@@ -8,9 +8,12 @@ the beginning of the run.
 
 from __future__ import annotations
 
+import itertools
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+
+from .errors import PlanError
 
 SECOND_NS = 1_000_000_000
 
@@ -41,10 +44,40 @@ def on_off(rate_packets_s: float, start_s: float, on_s: float, off_s: float) -> 
         sent += 1
 
 
-MODELS = {"poisson": poisson, "on_off": on_off}
+def constant(rate_packets_s: float, start_s: float = 0.0) -> Iterator[int]:
+    """Evenly spaced packets, for ever."""
+    sent = 0
+    while True:
+        yield round((start_s + sent / rate_packets_s) * SECOND_NS)
+        sent += 1
 
 
-def of(model: dict[str, Any]) -> Iterator[int]:
-    """The arrivals that ``{"model": NAME, argument: value, ...}`` describes."""
+def listed(times_s: Sequence[float]) -> Iterator[int]:
+    """Packets at given times."""
+    for time_s in times_s:
+        yield round(time_s * SECOND_NS)
+
+
+MODELS: dict[str, Callable[..., Iterator[int]]] = {
+    "poisson": poisson,
+    "on_off": on_off,
+    "constant": constant,
+    "listed": listed,
+}
+
+
+def of(model: Mapping[str, Any]) -> Iterator[int]:
+    """The arrivals that ``{"model": NAME, argument: value, ...}`` describes; PlanError names what is unknown."""
     arguments = dict(model)
-    return MODELS[arguments.pop("model")](**arguments)
+    name = arguments.pop("model", None)
+    if name not in MODELS:
+        raise PlanError(f"arrivals {name}: must be one of {', '.join(MODELS)}")
+    try:
+        return MODELS[name](**arguments)
+    except TypeError as error:
+        raise PlanError(f"arrivals {name}: {error}") from None
+
+
+def until(times_ns: Iterable[int], end_ns: int) -> list[int]:
+    """The arrivals before a moment."""
+    return list(itertools.takewhile(lambda time_ns: time_ns < end_ns, times_ns))

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A topology in namespaces, and what a run changes of it.
+
+Built once for all runs of one structure. Each run begins with bare devices: whatever the
+run before left (queues, delays, sysctls, routes) is taken away first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from mininet.net import Mininet
+
+from lab.model.layout import lay_out
+from lab.model.plan import Change, Plan, changed
+from lab.model.topology import Topology
+from lab.topo import DataTopo
+
+
+class NetworkError(OSError):
+    """A run could not be set up; the message goes to the user."""
+
+
+class Tc:
+    """A tc in a node that stays: it takes commands from a pipe and answers in JSON."""
+
+    def __init__(self, network: Network, node: str, errors: Path) -> None:
+        self._node = node
+        self._errors = errors
+        self._process = network.popen(
+            node,
+            ["tc", "-s", "-j", "-force", "-batch", "-"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors.open("wb"),
+        )
+
+    def show(self, device: str) -> list[dict[str, Any]]:
+        """The qdiscs of a device with their statistics."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(f"qdisc show dev {device}\n".encode())
+        self._process.stdin.flush()
+        answer = b""
+        while True:
+            line = self._process.stdout.readline()
+            if not line:
+                raise NetworkError(f"{self._node}: tc ended: {self._errors.read_text().strip()}")
+            answer += line
+            with contextlib.suppress(json.JSONDecodeError):
+                return list(json.loads(answer))
+
+    def do(self, device: str, lines: list[str], may_fail: bool = False) -> None:
+        """Commands that print nothing; NetworkError if one fails, unless it may."""
+        assert self._process.stdin is not None
+        before = self._errors.stat().st_size
+        self._process.stdin.write("".join(f"{line}\n" for line in lines).encode())
+        # The answer to this comes after all others have been carried out.
+        self.show(device)
+        said = self._errors.read_bytes()[before:].decode(errors="replace").strip()
+        if said and not may_fail:
+            raise NetworkError(f"{self._node}: tc: {said}")
+
+
+class Network:
+    """The nodes of a topology, built; a context manager that ends them."""
+
+    def __init__(self, topology: Topology, ipv6: bool, folder: Path) -> None:
+        """:param folder: for files of this network's programs"""
+        # Mininet would raise limits of the machine; hosts keep the stock ones.
+        Mininet.inited = True
+        self.layout = lay_out(topology)
+        self._mininet = Mininet(topo=DataTopo(topology=topology, bare=True, ipv6=ipv6), controller=None, build=True)
+        self._mininet.start()
+        self._families = (4, 6) if ipv6 else (4,)
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._tcs: dict[str, Tc] = {}
+        self._queued: set[str] = set()
+        self._intermediates: set[str] = set()
+        self._down: set[str] = set()
+        self._settings: list[tuple[str, str, str]] = []
+        self._merging: tuple[str, ...] = ()
+
+    def __enter__(self) -> Network:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._mininet.stop()
+
+    def namespace(self, node: str) -> str:
+        """The file of a node's network namespace."""
+        return f"/proc/{self._mininet[node].pid}/ns/net"
+
+    def popen(self, node: str, argv: list[str], **more: Any) -> subprocess.Popen[bytes]:
+        """Start a program in a node, or on the guest itself ("root")."""
+        if node != "root":
+            argv = ["mnexec", "-a", str(self._mininet[node].pid), *argv]
+        return subprocess.Popen(argv, **more)
+
+    def must(self, node: str, argv: list[str], text: str = "") -> str:
+        """Run a program that has to succeed; returns its output."""
+        process = self.popen(node, argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        out, err = process.communicate(text.encode())
+        if process.returncode:
+            said = (err or out).decode(errors="replace").strip()
+            raise NetworkError(f"{node}: {' '.join(argv)}: {said}\n{text}".strip())
+        return out.decode(errors="replace")
+
+    def begin(self, plan: Plan) -> None:
+        """Bare devices, then what this run's plan says of them."""
+        self.end()
+        self.layout = lay_out(plan.topology)
+        for device in self.layout.devices.values():
+            self._set(device.name, plan.hash_seed)
+        for node, values in plan.sysctls.items():
+            for one in self.layout.topology.nodes if node == "*" else (node,):
+                for name, value in values.items():
+                    self._write(one, name, value)
+        self._merging = plan.gro
+        for node in plan.gro:
+            self._merge(node, "on")
+
+    def end(self) -> None:
+        """Take away what a run has set."""
+        for node in self._merging:
+            self._merge(node, "off")
+        for node, name, value in reversed(self._settings):
+            self.must(node, ["sysctl", "-q", "-w", f"{name}={value}"])
+        for device in [name for name in self._down if name in self.layout.devices]:
+            self._take("up", device)
+        for device in self._queued:
+            lines = [f"qdisc del dev {device} root", f"qdisc del dev {device} clsact"]
+            self._tc(self.layout.devices[device].node).do(device, lines, may_fail=True)
+        self._merging, self._settings = (), []
+        self._queued.clear()
+
+    def apply(self, change: Change, hash_seed: int) -> None:
+        """A change of a link while packets pass it: what is not named stays as it is."""
+        if change.up is not None:
+            self._take("up" if change.up else "down", change.device)
+        if not change.values:
+            return
+        topology = self.layout.topology
+        before = self.layout
+        links = []
+        for link in topology.links:
+            ways = {"there": link.there, "back": link.back}
+            for name, device in (("there", link.device_a), ("back", link.device_b)):
+                if device == change.device:
+                    ways[name] = changed(ways[name], change)
+            links.append(type(link)(link.a, link.b, ways["there"], ways["back"], link.mtu_bytes))
+        self.layout = lay_out(Topology(topology.name, topology.nodes, tuple(links), topology.arguments), self._down)
+        sender = self.layout.devices[change.device]
+        self._rewrite(
+            sender.name, before.devices[sender.name].sending_lines(hash_seed), sender.sending_lines(hash_seed)
+        )
+        receiver = self.layout.devices[f"{sender.peer}-{sender.node}"]
+        self._rewrite(receiver.name, before.devices[receiver.name].receiving_lines(), receiver.receiving_lines())
+
+    def qdiscs(self, devices: list[str] | None = None) -> dict[str, list[dict[str, Any]]]:
+        """Statistics of the queues of these devices, or of all that have one."""
+        names = devices or [name for name in self.layout.devices if name in self._queued]
+        return {name: self._tc(self.layout.devices[name].node).show(name) for name in names}
+
+    def _set(self, name: str, hash_seed: int) -> None:
+        """The queues of a bare device."""
+        device = self.layout.devices[name]
+        if device.intermediate and device.intermediate not in self._intermediates:
+            self.must(device.node, ["ip", "link", "add", device.intermediate, "type", "ifb"])
+            self.must(device.node, ["ip", "link", "set", device.intermediate, "up"])
+            self._intermediates.add(device.intermediate)
+        if device.intermediate:
+            line = f"qdisc del dev {device.intermediate} root"
+            self._tc(device.node).do(device.intermediate, [line], may_fail=True)
+        lines = [*device.sending_lines(hash_seed), *device.receiving_lines()]
+        if lines:
+            self._queued.add(name)
+            self._tc(device.node).do(name, lines)
+
+    def _rewrite(self, name: str, before: list[str], after: list[str]) -> None:
+        """Lines that differ are changed in place where the disciplines stay the same."""
+        if before == after:
+            return
+        node = self.layout.devices[name].node
+        if [_kind(line) for line in before] == [_kind(line) for line in after]:
+            pairs = zip(before, after, strict=True)
+            lines = [new.replace("qdisc add", "qdisc change", 1) for old, new in pairs if old != new]
+        else:
+            # a delay line or a queue that was not there
+            root = [f"qdisc del dev {line.split()[3]} root" for line in before if " root " in line]
+            root += [f"qdisc del dev {line.split()[3]} clsact" for line in before if line.endswith(" clsact")]
+            lines = [*root, *after]
+        self._queued.add(name)
+        self._tc(node).do(name, lines)
+
+    def _take(self, state: str, name: str) -> None:
+        """Take a link up or down; routes follow."""
+        device = self.layout.devices[name]
+        before = self.layout
+        self._down = self._down - {name} if state == "up" else self._down | {name}
+        self.layout = lay_out(self.layout.topology, self._down)
+        self.must(device.node, ["ip", "link", "set", name, state])
+        for node in self.layout.topology.nodes:
+            for family in self._families:
+                old, new = before.routes(node, family), self.layout.routes(node, family)
+                gone = {route.split()[0] for route in old} - {route.split()[0] for route in new}
+                again = new if node in (device.node, device.peer) else [route for route in new if route not in old]
+                # the kernel has removed some of those already
+                lines = [f"route replace {route}" for route in again]
+                if lines:
+                    self.must(node, ["ip", f"-{family}", "-batch", "-"], "\n".join(lines) + "\n")
+                for route in gone:
+                    process = self.popen(node, ["ip", f"-{family}", "route", "del", route], stderr=subprocess.DEVNULL)
+                    process.wait()
+        if state == "up":
+            peer = self.layout.devices[f"{device.peer}-{device.node}"]
+            for one, other in ((device, peer), (peer, device)):
+                words = ["ip", "neigh", "replace", other.address, "lladdr", other.mac, "nud", "permanent", "dev"]
+                self.must(one.node, [*words, one.name])
+
+    def _write(self, node: str, name: str, value: str) -> None:
+        before = self.must(node, ["sysctl", "-n", name]).strip()
+        self.must(node, ["sysctl", "-q", "-w", f"{name}={value}"])
+        self._settings.append((node, name, before))
+
+    def _merge(self, node: str, state: str) -> None:
+        for device in self.layout.of_node(node):
+            self.must(node, ["ethtool", "-K", device.name, "gro", state])
+
+    def _tc(self, node: str) -> Tc:
+        if node not in self._tcs:
+            self._tcs[node] = Tc(self, node, self._folder / f"tc-{node}")
+        return self._tcs[node]
+
+
+def _kind(line: str) -> list[str]:
+    """Where a line stands and which discipline it names, without its options."""
+    words = line.split()
+    names = ("fq_rr", "cake", "tbf", "htb", "netem", "clsact", "gact", "mirred", "police")
+    leaves = ("fq_codel", "pfifo", "fq", "sfq", "fq_pie", "red")
+    return [words[0], words[3], *(word for word in words[4:] if word in names or word in leaves or word == "root")]

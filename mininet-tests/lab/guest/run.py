@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Carries out plans in the guest: from an idle network to an idle network each.
+
+What comes back is raw: what the traffic engine, tc and the kernel's tracing said. Nothing
+is judged here, and no packet passes through Python.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import gc
+import json
+import os
+import signal
+import subprocess
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+from lab import protocol
+from lab.guest.network import Network, NetworkError
+from lab.guest.tracer import ACK_EVENT, Tracer
+from lab.model.plan import FIRST_FLOW_PORT, FIRST_SOURCE_PORT, MAX_FLOWS, Change, Command, Plan
+
+WORK = Path("/run/pktpair-lab")
+# Runs begin on a whole second: the phase of every periodic timer is the same.
+SECOND_NS = 1_000_000_000
+# From when all is ready to the beginning: the servers are asleep by then.
+LEAD_S = 2
+# Flows end some round trips after their time is up; far above any path's.
+DRAIN_S = 60
+# A command of a plan has so long after the run.
+PATIENCE_S = 5
+
+
+class Commands:
+    """Programs that a plan starts while it runs; none outlives it."""
+
+    def __init__(self, network: Network, modules: dict[str, str]) -> None:
+        self._network = network
+        self._modules = modules
+        self._started: list[tuple[str, subprocess.Popen[bytes], Path]] = []
+
+    def start(self, command: Command) -> None:
+        """Start one; its output goes to files, which nobody has to wait for."""
+        argv = [self._modules.get(word, word) for word in command.argv]
+        path = WORK / f"command-{len(self._started)}"
+        with path.open("wb") as out:
+            process = self._network.popen(
+                command.node,
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self._started.append((command.name, process, path))
+
+    def finish(self) -> list[dict[str, Any]]:
+        """Status and output of each; one that does not end is killed, and so is what it left behind."""
+        found = []
+        deadline = time.monotonic() + PATIENCE_S
+        for name, process, path in self._started:
+            error = None
+            try:
+                process.wait(max(0.0, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                error = f"did not end within {PATIENCE_S} s of the run"
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            output = path.read_text(errors="replace")
+            found.append({"name": name, "status": process.returncode, "output": output, "error": error})
+        return found
+
+
+class Engine:
+    """The traffic engine of one run (``traffic.c``)."""
+
+    def __init__(self, plan: Plan, network: Network, program: str, times: dict[str, str], folder: Path) -> None:
+        """:param times: of each source, packed as the host made them"""
+        self._folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = [f"end at_ns={round((plan.end_s + DRAIN_S) * SECOND_NS)}"]
+        if plan.record.sample_s:
+            lines.append(f"sample every_ns={round(plan.record.sample_s * SECOND_NS)}")
+        lines += [self._flow(plan, network, index) for index in range(len(plan.flows))]
+        port = FIRST_SOURCE_PORT
+        for source in plan.sources:
+            path = folder / f"times-{source.name}"
+            path.write_bytes(zlib.decompress(base64.b64decode(times[source.name])))
+            layout = network.layout
+            lines.append(
+                f"source name={source.name} from={network.namespace(source.source)} to={network.namespace(source.sink)}"
+                f" from_address={layout.address(source.source, source.family)}"
+                f" to_address={layout.address(source.sink, source.family)} port={port} ports={source.ports}"
+                f" packet_bytes={source.packet_bytes} burst={source.burst} times={path}"
+            )
+            port += source.ports
+        plan_file = folder / "plan"
+        plan_file.write_text("\n".join(lines) + "\n")
+        self._errors = (folder / "errors").open("w+b")
+        self._process = subprocess.Popen(
+            [program, str(plan_file), str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors
+        )
+
+    def _flow(self, plan: Plan, network: Network, index: int) -> str:
+        flow, layout = plan.flows[index], network.layout
+        words = {
+            "name": flow.name,
+            "from": network.namespace(flow.source),
+            "to": network.namespace(flow.sink),
+            "from_address": layout.address(flow.source, flow.family),
+            "to_address": layout.address(flow.sink, flow.family),
+            "port": FIRST_FLOW_PORT + index,
+            "start_ns": round(flow.start_s * SECOND_NS),
+            "bytes": flow.bytes,
+            "seconds_ns": round(flow.seconds * SECOND_NS),
+            "mss": flow.mss_bytes,
+            "sndbuf": flow.window_bytes,
+            "rcvbuf": flow.window_bytes,
+            "write": flow.write_bytes,
+            "connect": flow.connects,
+        }
+        if flow.cc:
+            words["cc"] = flow.cc
+        if flow.exchanges:
+            path = self._folder / f"exchanges-{index}"
+            lines = [
+                f"{one.request_bytes} {one.response_bytes} {round(one.think_s * SECOND_NS)}" for one in flow.exchanges
+            ]
+            path.write_text("\n".join(lines) + "\n")
+            words["exchanges"] = path
+        return "flow " + " ".join(f"{name}={value}" for name, value in words.items())
+
+    def _answer(self, wanted: bytes) -> None:
+        assert self._process.stdout is not None
+        if self._process.stdout.readline() != wanted + b"\n":
+            self._process.kill()
+            self._process.wait()
+            self._errors.seek(0)
+            raise NetworkError(self._errors.read().decode(errors="replace").strip() or "the traffic engine ended")
+
+    def ready(self) -> None:
+        """Wait until all sockets are open and connected."""
+        self._answer(b"ready")
+
+    def begin(self, begin_ns: int) -> None:
+        """Say when time 0 is."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{begin_ns}\n".encode())
+        self._process.stdin.flush()
+
+    def finish(self) -> dict[str, Any]:
+        """Wait for the end; what has become of flows and sources."""
+        self._answer(b"done")
+        self._process.wait()
+        return {
+            "flows": _json_lines(self._folder / "flows"),
+            "sources": _json_lines(self._folder / "sources"),
+            "received": _packed(self._folder / "received"),
+            "samples": _packed(self._folder / "samples"),
+        }
+
+    def kill(self) -> None:
+        """End it, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+
+
+def _json_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def _packed(path: Path) -> str:
+    return base64.b64encode(zlib.compress(path.read_bytes(), 1)).decode() if path.exists() else ""
+
+
+def sleep_until(moment_ns: int) -> None:
+    """Sleep to an instant of the monotonic clock."""
+    left = moment_ns - time.monotonic_ns()
+    if left > 0:
+        time.sleep(left / 1e9)
+
+
+def allow(names: set[str]) -> None:
+    """Have the initial namespace choose each algorithm once.
+
+    Until then a restricted one cannot be chosen in another namespace.
+    """
+    control = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+    before = control.read_text()
+    for name in sorted(names):
+        try:
+            control.write_text(name)
+        except OSError as error:
+            raise NetworkError(f"congestion control {name}: {error.strerror}") from None
+    control.write_text(before)
+
+
+def capture(network: Network, device: str) -> subprocess.Popen[bytes]:
+    """A tcpdump of what passes a device."""
+    node = network.layout.devices[device].node
+    argv = ["tcpdump", "-i", device, "-s", "96", "-w", str(WORK / f"{device}.pcap"), "-U"]
+    return network.popen(node, argv, stderr=subprocess.DEVNULL)
+
+
+def run_one(network: Network, tracer: Tracer, plan: Plan, job: dict[str, Any], times: dict[str, str]) -> dict[str, Any]:
+    """One run."""
+    network.begin(plan)
+    allow({flow.cc for flow in plan.flows if flow.cc})
+    engine = Engine(plan, network, job["traffic"], times, WORK / "traffic")
+    commands = Commands(network, {f"@{Path(path).stem}": path for path in job["modules"]})
+    captures = {device: capture(network, device) for device in plan.record.pcaps}
+    try:
+        engine.ready()
+        begin_ns = (time.monotonic_ns() // SECOND_NS + 1 + LEAD_S) * SECOND_NS
+        sleep_until(begin_ns - SECOND_NS // 4)
+        events = [*([ACK_EVENT] if plan.record.acks else []), *plan.record.events]
+        missing = tracer.start(events, range(FIRST_FLOW_PORT, FIRST_FLOW_PORT + MAX_FLOWS))
+        # the collector would take some milliseconds to look through a long list
+        gc.disable()
+        engine.begin(begin_ns)
+        for item in sorted((*plan.commands, *plan.changes), key=lambda item: item.at_s):
+            sleep_until(begin_ns + round(item.at_s * SECOND_NS))
+            if isinstance(item, Change):
+                network.apply(item, plan.hash_seed)
+            else:
+                commands.start(item)
+        traffic = engine.finish()
+        sleep_until(begin_ns + round(plan.end_s * SECOND_NS))
+        gc.enable()
+        trace = tracer.stop()
+        done = commands.finish()
+    finally:
+        engine.kill()
+        for process in captures.values():
+            process.send_signal(signal.SIGINT)
+            process.wait()
+    return {
+        "begin_s": begin_ns / 1e9,
+        **traffic,
+        "commands": done,
+        "trace": trace,
+        "missing_events": missing,
+        "qdiscs": network.qdiscs(),
+        "pcaps": {device: base64.b64encode((WORK / f"{device}.pcap").read_bytes()).decode() for device in captures},
+    }
+
+
+def structure(plan: Plan) -> str:
+    """What two plans must have in common to be run on the same network."""
+    links = [(link.a, link.b, link.mtu_bytes) for link in plan.topology.links]
+    families = {item.family for item in (*plan.flows, *plan.sources)}
+    return json.dumps([plan.topology.nodes, links, 6 in families])
+
+
+def run_all(port: int, job: dict[str, Any], log: Any) -> int:
+    """Do every plan of the job; status 0 if all could be run."""
+    tracer = Tracer(job["ack_probe"])
+    WORK.mkdir(parents=True, exist_ok=True)
+    status = 0
+    with contextlib.ExitStack() as stack:
+        network = None
+        built = ""
+        for index, data in enumerate(job["plans"]):
+            protocol.send_json(port, protocol.PROGRESS, {"begin": index})
+            raw: dict[str, Any]
+            try:
+                plan = Plan.of(data)
+                if network is None or structure(plan) != built:
+                    stack.close()
+                    built = structure(plan)
+                    ipv6 = any(item.family == 6 for item in (*plan.flows, *plan.sources))
+                    network = stack.enter_context(Network(plan.topology, ipv6, WORK))
+                raw = run_one(network, tracer, plan, job, job["times"][index])
+                raw["error"] = None
+            except (OSError, subprocess.SubprocessError, RuntimeError, json.JSONDecodeError) as error:
+                raw = {"error": str(error)}
+                status = 1
+            raw["index"] = index
+            raw["warnings"] = log.warnings()
+            raw["dmesg_tail"] = log.lines[-15:]
+            protocol.send_json(port, protocol.RESULT, raw)
+    return status

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: GPL-2.0
+"""tc commands that make devices do what a topology's ways say, as pure functions.
+
+Link rates exclude the 14 bytes of Ethernet header: a rate is that of IP datagrams. Every
+shaper here lets one packet go at a time, since a burst of two lets a packet pair pass
+unshaped. A delay line beside a shaper disturbs it, so where a way has both, the delay
+line stands at the receiving node, behind an intermediate device (ifb).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .errors import PlanError
+from .topology import STOCK_MTU_BYTES, Way
+
+ETHERNET_HEADER_BYTES = 14
+# One packet and the time of 100 bytes for a timer that is late, without which
+# a bucket of exactly one packet loses that time for good.
+BURST_SLACK_BYTES = 100
+# netem counts the packets on its delay line against its limit.
+NETEM_LIMIT_PACKETS = 1_000_000
+# The one-packet bucket holds nothing back itself: the queue inside it does.
+TBF_LIMIT_BYTES = 1_000_000_000
+# sch_sfq's own bound.
+SFQ_LIMIT_PACKETS = 65408
+# What a policer lets through at once: two full packets, or none of a pair would ever pass
+POLICER_BURST_PACKETS = 2
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """What a queue is told: the way it is on and the flow hash's seed."""
+
+    way: Way
+    packet_bytes: int
+    hash_seed: int
+
+    @property
+    def frame_bytes(self) -> int:
+        """A full packet on the device."""
+        return self.packet_bytes + ETHERNET_HEADER_BYTES
+
+    def limit(self, option: str = "limit") -> str:
+        """The limit as an option, or nothing for the discipline's own."""
+        return f" {option} {self.way.limit_packets}" if self.way.limit_packets else ""
+
+
+def _in_bucket(leaf: Callable[[Shaped], str]) -> Callable[[str, Shaped], list[str]]:
+    """A queue that cannot shape, inside a bucket of one packet."""
+
+    def lines(device: str, shaped: Shaped) -> list[str]:
+        return [
+            f"qdisc add dev {device} root handle 1: stab overhead -{ETHERNET_HEADER_BYTES} linklayer ethernet"
+            f" tbf rate {shaped.way.rate_bit_s}bit burst {shaped.frame_bytes + BURST_SLACK_BYTES}"
+            f" limit {TBF_LIMIT_BYTES}",
+            f"qdisc add dev {device} parent 1:1 handle 10: {leaf(shaped)} {shaped.way.options}".rstrip(),
+        ]
+
+    return lines
+
+
+def _fq_rr(device: str, shaped: Shaped) -> list[str]:
+    return [
+        f"qdisc add dev {device} root handle 1: fq_rr rate {shaped.way.rate_bit_s}bit"
+        f" overhead -{ETHERNET_HEADER_BYTES}{shaped.limit()} seed {shaped.hash_seed} {shaped.way.options}".rstrip()
+    ]
+
+
+def _cake(device: str, shaped: Shaped) -> list[str]:
+    # overhead 0: CAKE then counts from the IP header on. Its limit is one of memory.
+    return [
+        f"qdisc add dev {device} root handle 1: cake bandwidth {shaped.way.rate_bit_s}bit besteffort flows"
+        f" overhead 0 {shaped.way.options}".rstrip()
+    ]
+
+
+def _htb(device: str, shaped: Shaped) -> list[str]:
+    """Two classes of half the rate each, which may borrow; the flow hash chooses one."""
+    rate = shaped.way.rate_bit_s
+    burst = f"burst {shaped.frame_bytes} cburst {shaped.frame_bytes} quantum {shaped.frame_bytes}"
+    stab = f"stab overhead -{ETHERNET_HEADER_BYTES} linklayer ethernet"
+    lines = [
+        f"qdisc add dev {device} root handle 1: {stab} htb default 10",
+        f"class add dev {device} parent 1: classid 1:1 htb rate {rate}bit ceil {rate}bit {burst}",
+    ]
+    for number in (10, 11):
+        lines += [
+            f"class add dev {device} parent 1:1 classid 1:{number} htb rate {rate // 2}bit ceil {rate}bit {burst}",
+            f"qdisc add dev {device} parent 1:{number} handle {number}: pfifo{shaped.limit()}",
+        ]
+    lines.append(
+        f"filter add dev {device} parent 1: protocol all prio 1 handle 1 flow hash"
+        " keys src,dst,proto,proto-src,proto-dst divisor 2 baseclass 1:10"
+    )
+    return lines
+
+
+def _policer(device: str, shaped: Shaped) -> list[str]:
+    """A rate without a queue: what is above it is dropped."""
+    burst = shaped.way.options or f"burst {POLICER_BURST_PACKETS * shaped.frame_bytes}"
+    return [
+        f"qdisc add dev {device} clsact",
+        f"filter add dev {device} egress matchall action police rate {shaped.way.rate_bit_s}bit {burst}"
+        f" overhead -{ETHERNET_HEADER_BYTES} conform-exceed drop/ok",
+    ]
+
+
+def _red(shaped: Shaped) -> str:
+    # the discipline counts bytes: of full packets, thresholds at a tenth and three tenths of the limit
+    limit = (shaped.way.limit_packets or 100) * shaped.frame_bytes
+    own = f"min {limit // 10} max {limit * 3 // 10} probability 0.1 avpkt {shaped.frame_bytes}"
+    rate = f"bandwidth {shaped.way.rate_bit_s}bit burst {1 + limit * 5 // 30 // shaped.frame_bytes}"
+    return f"red limit {limit} {own} {rate}"
+
+
+QUEUES: dict[str, Callable[[str, Shaped], list[str]]] = {
+    "fq_rr": _fq_rr,
+    "cake": _cake,
+    "htb": _htb,
+    "policer": _policer,
+    "fq_codel": _in_bucket(lambda s: f"fq_codel{s.limit()} quantum {s.frame_bytes}"),
+    "pfifo": _in_bucket(lambda s: f"pfifo{s.limit()}"),
+    "fq": _in_bucket(lambda s: f"fq{s.limit()}{s.limit('flow_limit')} nopacing quantum {s.frame_bytes}"),
+    "sfq": _in_bucket(
+        lambda s: f"sfq limit {min(s.way.limit_packets or SFQ_LIMIT_PACKETS, SFQ_LIMIT_PACKETS)} depth 127"
+        f" quantum {s.frame_bytes}"
+    ),
+    "fq_pie": _in_bucket(lambda s: f"fq_pie{s.limit()} quantum {s.frame_bytes}"),
+    "red": _in_bucket(_red),
+    "netem": _in_bucket(lambda s: f"netem{s.limit()}"),
+}
+
+
+def queue(device: str, way: Way, hash_seed: int, packet_bytes: int = STOCK_MTU_BYTES) -> list[str]:
+    """Lines for ``tc -batch`` that give a bare device its rate and queue; none if it has no rate.
+
+    :param hash_seed: of the flow hash where the discipline has one that can be set
+    :param packet_bytes: the largest IP datagram
+    """
+    if not way.rate_bit_s:
+        return []
+    name = way.queue or "pfifo"
+    if name not in QUEUES:
+        raise PlanError(f"queue {name}: must be one of {', '.join(sorted(QUEUES))}")
+    return QUEUES[name](device, Shaped(way, packet_bytes, hash_seed))
+
+
+def netem(device: str, way: Way, verb: str = "add") -> list[str]:
+    """Lines that delay and lose what leaves a device; none if nothing is."""
+    if not way.needs_netem:
+        return []
+    words = [f"qdisc {verb} dev {device} root handle 1: netem limit {NETEM_LIMIT_PACKETS} delay {way.delay_ms}ms"]
+    if way.jitter_ms:
+        # a rate that no packet notices keeps packets in their order
+        words.append(f"{way.jitter_ms}ms rate 1tbit")
+    if way.loss:
+        words.append(f"loss random {way.loss * 100}%")
+    if way.slot_ms:
+        words.append(f"slot {way.slot_ms}ms {way.slot_ms}ms")
+    return [" ".join(words)]
+
+
+def arriving(device: str, way: Way, intermediate: str = "") -> list[str]:
+    """Lines for what comes in by a device: each n-th packet is lost, the others may take an intermediate device."""
+    actions = []
+    if way.lose_every:
+        actions.append(f"action gact pipe random determ drop {way.lose_every}")
+    if intermediate:
+        actions.append(f"action mirred egress redirect dev {intermediate}")
+    if not actions:
+        return []
+    return [f"qdisc add dev {device} clsact", f"filter add dev {device} ingress matchall {' '.join(actions)}"]

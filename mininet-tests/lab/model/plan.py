@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: GPL-2.0
+"""One run of an experiment: a topology, traffic, what happens meanwhile, what is recorded."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import arrivals
+from .errors import PlanError
+from .layout import Layout, lay_out
+from .topology import Topology, Way
+
+# A flow's port is FIRST_FLOW_PORT + its number, its server's is so much higher; traces are
+# kept of the flows' own ports, so that a server's side does not pass for a sender's.
+FIRST_FLOW_PORT = 10_001
+MAX_FLOWS = 1_000
+FIRST_SOURCE_PORT = 20_001
+MAX_SOURCE_PORTS = 5_000
+# 20 IP, 32 TCP with time stamps; 40 more bytes of IPv6, 20 less of IPv4
+TCP_HEADER_BYTES = 52
+TIME_STAMP_BYTES = 12
+UDP_HEADER_BYTES = {4: 28, 6: 48}
+MAX_DATAGRAM_BYTES = 65_507
+TRAFFIC = ("engine", "iperf3")
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request, its response, and how long the client thinks after it."""
+
+    request_bytes: int
+    response_bytes: int
+    think_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One TCP connection from a node to another.
+
+    It carries ``bytes`` of payload, or as much as it can for ``seconds``, or ``exchanges``.
+
+    :param cc: congestion control of the sender; "" is the node's own
+    :param start_s: when its first byte is handed over
+    :param connects: "before" the run begins, or at its "start", when the handshake counts
+    :param packet_bytes: of full packets as IP datagrams; 0: what the path allows
+    :param window_bytes: both socket buffers; 0: the system's
+    :param write_bytes: handed over at a time; 0: 128 KiB
+    :param family: 4 or 6
+    """
+
+    name: str
+    source: str
+    sink: str
+    cc: str = ""
+    start_s: float = 0.0
+    bytes: int = 0
+    seconds: float = 0.0
+    exchanges: tuple[Exchange, ...] = ()
+    connects: str = "before"
+    packet_bytes: int = 0
+    window_bytes: int = 0
+    write_bytes: int = 0
+    family: int = 4
+
+    def check(self) -> None:
+        """PlanError if it cannot be."""
+        what = [name for name in ("bytes", "seconds", "exchanges") if getattr(self, name)]
+        if len(what) != 1:
+            given = " and ".join(what) or "none"
+            raise PlanError(f"flow {self.name}: needs one of bytes, seconds, exchanges; has {given}")
+        for name in ("bytes", "seconds", "start_s", "packet_bytes", "window_bytes", "write_bytes"):
+            if not getattr(self, name) >= 0:
+                raise PlanError(f"flow {self.name}: {name} {getattr(self, name)}: must be at least 0")
+        if self.family not in UDP_HEADER_BYTES:
+            raise PlanError(f"flow {self.name}: family {self.family}: must be 4 or 6")
+        if self.connects not in ("before", "start"):
+            raise PlanError(f"flow {self.name}: connects {self.connects}: must be before or start")
+
+    @property
+    def mss_bytes(self) -> int:
+        """What TCP_MAXSEG is set to, or 0: the kernel takes the time stamps off it."""
+        if not self.packet_bytes:
+            return 0
+        headers = TCP_HEADER_BYTES if self.family == 4 else TCP_HEADER_BYTES + 20
+        return self.packet_bytes - headers + TIME_STAMP_BYTES
+
+
+@dataclass(frozen=True)
+class Source:
+    """UDP packets from a node to another, whatever becomes of them.
+
+    :param model: when they leave (``arrivals.of``): constant, poisson, on_off, or a list of times
+    :param packet_bytes: IP datagrams
+    :param ports: so many flows take turns
+    :param burst: packets that leave at once each time
+    """
+
+    name: str
+    source: str
+    sink: str
+    model: Mapping[str, Any]
+    seconds: float
+    packet_bytes: int
+    ports: int = 1
+    burst: int = 1
+    family: int = 4
+
+    def check(self) -> None:
+        """PlanError if it cannot be."""
+        if self.family not in UDP_HEADER_BYTES:
+            raise PlanError(f"source {self.name}: family {self.family}: must be 4 or 6")
+        least = UDP_HEADER_BYTES[self.family] + 8
+        if self.packet_bytes < least:
+            raise PlanError(f"source {self.name}: packet_bytes {self.packet_bytes}: must be at least {least}")
+        total = self.burst * (self.packet_bytes - UDP_HEADER_BYTES[self.family])
+        if not 0 < total <= MAX_DATAGRAM_BYTES:
+            raise PlanError(
+                f"source {self.name}: a burst of {self.burst} packets is {total} bytes; must be 1 to"
+                f" {MAX_DATAGRAM_BYTES}"
+            )
+        if not 1 <= self.ports <= MAX_SOURCE_PORTS:
+            raise PlanError(f"source {self.name}: ports {self.ports}: must be 1 to {MAX_SOURCE_PORTS}")
+
+    def times_ns(self) -> list[int]:
+        """When each packet or burst leaves, from the beginning of the run."""
+        return arrivals.until(arrivals.of(self.model), round(self.seconds * 1e9))
+
+
+@dataclass(frozen=True)
+class Command:
+    """A program that is run in a node some time into a run, and ends before the run does.
+
+    ``@tcp_pktpair`` and ``@sch_fq_rr`` stand for the files of the modules.
+
+    :param node: or "root", the guest itself
+    """
+
+    name: str
+    at_s: float
+    node: str
+    argv: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What leaves a device takes another way from now on; what is not named stays as it is.
+
+    :param up: False takes the link down, True up again
+    """
+
+    at_s: float
+    device: str
+    values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    up: bool | None = None
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is kept of a run beside the flows' and queues' own figures.
+
+    :param acks: every acknowledgement that a sender takes
+    :param events: trace events
+    :param sample_s: tcp_info of each flow at this interval; 0 is none
+    :param pcaps: devices whose packets are captured as they leave
+    :param bpftrace: a script
+    """
+
+    acks: bool = True
+    events: tuple[str, ...] = ()
+    sample_s: float = 0.0
+    pcaps: tuple[str, ...] = ()
+    bpftrace: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run.
+
+    :param observed: devices of which the queue's statistics are kept; () is all that have a queue
+    :param hash_seed: of the queues' flow hashes
+    :param sysctls: by node ("*" is each of them), name and value
+    :param gro: nodes that merge packets as they arrive
+    :param settle_s: the measured window opens so long after the last flow has started
+    """
+
+    topology: Topology
+    flows: tuple[Flow, ...] = ()
+    sources: tuple[Source, ...] = ()
+    commands: tuple[Command, ...] = ()
+    changes: tuple[Change, ...] = ()
+    record: Record = dataclasses.field(default_factory=Record)
+    hash_seed: int = 1
+    sysctls: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+    gro: tuple[str, ...] = ()
+    settle_s: float = 0.0
+    seconds: float = 0.0
+    traffic: str = "engine"
+
+    @property
+    def end_s(self) -> float:
+        """When the last flow stops handing over data, or the last thing happens."""
+        ends = [flow.start_s + flow.seconds for flow in self.flows]
+        ends += [source.seconds for source in self.sources]
+        ends += [item.at_s for item in (*self.commands, *self.changes)]
+        return max([self.seconds, *ends])
+
+    @property
+    def window_s(self) -> tuple[float, float] | None:
+        """The measured window, in which every flow is sending, or None."""
+        if not self.flows or any(not flow.seconds for flow in self.flows):
+            return None
+        begin = max(flow.start_s for flow in self.flows) + self.settle_s
+        end = min(flow.start_s + flow.seconds for flow in self.flows)
+        return (begin, end) if end > begin else None
+
+    @property
+    def is_random(self) -> bool:
+        """Whether the kernel draws what happens to packets: such a run has a boot of its own."""
+        return any(way.is_random for link in self.topology.links for way in (link.there, link.back))
+
+    def port(self, flow: Flow) -> int:
+        """What a flow is known by in traces."""
+        return FIRST_FLOW_PORT + self.flows.index(flow)
+
+    def check(self) -> Layout:
+        """PlanError if the run cannot be done; returns the topology's layout."""
+        layout = lay_out(self.topology)
+        named = [item.name for item in (*self.flows, *self.sources)]
+        for name in named:
+            if named.count(name) > 1:
+                raise PlanError(f"{name}: {named.count(name)} flows or sources of this name")
+        if len(self.flows) > MAX_FLOWS:
+            raise PlanError(f"{len(self.flows)} flows: must be at most {MAX_FLOWS}")
+        if sum(source.ports for source in self.sources) > MAX_SOURCE_PORTS:
+            raise PlanError(
+                f"{sum(source.ports for source in self.sources)} ports of sources: must be at most {MAX_SOURCE_PORTS}"
+            )
+        if self.traffic not in TRAFFIC:
+            raise PlanError(f"traffic {self.traffic}: must be one of {', '.join(TRAFFIC)}")
+        for item in (*self.flows, *self.sources):
+            item.check()
+            layout.path(item.source, item.sink)
+            layout.path(item.sink, item.source)
+        for command in self.commands:
+            if command.node != "root":
+                layout.of_node(command.node)
+        for change in self.changes:
+            changed(self.topology.way(change.device), change).check(change.device)
+        for device in self.record.pcaps:
+            self.topology.way(device)
+        for node in (*self.gro, *(name for name in self.sysctls if name != "*")):
+            layout.of_node(node)
+        return layout
+
+    def as_data(self) -> dict[str, Any]:
+        """For JSON; ``of`` reads it."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Plan:
+        """From what ``as_data`` has made of one."""
+        flows = [
+            Flow(**{**one, "exchanges": tuple(Exchange(**exchange) for exchange in one["exchanges"])})
+            for one in data["flows"]
+        ]
+        record = {**data["record"], "events": tuple(data["record"]["events"]), "pcaps": tuple(data["record"]["pcaps"])}
+        return cls(
+            **{
+                **data,
+                "topology": Topology.of(data["topology"]),
+                "flows": tuple(flows),
+                "sources": tuple(Source(**one) for one in data["sources"]),
+                "commands": tuple(Command(**{**one, "argv": tuple(one["argv"])}) for one in data["commands"]),
+                "changes": tuple(Change(**one) for one in data["changes"]),
+                "record": Record(**record),
+                "gro": tuple(data["gro"]),
+            }
+        )
+
+
+def changed(way: Way, change: Change) -> Way:
+    """A way after a change; PlanError names what cannot be changed."""
+    known = {one.name for one in dataclasses.fields(Way)}
+    for name in change.values:
+        if name not in known:
+            raise PlanError(f"change of {change.device}: unknown {name}; known are {', '.join(sorted(known))}")
+    return dataclasses.replace(way, **change.values)

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A scenario: a claim, its parameters, the plan of one run, and what is found in it.
+
+A scenario is a Python file, of ours or a user's, with
+
+``CLAIM``
+    one sentence that the checks decide
+``PARAMETERS``
+    a :class:`Parameter` by name
+``COMBINATIONS``
+    pairs of congestion control and queue that are run if nothing else is asked for
+``plan(values, cc, qdisc, seed)``
+    the :class:`~lab.model.plan.Plan` of one run
+``VARIANTS`` (may be left out)
+    values of parameters that the claim is about
+``measure(values, plan, raw)`` (may be left out)
+    further metrics of a run, by name
+``checks(values, cc, qdisc)`` (may be left out)
+    the :class:`Check` of each metric that the claim is about
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .errors import PlanError
+from .plan import Plan
+
+FOLDER = Path(__file__).resolve().parents[2] / "studies"
+
+Value = float | int | str
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A knob of a scenario: its default, unit, range and meaning."""
+
+    default: Value
+    unit: str
+    meaning: str
+    low: float | None = None
+    high: float | None = None
+    choices: tuple[str, ...] | None = None
+
+    def parse(self, name: str, text: str) -> Value:
+        """The value that a user typed, or PlanError with the limit that it breaks."""
+        if isinstance(self.default, str):
+            if self.choices and text not in self.choices:
+                raise PlanError(f"{name}={text}: must be one of {', '.join(self.choices)}")
+            return text
+        kind = type(self.default)
+        try:
+            value = kind(text)
+        except ValueError:
+            wanted = "a whole number" if kind is int else "a number"
+            raise PlanError(f"{name}={text}: must be {wanted} ({self.unit})") from None
+        if self.low is not None and not value >= self.low:
+            raise PlanError(f"{name}={text}: must be at least {self.low} {self.unit}".rstrip())
+        if self.high is not None and not value <= self.high:
+            raise PlanError(f"{name}={text}: must be at most {self.high} {self.unit}".rstrip())
+        return value
+
+
+@dataclass(frozen=True)
+class Check:
+    """What is asserted of a metric: ``op`` is one of >=, <=, ==, or in (a range)."""
+
+    quantity: str
+    op: str
+    expected: Any
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A scenario file, loaded."""
+
+    name: str
+    path: Path
+    module: ModuleType
+
+    @property
+    def claim(self) -> str:
+        """The sentence."""
+        return str(self.module.CLAIM)
+
+    @property
+    def parameters(self) -> dict[str, Parameter]:
+        """The knobs by name."""
+        return dict(self.module.PARAMETERS)
+
+    @property
+    def combinations(self) -> list[tuple[str, str]]:
+        """Congestion controls and queues."""
+        return list(self.module.COMBINATIONS)
+
+    def axes(self, settings: Sequence[str]) -> dict[str, list[Value]]:
+        """What ``name=a,b,c`` settings ask for, by name; PlanError names what is wrong."""
+        found: dict[str, list[Value]] = {}
+        for setting in settings:
+            name, equals, text = setting.partition("=")
+            if not equals or not text:
+                raise PlanError(f"--set {setting}: must be name=value or name=value,value")
+            if name not in self.parameters:
+                known = ", ".join(
+                    f"{key} ({one.default} {one.unit})".replace(" )", ")") for key, one in self.parameters.items()
+                )
+                raise PlanError(f"{self.name} has no parameter {name}{nearest(name, self.parameters)}; it has: {known}")
+            if name in found:
+                raise PlanError(f"--set {setting}: {name} was set before; several values are {name}=a,b")
+            found[name] = [self.parameters[name].parse(name, one) for one in text.split(",")]
+        return found
+
+    def values(self, axes: Mapping[str, Sequence[Value]]) -> list[dict[str, Value]]:
+        """The values of every run: each variant, with every combination of what is set."""
+        rows: list[dict[str, Value]] = []
+        defaults = {name: one.default for name, one in self.parameters.items()}
+        for variant in getattr(self.module, "VARIANTS", [{}]):
+            combined = [{**defaults, **variant}]
+            for name, choices in axes.items():
+                combined = [{**row, name: choice} for row in combined for choice in choices]
+            rows += [row for row in combined if row not in rows]
+        return rows
+
+    def plan(self, values: Values, cc: str, qdisc: str, seed: int) -> Plan:
+        """The plan of one run, checked."""
+        plan = self.module.plan(values, cc, qdisc, seed)
+        if not isinstance(plan, Plan):
+            raise PlanError(f"{self.path}: plan() returned {type(plan).__name__}, not a Plan")
+        plan.check()
+        return plan
+
+    def measure(self, values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
+        """The scenario's own metrics of a run."""
+        own = getattr(self.module, "measure", None)
+        return own(values, plan, raw) if own else {}
+
+    def checks(self, values: Values, cc: str, qdisc: str) -> list[Check]:
+        """What the claim asserts of a run."""
+        own = getattr(self.module, "checks", None)
+        return list(own(values, cc, qdisc)) if own else []
+
+
+def nearest(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:
+    """A hint at what was probably meant, or nothing."""
+    close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.5)
+    return f" (near: {', '.join(close)})" if close else ""
+
+
+def names() -> list[str]:
+    """Names of the project's own scenarios."""
+    return sorted(path.stem.replace("_", "-") for path in FOLDER.glob("[a-z]*.py"))
+
+
+def load(name: str) -> Scenario:
+    """One of ours by its name, or a file by its path; PlanError says where a file is wrong."""
+    path = Path(name)
+    if path.suffix != ".py":
+        path = FOLDER / f"{name.replace('-', '_')}.py"
+        if name not in names():
+            raise PlanError(f"no scenario {name}{nearest(name, names())}; lab list shows them all")
+    elif not path.is_file():
+        raise PlanError(f"{path}: there is no such file")
+    spec = importlib.util.spec_from_file_location(f"scenarios.{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        raise PlanError(f"{path}: line {error.lineno}: {error.msg}") from None
+    except Exception as error:
+        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        line = f" line {frames[-1].lineno}:" if frames else ""
+        raise PlanError(f"{path}:{line} {type(error).__name__}: {error}") from None
+    for attribute in ("CLAIM", "PARAMETERS", "COMBINATIONS", "plan"):
+        if not hasattr(module, attribute):
+            raise PlanError(f"{path}: has no {attribute}: see Documentation/lab.rst")
+    return Scenario(path.stem.replace("_", "-"), path.resolve(), module)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A topology as data: nodes, links, and what each link does to packets in each direction.
+
+Mininet's ``Topo`` describes which nodes are linked; ``lab.topologies`` reads these data
+out of one. All else (device names, addresses, routes, tc commands) follows from the data:
+see ``layout.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from .errors import PlanError
+
+# A device is called "a-b" and has at most 15 characters (IFNAMSIZ).
+DEVICE_NAME_CHARACTERS = 15
+# IPv6 needs the least, loopback devices have the most.
+MTU_BYTES = (1280, 65535)
+STOCK_MTU_BYTES = 1500
+
+
+@dataclass(frozen=True)
+class Way:
+    """One direction of a link: what happens to packets that leave a node for its neighbour.
+
+    A packet is queued, leaves at the link's rate, and then takes ``delay_ms``. The rate
+    is that of IP datagrams; Ethernet headers do not count.
+
+    :param rate_bit_s: of the link; 0 is as fast as the guest
+    :param queue: the discipline that holds what the rate cannot take (``devices.QUEUES``)
+    :param limit_packets: of that queue; 0 is the discipline's own
+    :param options: further options of the queue, as tc takes them
+    :param jitter_ms: the delay is drawn evenly from so much less to so much more; packets keep their order
+    :param slot_ms: packets are delivered in bunches, one each so many milliseconds
+    :param lose_every: each n-th packet is lost; 0 is none. It is the same packet in every run
+    :param loss: part of packets that is lost at random
+    """
+
+    rate_bit_s: int = 0
+    queue: str = ""
+    limit_packets: int = 0
+    options: str = ""
+    delay_ms: float = 0.0
+    jitter_ms: float = 0.0
+    slot_ms: float = 0.0
+    lose_every: int = 0
+    loss: float = 0.0
+
+    @property
+    def is_random(self) -> bool:
+        """Whether what happens to a packet is drawn by the kernel, whose draws have no seed."""
+        return self.jitter_ms > 0 or self.loss > 0
+
+    @property
+    def needs_netem(self) -> bool:
+        """Whether packets are delayed, or lost at random, on their way."""
+        return any((self.delay_ms, self.jitter_ms, self.slot_ms, self.loss))
+
+    def check(self, name: str) -> None:
+        """PlanError if a value is out of its range; ``name`` is the device's."""
+        lowest = {"rate_bit_s": 0, "limit_packets": 0, "lose_every": 0}
+        lowest |= {"delay_ms": 0, "jitter_ms": 0, "slot_ms": 0, "loss": 0}
+        for one, low in lowest.items():
+            value = getattr(self, one)
+            if not value >= low:
+                raise PlanError(f"link {name}: {one} {value}: must be at least {low}")
+        if self.loss > 1:
+            raise PlanError(f"link {name}: loss {self.loss}: must be at most 1")
+        if self.lose_every == 1:
+            raise PlanError(f"link {name}: lose_every 1: nothing would arrive; must be 0 or at least 2")
+        if self.lose_every and self.loss:
+            raise PlanError(f"link {name}: loss {self.loss} beside lose_every {self.lose_every}: one of them")
+        if self.queue and not self.rate_bit_s:
+            raise PlanError(f"link {name}: a queue ({self.queue}) needs a rate: rate_bit_s is 0")
+
+
+@dataclass(frozen=True)
+class Link:
+    """Two nodes and what happens between them; ``there`` is from ``a`` to ``b``."""
+
+    a: str
+    b: str
+    there: Way = field(default_factory=Way)
+    back: Way = field(default_factory=Way)
+    mtu_bytes: int = STOCK_MTU_BYTES
+
+    @property
+    def device_a(self) -> str:
+        """The device at ``a``; what leaves it takes the way ``there``."""
+        return f"{self.a}-{self.b}"
+
+    @property
+    def device_b(self) -> str:
+        """The device at ``b``."""
+        return f"{self.b}-{self.a}"
+
+    def check(self) -> None:
+        """PlanError if it cannot be built."""
+        for device, way in ((self.device_a, self.there), (self.device_b, self.back)):
+            if len(device) > DEVICE_NAME_CHARACTERS:
+                raise PlanError(f"link {device}: a device's name has at most {DEVICE_NAME_CHARACTERS} characters")
+            way.check(device)
+        low, high = MTU_BYTES
+        if not low <= self.mtu_bytes <= high:
+            raise PlanError(f"link {self.device_a}: mtu_bytes {self.mtu_bytes}: must be {low} to {high}")
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Nodes by their kind ("host" or "router") and the links between them, in the order they were made."""
+
+    name: str
+    nodes: Mapping[str, str]
+    links: tuple[Link, ...]
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def check(self) -> None:
+        """PlanError if it cannot be built: names, ends, two links between two nodes."""
+        known: set[frozenset[str]] = set()
+        for link in self.links:
+            link.check()
+            for end in (link.a, link.b):
+                if end not in self.nodes:
+                    raise PlanError(f"topology {self.name}: link {link.device_a}: there is no node {end}")
+            ends = frozenset((link.a, link.b))
+            if len(ends) == 1:
+                raise PlanError(f"topology {self.name}: link {link.device_a}: a node is linked to itself")
+            if ends in known:
+                raise PlanError(
+                    f"topology {self.name}: two links between {link.a} and {link.b}: put a router into one of them"
+                )
+            known.add(ends)
+        for node, kind in self.nodes.items():
+            if kind not in ("host", "router"):
+                raise PlanError(f"topology {self.name}: node {node}: kind {kind}: must be host or router")
+            if not any(node in (link.a, link.b) for link in self.links):
+                raise PlanError(f"topology {self.name}: node {node} has no link")
+
+    def way(self, device: str) -> Way:
+        """The way that what leaves a device takes; PlanError names the devices if there is none."""
+        for link in self.links:
+            if device == link.device_a:
+                return link.there
+            if device == link.device_b:
+                return link.back
+        known = ", ".join(name for link in self.links for name in (link.device_a, link.device_b))
+        raise PlanError(f"topology {self.name} has no device {device}; it has: {known}")
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Topology:
+        """From what ``asdict`` has made of one; PlanError names a key that is unknown."""
+        links = tuple(
+            Link(
+                **{
+                    **_known(Link, link),
+                    "there": Way(**_known(Way, link["there"])),
+                    "back": Way(**_known(Way, link["back"])),
+                }
+            )
+            for link in data["links"]
+        )
+        topology = cls(data["name"], dict(data["nodes"]), links, dict(data.get("arguments", {})))
+        topology.check()
+        return topology
+
+    def as_data(self) -> dict[str, Any]:
+        """For JSON; ``of`` reads it."""
+        return asdict(self)
+
+
+def _known(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:
+    names = {one.name for one in fields(kind)}
+    for name in data:
+        if name not in names:
+            raise PlanError(f"{kind.__name__.lower()}: unknown {name}; known are {', '.join(sorted(names))}")
+    return dict(data)
