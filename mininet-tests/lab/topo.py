@@ -129,8 +129,6 @@ class LabTopo(Topo):
                 info[f"intfName{number}"] = device.name
                 info[f"addr{number}"] = device.mac
             info["intf"] = Intf
-            for name in ("there", "back"):
-                info.pop(name, None)
         for node in layout.topology.nodes:
             self.nodeInfo(node).update(commands=node_commands(layout, node, bare, ipv6), ipv6=ipv6)
 

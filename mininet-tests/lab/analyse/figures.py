@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: GPL-2.0
+"""From a run's raw result to its figures. Nothing is run or drawn here.
+
+window
+    from ``settle_s`` after the last flow's start to the first flow's end, so
+    that every flow is sending all the time. Runs of files or exchanges have none.
+goodput of a flow
+    payload acknowledged in the window over its length; of a file, over its own time.
+utilisation of a device
+    packets delivered in the window of flows that pass it (selectively acknowledged ones
+    included), each with the IP and TCP headers of a full packet, over what its rate
+    allows. ``utilisation`` is that of the device that is used most.
+queue delay
+    round trip of the newest segment of each acknowledgement, minus the path's
+    propagation delay, over all flows' acknowledgements in the window. It contains
+    the packet's own time on each link.
+Jain index
+    of the flows' goodputs: 1 when all are equal, 1/n when one has all.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..model.layout import Layout, lay_out
+from ..model.plan import Flow, Plan
+from ..model.scenario import Check, Scenario, Values
+from ..model.topology import STOCK_MTU_BYTES
+
+QUANTILES = (0.5, 0.95, 0.99)
+_LINE = re.compile(r"\s(\d+\.\d+): (\w+): (.*)")
+_PAIR = re.compile(r"(\w+)=(-?[\w.-]+)")
+RECEIVED = np.dtype([("source", "<u4"), ("reserved", "<u4"), ("sent_ns", "<i8"), ("delay_ns", "<i8")])
+
+Floats = NDArray[np.float64]
+# A run that the kernel complained about is wrong, whatever its figures.
+NO_WARNING = Check("kernel_warnings", "==", 0)
+
+
+class RunError(Exception):
+    """The run is not what it was meant to be; its figures mean nothing."""
+
+
+@dataclass
+class Figures:
+    """What was found in a run.
+
+    :param error: why the figures mean nothing, or None
+    """
+
+    metrics: dict[str, Any] = field(default_factory=dict)
+    flows: list[dict[str, Any]] = field(default_factory=list)
+    checks: list[dict[str, Any]] = field(default_factory=list)
+    error: str | None = None
+
+
+@dataclass
+class Acks:
+    """What a sender saw, one row per acknowledgement; times from the beginning of the run."""
+
+    time_s: Floats
+    rtt_s: Floats
+    acked_bytes: Floats
+    delivered_packets: Floats
+    retransmits: Floats
+    cwnd: Floats
+
+    def at(self, values: Floats, moment_s: float) -> float:
+        """A count as it was at a moment."""
+        index = int(np.searchsorted(self.time_s, moment_s, side="right"))
+        return float(values[index - 1]) if index else 0.0
+
+
+def events(trace: str, name: str) -> list[tuple[float, dict[str, str]]]:
+    """All trace events of a name: time and fields."""
+    found = []
+    for line in trace.splitlines():
+        match = _LINE.search(line)
+        if match and match[2] == name:
+            found.append((float(match[1]), dict(_PAIR.findall(match[3]))))
+    return found
+
+
+def acks_of_flows(trace: str, begin_s: float) -> dict[int, Acks]:
+    """Acknowledgements by the flow's port."""
+    rows: dict[int, list[tuple[float, ...]]] = {}
+    for time_s, fields in events(trace, "ack"):
+        numbers = (int(fields[name]) for name in ("acked", "delivered", "retrans", "cwnd"))
+        row = (time_s - begin_s, int(fields["rtt_us"]) / 1e6, *numbers)
+        rows.setdefault(int(fields["sport"]), []).append(row)
+    return {port: Acks(*np.array(values, dtype=float).T) for port, values in rows.items()}
+
+
+def rounded(value: float, digits: int = 6) -> float:
+    """For the JSON: no digits that mean nothing."""
+    return round(float(value), digits)
+
+
+def quantiles(samples: Floats, name: str) -> dict[str, float]:
+    """p50, p95 and p99, in the unit of the samples: ``name`` has "{}" for the quantile."""
+    if not len(samples):
+        return {}
+    return {name.format(f"p{round(q * 100)}"): rounded(np.quantile(samples, q)) for q in QUANTILES}
+
+
+def jain(shares: Sequence[float]) -> float:
+    """Jain's index of fairness."""
+    squares = sum(share * share for share in shares)
+    return sum(shares) ** 2 / (len(shares) * squares) if squares else 0.0
+
+
+def propagation_s(layout: Layout, flow: Flow) -> float:
+    """Round trip of an empty path, without the packets' times on the links."""
+    there, back = layout.path(flow.source, flow.sink), layout.path(flow.sink, flow.source)
+    return sum(device.leaving.delay_ms for device in (*there, *back)) / 1e3
+
+
+def full_packet_bytes(layout: Layout, flow: Flow) -> int:
+    """A full packet of a flow as an IP datagram."""
+    smallest = min(device.mtu_bytes for device in layout.path(flow.source, flow.sink))
+    return min(flow.packet_bytes or STOCK_MTU_BYTES, smallest)
+
+
+def flow_figures(plan: Plan, layout: Layout, raw: Mapping[str, Any], acks: Mapping[int, Acks]) -> list[dict[str, Any]]:
+    """What became of each flow; RunError if one did not do what it was to do."""
+    figures = []
+    for flow, result in zip(plan.flows, raw["flows"], strict=True):
+        if result["error"]:
+            raise RunError(f"flow {flow.name}: {result['error']}")
+        if flow.cc and result["cc"] != flow.cc:
+            raise RunError(f"flow {flow.name}: congestion control {result['cc']}, not {flow.cc}")
+        lasted_s = (result["ended_ns"] - result["began_ns"]) / 1e9
+        one = {
+            "name": flow.name,
+            "cc": result["cc"],
+            "port": plan.port(flow),
+            "source": flow.source,
+            "sink": flow.sink,
+            "propagation_s": rounded(propagation_s(layout, flow)),
+            "start_s": rounded(result["began_ns"] / 1e9),
+            "completion_s": rounded(lasted_s),
+            "bytes": result["bytes_acked"],
+            "goodput_bit_s": rounded(result["bytes_acked"] * 8 / lasted_s, 0),
+            "retransmits": result["retransmits"],
+            "data_packets_sent": result["data_packets_sent"],
+        }
+        seen = acks.get(plan.port(flow))
+        if plan.record.acks and seen is None:
+            raise RunError(f"flow {flow.name}: nothing was acknowledged")
+        if seen is not None and (seen.rtt_s > 0).any():
+            valid = seen.rtt_s[seen.rtt_s > 0]
+            one |= {"acks": len(seen.time_s), "rtt_min_s": rounded(valid.min()), **quantiles(valid, "rtt_{}_s")}
+        figures.append(one)
+    return figures
+
+
+def window_figures(plan: Plan, layout: Layout, acks: Mapping[int, Acks]) -> dict[str, Any]:
+    """The metrics that need all flows to be sending."""
+    window = plan.window_s
+    if window is None or not plan.record.acks:
+        return {}
+    begin_s, end_s = window
+    seen = [acks[plan.port(flow)] for flow in plan.flows]
+    goodput = [
+        (one.at(one.acked_bytes, end_s) - one.at(one.acked_bytes, begin_s)) * 8 / (end_s - begin_s) for one in seen
+    ]
+    delays = []
+    for flow, one in zip(plan.flows, seen, strict=True):
+        chosen = (one.time_s >= begin_s) & (one.time_s < end_s) & (one.rtt_s > 0)
+        delays.append(one.rtt_s[chosen] - propagation_s(layout, flow))
+    delay_s = np.concatenate(delays)
+    if not len(delay_s):
+        raise RunError(f"nothing was acknowledged from {begin_s:.3f} to {end_s:.3f} s, while all flows should send")
+    used = utilisations(plan, layout, seen, begin_s, end_s)
+    return {
+        "window_begin_s": rounded(begin_s),
+        "window_end_s": rounded(end_s),
+        **({"utilisation": max(used.values())} if used else {}),
+        **{f"utilisation_{device}": value for device, value in used.items()},
+        "jain": rounded(jain(goodput)),
+        "goodput_bit_s": rounded(sum(goodput), 0),
+        **quantiles(delay_s, "queue_delay_{}_s"),
+    }
+
+
+def utilisations(plan: Plan, layout: Layout, seen: Sequence[Acks], begin_s: float, end_s: float) -> dict[str, float]:
+    """Of each device that has a rate, by its name."""
+    bits: dict[str, float] = {}
+    for flow, one in zip(plan.flows, seen, strict=True):
+        packets = one.at(one.delivered_packets, end_s) - one.at(one.delivered_packets, begin_s)
+        for device in layout.path(flow.source, flow.sink):
+            if device.leaving.rate_bit_s:
+                sent = packets * full_packet_bytes(layout, flow) * 8
+                bits[device.name] = bits.get(device.name, 0.0) + sent
+    return {
+        name: rounded(value / (layout.devices[name].leaving.rate_bit_s * (end_s - begin_s)))
+        for name, value in bits.items()
+    }
+
+
+def queue_figures(raw: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
+    """Drops of each device's queue; a delay line that dropped is an error."""
+    figures: dict[str, Any] = {}
+    for device, entries in raw["qdiscs"].items():
+        way = layout.devices[device].leaving
+        # a parent counts its child's drops as well
+        leaves = [entry for entry in entries if not entry.get("root")] or entries
+        dropped = sum(int(entry.get("drops", 0)) for entry in leaves if entry["kind"] != "clsact")
+        if way.rate_bit_s:
+            figures[f"drops_{device}"] = dropped
+        elif dropped and not way.loss:
+            raise RunError(f"the delay line of {device} dropped {dropped} packets that it was not told to")
+    return {"drops": sum(figures.values()), **figures}
+
+
+def source_figures(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Packets and delays of each source."""
+    if not plan.sources:
+        return {}
+    records = np.frombuffer(zlib.decompress(base64.b64decode(raw["received"])), dtype=RECEIVED)
+    figures: dict[str, Any] = {}
+    for index, (source, result) in enumerate(zip(plan.sources, raw["sources"], strict=True)):
+        if result["not_sent"]:
+            raise RunError(f"source {source.name}: {result['not_sent']} packets found the host's own queue full")
+        figures[f"{source.name}_sent"] = result["sent"]
+        figures[f"{source.name}_received"] = result["received"]
+        delay_s = records["delay_ns"][records["source"] == index] / 1e9
+        figures |= quantiles(delay_s, source.name + "_delay_{}_s")
+    return figures
+
+
+OPERATORS = {
+    ">=": lambda measured, expected: measured >= expected,
+    "<=": lambda measured, expected: measured <= expected,
+    "==": lambda measured, expected: measured == expected,
+    "in": lambda measured, expected: expected[0] <= measured <= expected[1],
+}
+
+
+def judge(checks: Sequence[Check], metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Each check with what was measured; a figure that is missing fails."""
+    judged = []
+    for check in checks:
+        measured = metrics.get(check.quantity)
+        passed = measured is not None and bool(OPERATORS[check.op](measured, check.expected))
+        judged.append({**vars(check), "measured": measured, "pass": passed})
+    return judged
+
+
+def figures(scenario: Scenario, values: Values, cc: str, qdisc: str, plan: Plan, raw: dict[str, Any]) -> Figures:
+    """A run's figures and verdicts."""
+    found = Figures(error=raw["error"])
+    try:
+        if found.error is None:
+            fill_in(found, scenario, values, plan, raw)
+    except RunError as error:
+        found.error = str(error)
+    except (ArithmeticError, LookupError, ValueError) as error:
+        # the other runs are none the worse for it
+        found.error = f"its figures cannot be computed: {type(error).__name__}: {error}"
+    found.metrics["kernel_warnings"] = len(raw.get("warnings", []))
+    found.checks = judge([NO_WARNING, *scenario.checks(values, cc, qdisc)], found.metrics)
+    return found
+
+
+def fill_in(found: Figures, scenario: Scenario, values: Values, plan: Plan, raw: dict[str, Any]) -> None:
+    """Everything that is computed from what the guest recorded."""
+    if raw["missing_events"]:
+        raise RunError(f"this kernel does not have the trace events {', '.join(raw['missing_events'])}")
+    for command in raw["commands"]:
+        if command["error"]:
+            raise RunError(f"command {command['name']}: {command['error']}")
+        found.metrics[f"{command['name']}_status"] = command["status"]
+    layout = lay_out(plan.topology)
+    acks = acks_of_flows(raw["trace"], raw["begin_s"])
+    found.flows = flow_figures(plan, layout, raw, acks)
+    found.metrics["retransmits"] = sum(flow["retransmits"] for flow in found.flows)
+    found.metrics |= window_figures(plan, layout, acks)
+    found.metrics |= queue_figures(raw, layout)
+    found.metrics |= source_figures(plan, raw)
+    found.metrics |= scenario.measure(values, plan, raw)

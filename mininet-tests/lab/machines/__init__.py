@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Where runs are carried out: guests, and what goes into them."""

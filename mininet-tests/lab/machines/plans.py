@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Carries plans out in a guest: one boot, many runs, their raw results as they end."""
+
+from __future__ import annotations
+
+import array
+import base64
+import json
+import subprocess
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import btf, files, protocol
+from ..model.plan import Plan
+from ..vm import TOP, LabError, SealedGuest, uncompressed_image
+
+TRAFFIC_SOURCE = Path(__file__).resolve().parent.parent / "guest" / "traffic.c"
+TRAFFIC_PROGRAM = TOP / "build" / "lab" / "traffic"
+INSIDE = "lab/traffic"
+
+
+def traffic_program() -> Path:
+    """The traffic engine, built if its source has changed; LabError if it cannot be."""
+    TRAFFIC_PROGRAM.parent.mkdir(parents=True, exist_ok=True)
+    with files.locked(TRAFFIC_PROGRAM.parent / "lock"):
+        source = TRAFFIC_SOURCE.read_bytes()
+        kept = TRAFFIC_PROGRAM.with_suffix(".c")
+        if not TRAFFIC_PROGRAM.exists() or not kept.exists() or kept.read_bytes() != source:
+            command = ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-static", "-pthread"]
+            done = subprocess.run(
+                [*command, "-o", str(TRAFFIC_PROGRAM), str(TRAFFIC_SOURCE)], capture_output=True, text=True, check=False
+            )
+            if done.returncode:
+                raise LabError(f"{TRAFFIC_SOURCE} cannot be built:\n{done.stderr}")
+            kept.write_bytes(source)
+    return TRAFFIC_PROGRAM
+
+
+def times(plan: Plan) -> dict[str, str]:
+    """When each source's packets leave, as the guest takes it: drawn here, where it costs little."""
+    return {
+        source.name: base64.b64encode(zlib.compress(array.array("Q", source.times_ns()).tobytes(), 1)).decode()
+        for source in plan.sources
+    }
+
+
+class PlanGuest(SealedGuest):
+    """A sealed guest with the traffic engine."""
+
+    def more_files(self) -> dict[str, Path]:
+        """The engine's program."""
+        return {INSIDE: traffic_program()}
+
+    def job(self, plans: Sequence[Plan]) -> dict[str, Any]:
+        """What the agent is told."""
+        return {
+            "kind": "plans",
+            "ack_probe": btf.ack_probe(btf.Btf.of_kernel(uncompressed_image(self.kernel))),
+            "traffic": f"/{INSIDE}",
+            "plans": [plan.as_data() for plan in plans],
+            "times": [times(plan) for plan in plans],
+        }
+
+    def run(
+        self, plans: Sequence[Plan], on_begin: Callable[[int], None], on_result: Callable[[int, dict[str, Any]], None]
+    ) -> None:
+        """Do all of them; LabError if the guest ends before they are done.
+
+        :param on_begin: called with a plan's index when its run begins
+        :param on_result: called with the index and the raw result when it ends
+        """
+        self.start(self.job(plans))
+        for kind, payload in self.frames():
+            message = json.loads(payload)
+            if kind == protocol.PROGRESS:
+                on_begin(message["begin"])
+            elif kind == protocol.RESULT:
+                on_result(message.pop("index"), message)
+            elif kind == protocol.EXIT and message["error"]:
+                tail = "\n".join(f"    {line}" for line in message["dmesg_tail"])
+                raise LabError(f"{message['error']}\nlast lines of the guest's kernel log:\n{tail}")

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Topologies as data: what follows from them, and what is refused."""
+
+import dataclasses
+import itertools
+import json
+import subprocess
+
+import pytest
+from lab.model import arrivals, devices
+from lab.model.errors import PlanError
+from lab.model.layout import lay_out
+from lab.model.plan import Change, Command, Exchange, Flow, Plan, Record, Source, changed
+from lab.model.topology import Link, Topology, Way
+from lab.topologies import names, topology
+
+
+def a_line(**way) -> Topology:
+    """Host s1, router r, host d1; what leaves r for d1 takes the way."""
+    nodes = {"s1": "host", "r": "router", "d1": "host"}
+    return Topology("line", nodes, (Link("s1", "r"), Link("r", "d1", Way(**way))))
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_topology_of_ours_lets_each_host_reach_each(name):
+    layout = lay_out(topology(name))
+    hosts = [node for node, kind in layout.topology.nodes.items() if kind == "host"]
+    for source, sink in itertools.permutations(hosts, 2):
+        path = layout.path(source, sink)
+        assert path[0].node == source and path[-1].peer == sink
+        assert all(layout.topology.nodes[device.node] == "router" for device in path[1:])
+
+
+def test_the_ways_of_a_topology_are_those_of_its_file():
+    found = topology("dumbbell", pairs=2, rate_mbit=7.5, queue="cake", options="nat", delays_ms=[3.0, 5.0])
+    assert found.way("r-x") == Way(rate_bit_s=7_500_000, queue="cake", limit_packets=533, options="nat")
+    assert [found.way(name).delay_ms for name in ("d1-x", "d2-x", "x-d1", "x-r")] == [3, 5, 0, 0]
+
+
+def test_each_device_has_an_address_of_its_own():
+    layout = lay_out(topology("tree", depth=3, fanout=4))
+    for attribute in ("name", "address", "address6", "mac"):
+        assert len({getattr(one, attribute) for one in layout.devices.values()}) == len(layout.devices)
+
+
+def test_a_route_goes_to_every_network_that_is_not_the_nodes_own():
+    layout = lay_out(topology("parking_lot"))
+    assert len(layout.routes("s1")) == 1 and layout.routes("s1")[0].startswith("default via 10.")
+    own = len(layout.of_node("r1"))
+    assert len(layout.routes("r1")) == len(layout.links) - own
+    assert all(" via 10." in route for route in layout.routes("r1"))
+    assert all("fd00:" in route for route in layout.routes("r1", 6))
+
+
+def test_a_link_that_is_down_is_gone_around():
+    two = topology("two_paths")
+    assert "r-u" in [device.name for device in lay_out(two).path("s1", "d1")]
+    assert "r-l" in [device.name for device in lay_out(two, {"r-u"}).path("s1", "d1")]
+    with pytest.raises(PlanError, match="no path from s1 to d1"):
+        lay_out(two, {"r-u", "l-x"}).path("s1", "d1")
+
+
+def test_a_host_passes_nothing_on():
+    nodes = {"a": "host", "b": "host", "c": "host"}
+    layout = lay_out(Topology("chain", nodes, (Link("a", "b"), Link("b", "c"))))
+    with pytest.raises(PlanError, match="no path from a to c"):
+        layout.path("a", "c")
+
+
+def test_a_delay_line_never_stands_beside_a_shaper():
+    layout = lay_out(a_line(rate_bit_s=10**6, delay_ms=5, lose_every=7))
+    sender, receiver = layout.devices["r-d1"], layout.devices["d1-r"]
+    assert not any("netem" in line for line in sender.sending_lines(1))
+    lines = receiver.receiving_lines()
+    assert lines[0] == "qdisc add dev d1-r clsact"
+    assert "drop 7" in lines[1] and "redirect dev d1~r" in lines[1]
+    assert lines[2].startswith("qdisc add dev d1~r root") and "delay 5ms" in lines[2]
+
+
+def test_without_a_shaper_the_delay_line_is_the_senders():
+    layout = lay_out(a_line(delay_ms=5, slot_ms=4))
+    assert layout.devices["r-d1"].sending_lines(1) == [
+        "qdisc add dev r-d1 root handle 1: netem limit 1000000 delay 5ms slot 4ms 4ms"
+    ]
+    assert layout.devices["d1-r"].receiving_lines() == []
+
+
+@pytest.mark.parametrize("queue", sorted(devices.QUEUES))
+def test_every_queue_has_the_rate_and_its_own_options(queue):
+    way = Way(rate_bit_s=12_345_678, queue=queue, limit_packets=50, options="burst 9000" if queue == "policer" else "")
+    lines = devices.queue("r-x", way, hash_seed=3)
+    assert any("12345678bit" in line for line in lines)
+    assert all("dev r-x" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("links", "message"),
+    [
+        ((Link("s1", "nobody"),), "there is no node nobody"),
+        ((Link("s1", "s1"),), "linked to itself"),
+        ((Link("s1", "r"), Link("r", "s1")), "two links between r and s1"),
+        ((Link("s1", "r"),), "node d1 has no link"),
+        ((Link("s1", "r"), Link("r", "d1", Way(queue="cake"))), "link r-d1: a queue \\(cake\\) needs a rate"),
+        ((Link("s1", "r"), Link("r", "d1", Way(delay_ms=-1))), "link r-d1: delay_ms -1: must be at least 0"),
+        ((Link("s1", "r"), Link("r", "d1", Way(delay_ms=float("nan")))), "delay_ms nan: must be at least 0"),
+        ((Link("s1", "r"), Link("r", "d1", Way(lose_every=1))), "lose_every 1: nothing would arrive"),
+        ((Link("s1", "r"), Link("r", "d1", Way(loss=1.5))), "loss 1.5: must be at most 1"),
+        ((Link("s1", "r"), Link("r", "d1", mtu_bytes=100)), "mtu_bytes 100: must be 1280 to 65535"),
+    ],
+)
+def test_a_topology_that_cannot_be_is_refused(links, message):
+    nodes = {"s1": "host", "r": "router", "d1": "host"}
+    with pytest.raises(PlanError, match=message):
+        lay_out(Topology("bad", nodes, links))
+
+
+def test_a_name_too_long_for_a_device_is_refused():
+    nodes = {"a-long-name": "host", "another": "router"}
+    with pytest.raises(PlanError, match="at most 15 characters"):
+        lay_out(Topology("bad", nodes, (Link("a-long-name", "another"),)))
+
+
+def test_data_of_a_topology_read_back_are_the_same():
+    one = topology("parking_lot", bottlenecks=2, queue="cake")
+    assert Topology.of(json.loads(json.dumps(one.as_data()))) == one
+
+
+def test_a_key_that_is_unknown_is_refused():
+    data = a_line().as_data()
+    data["links"][0]["there"]["rate"] = 5
+    with pytest.raises(PlanError, match="way: unknown rate"):
+        Topology.of(data)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"name": "dumbel"}, "no topology dumbel .near: dumbbell"),
+        ({"name": "dumbbell", "pairs": 300}, "pairs 300: must be 1 to 250"),
+        ({"name": "dumbbell", "colour": "red"}, "colour"),
+        ({"name": "mine", "file": "/nowhere/mine.py"}, "/nowhere/mine.py: there is no such file"),
+    ],
+)
+def test_a_topology_that_is_not_there_is_refused(arguments, message):
+    with pytest.raises(PlanError, match=message):
+        topology(**arguments)
+
+
+def test_a_users_file_outside_the_checkout_is_read(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from mininet.topo import Topo\n"
+        "class Mine(Topo):\n"
+        "    def build(self, bw=5):\n"
+        "        self.addHost('s1'); self.addSwitch('w1'); self.addHost('d1')\n"
+        "        self.addLink('s1', 'w1')\n"
+        "        self.addLink('w1', 'd1', bw=bw, delay='3ms', max_queue_size=70, loss=10)\n"
+        "topos = {'mine': Mine}\n"
+    )
+    found = topology("mine", file=path, bw=7)
+    assert found.nodes == {"s1": "host", "w1": "router", "d1": "host"}
+    both = Way(rate_bit_s=7_000_000, limit_packets=70, delay_ms=3, loss=0.1)
+    assert (found.links[1].there, found.links[1].back) == (both, both)
+    path.write_text("from mininet.topo import Topo\nclass Mine(Topo:\n    pass\n")
+    with pytest.raises(PlanError, match=r"mine\.py: line 2"):
+        topology("mine", file=path, bw=7)
+
+
+def test_mininets_own_command_takes_each_of_our_files():
+    script = (
+        "import runpy, sys\n"
+        "for path in sys.argv[1:]:\n"
+        "    for topo in runpy.run_path(path)['topos'].values():\n"
+        "        made = topo()\n"
+        "        assert made.hosts() and made.links(), path\n"
+        "        for _, _, info in made.links(withInfo=True): assert info['intfName1'] and info['addr2']\n"
+    )
+    folder = topology.__globals__["FOLDER"]
+    files = [str(path) for path in sorted(folder.glob("*.py"))]
+    done = subprocess.run(
+        ["/usr/bin/python3", "-B", "-c", script, *files],
+        env={"PYTHONPATH": str(folder.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def a_plan(**more) -> Plan:
+    """A flow of a second through a line."""
+    flows = more.pop("flows", (Flow("f1", "s1", "d1", "cubic", seconds=1.0),))
+    return Plan(a_line(rate_bit_s=10**6), flows, **more)
+
+
+def test_data_of_a_plan_read_back_are_the_same():
+    plan = a_plan(
+        flows=(Flow("f1", "s1", "d1", exchanges=(Exchange(100, 2000, 0.5),)), Flow("f2", "s1", "d1", bytes=5)),
+        sources=(Source("u1", "s1", "d1", {"model": "constant", "rate_packets_s": 10}, 1.0, 500),),
+        commands=(Command("c1", 0.5, "r", ("true",)),),
+        changes=(Change(0.7, "r-d1", {"rate_bit_s": 5}),),
+        record=Record(events=("a:b",), pcaps=("r-d1",)),
+        gro=("d1",),
+    )
+    plan.check()
+    assert Plan.of(json.loads(json.dumps(plan.as_data()))) == plan
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (a_plan(flows=(Flow("f1", "s1", "d9", seconds=1.0),)), "no node d9; it has: s1, r, d1"),
+        (a_plan(flows=(Flow("f1", "s1", "d1"),)), "needs one of bytes, seconds, exchanges; has none"),
+        (a_plan(flows=(Flow("f1", "s1", "d1", bytes=1, seconds=1.0),)), "has bytes and seconds"),
+        (a_plan(flows=(Flow("f1", "s1", "d1", bytes=1, family=5),)), "family 5: must be 4 or 6"),
+        (a_plan(flows=(Flow("f1", "s1", "d1", bytes=1),) * 2), "f1: 2 flows or sources of this name"),
+        (a_plan(commands=(Command("c", 0.0, "q", ("true",)),)), "no node q"),
+        (a_plan(changes=(Change(0.0, "d1-q"),)), "no device d1-q; it has: s1-r, r-s1, r-d1, d1-r"),
+        (a_plan(changes=(Change(0.0, "r-d1", {"rate": 5}),)), "unknown rate; known are delay_ms"),
+        (a_plan(record=Record(pcaps=("nothing",))), "no device nothing"),
+        (a_plan(traffic="netperf"), "traffic netperf: must be one of engine, iperf3"),
+        (a_plan(sysctls={"q": {}}), "no node q"),
+    ],
+)
+def test_a_plan_that_cannot_be_is_refused(plan, message):
+    with pytest.raises(PlanError, match=message):
+        plan.check()
+
+
+def test_a_burst_larger_than_a_datagram_is_refused():
+    model = {"model": "constant", "rate_packets_s": 10}
+    with pytest.raises(PlanError, match="a burst of 50 packets is 73600 bytes; must be 1 to 65507"):
+        Source("u", "s1", "d1", model, 1.0, 1500, burst=50).check()
+
+
+def test_a_change_leaves_what_it_does_not_name():
+    before = Way(rate_bit_s=5, queue="cake", delay_ms=3)
+    assert changed(before, Change(0.0, "x", {"rate_bit_s": 7})) == dataclasses.replace(before, rate_bit_s=7)
+
+
+def test_arrivals_are_those_of_their_model():
+    assert arrivals.until(arrivals.of({"model": "constant", "rate_packets_s": 4}), 10**9) == [
+        0,
+        25 * 10**7,
+        5 * 10**8,
+        75 * 10**7,
+    ]
+    assert arrivals.until(arrivals.of({"model": "listed", "times_s": [0.1, 0.3]}), 2 * 10**8) == [10**8]
+    with pytest.raises(PlanError, match="arrivals pareto: must be one of poisson"):
+        arrivals.of({"model": "pareto"})
+    with pytest.raises(PlanError, match="arrivals constant: .*colour"):
+        arrivals.of({"model": "constant", "colour": 1})
