@@ -91,6 +91,8 @@
  * @mixed: packets of two sizes are in flight, or were when those were sent that are
  *	acknowledged now
  * @unusual: the next acknowledgment is for pktpair_take_unusual()
+ * @timed_out: a timer took all for lost, and since then the window has not grown to what
+ *	the law asks for
  * @started: @service holds a whole train, not the running first one
  * @sampled: a train gave a sample in this round trip
  * @fresh: this acknowledgment gave a service time
@@ -117,7 +119,8 @@ struct pktpair {
 	u8 gso_set;
 	u8 train:7,
 	   mixed:1;
-	u8 unusual:1;
+	u8 unusual:1,
+	   timed_out:1;
 	u8 started:1,
 	   sampled:1,
 	   fresh:1,
@@ -787,23 +790,25 @@ static void pktpair_steer_1994(struct sock *sk, const struct control_path *path,
  */
 static bool pktpair_guards(const struct sock *sk, u8 state)
 {
-	return state >= (pktpair_preset(sk)->law == PKTPAIR_LAW_1994 ? TCP_CA_Loss :
-								       TCP_CA_Recovery);
+	const struct pktpair *ca = inet_csk_ca(sk);
+
+	return ca->timed_out ||
+	       (state >= TCP_CA_Recovery && pktpair_preset(sk)->law != PKTPAIR_LAW_1994);
 }
 
 /* The window while what was lost is sent again. After a timeout no more is known than
- * that a packet arrives now and then.
+ * that a packet arrives now and then, however little is lost: one acknowledgment of a
+ * receiver that had thrown everything away, or kept it all, ends the retransmissions.
  */
 static u32 pktpair_guarded_window(struct sock *sk, u32 window, u32 before, u32 acked,
 				  bool lost)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct pktpair *ca = inet_csk_ca(sk);
-	bool timed_out = inet_csk(sk)->icsk_ca_state == TCP_CA_Loss;
 
 	return control_window_recovering(tcp_packets_in_flight(tp), window, before, acked, lost,
-					 tp->lost_out + tp->retrans_out,
-					 control_window_least(timed_out, ca->train));
+					 ca->timed_out ? U32_MAX : tp->lost_out + tp->retrans_out,
+					 control_window_least(ca->timed_out, ca->train));
 }
 
 /* The rate that brings the queue to the setpoint, and the cap on the window */
@@ -942,7 +947,8 @@ pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const enum pktpa
  *
  * - Packets of two sizes are in flight, or were when the packet was sent. The stack counts
  *   either size as one packet, so the sample is dropped.
- * - The stack retransmits (Recovery, Loss). The window is bounded by what is delivered.
+ * - The stack retransmits (Recovery, Loss). The window is bounded by what is delivered; after
+ *   a timeout, until it has grown to what the law asks for.
  * - It retransmits without SACK. The stack counts a duplicate acknowledgment as a delivered
  *   packet, even if a segment arrived twice, and sends one hole in a round trip, whatever
  *   the share is. The sample is dropped.
@@ -962,7 +968,7 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 		sample.interval_us = -1;
 	}
 	take_ack(sk, &sample);
-	ca->unusual = ca->mixed || state >= TCP_CA_Recovery;
+	ca->unusual = ca->mixed || ca->timed_out || state >= TCP_CA_Recovery;
 
 	if (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US ||
 	    !pktpair_delivers(&sample))
@@ -972,9 +978,13 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 	if (ca->mixed)
 		window = control_window_mixed(window, pktpair_outstanding(ca, tp),
 					      tcp_packets_in_flight(tp));
-	if (pktpair_guards(sk, state))
-		window = pktpair_guarded_window(sk, window, before, rs->acked_sacked,
-						rs->losses > 0);
+	if (pktpair_guards(sk, state)) {
+		u32 guarded = pktpair_guarded_window(sk, window, before, rs->acked_sacked,
+						     rs->losses > 0);
+
+		ca->timed_out = ca->timed_out && guarded < window;
+		window = guarded;
+	}
 	tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
 }
 
@@ -1043,6 +1053,7 @@ static void pktpair_set_state(struct sock *sk, u8 new_state)
 							    tcp_snd_cwnd(tp), 1, true));
 	if (new_state == TCP_CA_Loss) {
 		ca->lost = 1;
+		ca->timed_out = 1;
 		control_setpoint_reset(&ca->setpoint,
 				       pktpair_setpoint_first_q8());
 		ca->anew = 1;
@@ -1054,9 +1065,13 @@ static u32 pktpair_ssthresh(struct sock *sk)
 	return TCP_INFINITE_SSTHRESH;	/* the window never starts slowly */
 }
 
+/* What was taken for lost was not: the next acknowledgment may set any window */
 static u32 pktpair_undo_cwnd(struct sock *sk)
 {
-	return tcp_snd_cwnd(tcp_sk(sk));	/* the next ACK sets it anyway */
+	struct pktpair *ca = inet_csk_ca(sk);
+
+	ca->timed_out = 0;
+	return tcp_snd_cwnd(tcp_sk(sk));
 }
 
 static u32 pktpair_sndbuf_expand(struct sock *sk)
@@ -1118,6 +1133,7 @@ static void pktpair_init(struct sock *sk)
 	ca->gso_max_segs = sk->sk_gso_max_segs;
 	/* the stack may be retransmitting when a socket changes to pktpair */
 	ca->unusual = 1;
+	ca->timed_out = inet_csk(sk)->icsk_ca_state == TCP_CA_Loss;
 
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	pktpair_first_window(sk);

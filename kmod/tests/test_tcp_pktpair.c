@@ -1350,6 +1350,53 @@ static void after_a_timeout_the_window_begins_as_in_slow_start(void **state)
 	}
 }
 
+/* A timer ran out, and the next acknowledgment covers everything: the receiver had it */
+static void time_out_for_nothing(void)
+{
+	s.sk.icsk_ca_state = TCP_CA_Loss;
+	s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Loss);
+	tcp_snd_cwnd_set(&s.sk, 1);
+	s.sk.icsk_ca_state = TCP_CA_Open;
+	s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Open);
+}
+
+static void acknowledge_two(void)
+{
+	take_ack(NSEC_PER_MSEC, false, (struct rate_sample) {
+		.acked_sacked = 2, .delivered = 80, .interval_us = 100000,
+	});
+}
+
+static void a_timeout_that_one_ack_ends_is_followed_by_slow_start(void **state)
+{
+	u32 asked_for, acks = 0, before;
+
+	begin(DEFAULT, SERVICE_NS(10), 100);
+	sender_run(&s, SECONDS(2));
+	asked_for = s.sk.snd_cwnd;
+	assert_in_range(asked_for, 80, 110);
+	time_out_for_nothing();
+	do {
+		before = s.sk.snd_cwnd;
+		acknowledge_two();
+		assert_true(s.sk.snd_cwnd <= max_t(u32, before + 2, 2));
+	} while (s.sk.snd_cwnd > before && ++acks < 100);
+	/* up to what the law asks for, and is free again */
+	assert_in_range(acks, asked_for / 2 - 10, asked_for / 2 + 10);
+	assert_false(ca->timed_out);
+	assert_false(ca->unusual);
+	/* unless the stack takes it back */
+	time_out_for_nothing();
+	tcp_snd_cwnd_set(&s.sk, s.sk.icsk_ca_ops->undo_cwnd(&s.sk));
+	acknowledge_two();
+	acknowledge_two();
+	assert_in_range(s.sk.snd_cwnd, asked_for - 20, asked_for + 20);
+	/* nor does a socket forget it that changes to pktpair meanwhile */
+	s.sk.icsk_ca_state = TCP_CA_Loss;
+	s.sk.icsk_ca_ops->init(&s.sk);
+	assert_true(ca->timed_out);
+}
+
 static void a_lost_syn_leaves_a_window_of_one(void **state)
 {
 	static const struct {
@@ -1603,6 +1650,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(after_reneging_the_window_grows_back_to_the_share),
 		cmocka_unit_test(after_a_timeout_the_window_begins_as_in_slow_start),
+		cmocka_unit_test(a_timeout_that_one_ack_ends_is_followed_by_slow_start),
 		cmocka_unit_test(a_lost_syn_leaves_a_window_of_one),
 		cmocka_unit_test(a_mark_that_is_echoed_for_a_round_trip_cuts_once),
 		cmocka_unit_test(another_mss_is_the_same_share_in_bytes),

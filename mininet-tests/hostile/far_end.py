@@ -201,7 +201,8 @@ class FarEnd:
             for place in range(start, end, packet.segment):
                 self._optimistic(min(place + packet.segment, end))
         elif self.manners.optimistic == "beyond":
-            self.acknowledge(self.highest + self.random.choice((1, 1448, 10**6, 2**30)))
+            # further than any window: what was sent and is not read yet is sent
+            self.acknowledge(self.highest + self.random.choice((2**24, 2**30)))
             self.counts["ACK of what was not sent"] += 1
 
     def _optimistic(self, upto: int) -> None:
@@ -530,13 +531,17 @@ class FarEnd:
     def amplified(self, first: int, last: int, factor: float, more: int) -> tuple[float, int]:
         """The round trip in which most left beyond what acknowledgments explain.
 
+        Where the bottleneck was made faster, what it carries in a round trip is explained
+        as well: gaps show it before so much is acknowledged.
+
         :param factor: so many times what was acknowledged in a round trip is explained
         :param more: and so many bytes
         :returns: how many times the allowance left, and in which round trip
         """
         worst, where = 0.0, first
+        carried = self.bottleneck.raised * self.settings.round_trip_ns // 1_000_000_000
         for number in range(first, last + 1):
-            explained = max(self.acked[n] for n in range(self._explained_from(number), number + 1))
+            explained = max(carried, *(self.acked[n] for n in range(self._explained_from(number), number + 1)))
             part = self.left[number] / (factor * explained + more)
             if part > worst:
                 worst, where = part, number

@@ -63,6 +63,8 @@ class Bottleneck:
         self.room = room_bytes
         self.free_ns = 0
         self.dropped = 0
+        # the fastest that it has been made: what a sender may read off the gaps at once
+        self.raised = 0
 
     def enter(self, now: int, size: int) -> int | None:
         """When a packet that comes now arrives at the other side; None if it is dropped."""
@@ -77,4 +79,6 @@ class Bottleneck:
         """Another rate, for what waits as well."""
         waiting = max(self.free_ns - now, 0)
         self.free_ns = now + waiting * self.rate // rate_bytes_s
+        if rate_bytes_s > self.rate:
+            self.raised = max(self.raised, rate_bytes_s)
         self.rate = rate_bytes_s

@@ -183,6 +183,11 @@ def test_what_acks_do_not_explain_is_seen(far):
     assert far.amplified(20, 20, 2, 1000)[0] < 1
     far.outages.append(15)
     assert far.amplified(20, 20, 2, 1000)[0] == 20
+    # gaps show what a bottleneck carries that was made faster, but not of one that was made slower
+    far.bottleneck.change_rate(0, far.bottleneck.rate // 2)
+    assert far.amplified(20, 20, 2, 1000)[0] == 20
+    far.bottleneck.change_rate(0, far.bottleneck.rate * 4)
+    assert far.amplified(20, 20, 2, 1000)[0] == pytest.approx(20_000 / (2 * 200_000 + 1000))
 
 
 def test_the_part_that_is_filled_counts_new_data_only(far):
