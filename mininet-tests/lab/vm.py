@@ -27,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import IO, Any
@@ -220,7 +220,15 @@ class Core:
 class Guest:
     """A machine with an agent; a context manager that always ends it."""
 
-    def __init__(self, kernel: str | None = None, clock: str = "virtual", cpus: int = 1, seed: int = 1) -> None:
+    def __init__(
+        self,
+        kernel: str | None = None,
+        clock: str = "virtual",
+        cpus: int = 1,
+        seed: int = 1,
+        modules: Sequence[Path] | None = None,
+    ) -> None:
+        """:param modules: files of the project's modules; by default those that the checkout has built"""
         if clock == "virtual" and cpus != 1:
             raise LabError(
                 f"--cpus {cpus}: the virtual clock counts the instructions of one CPU; "
@@ -230,6 +238,7 @@ class Guest:
         self.cpus = cpus
         self.seed = seed
         self.kernel = os.uname().release if clock == "native" else find_kernel(kernel)
+        self._modules = modules
         self.ready: dict[str, Any] = {}
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = Path(tempfile.mkdtemp(prefix="pktpair-lab-"))
@@ -246,7 +255,9 @@ class Guest:
         self.close()
 
     def modules(self) -> list[Path]:
-        """The project's modules that have been built for this kernel."""
+        """The project's modules for this kernel."""
+        if self._modules is not None:
+            return list(self._modules)
         found = [
             TOP / "build" / self.kernel / "kmod" / "tcp_pktpair.ko",
             TOP / "build" / self.kernel / "qdisc" / "sch_fq_rr.ko",
@@ -299,6 +310,11 @@ class Guest:
             _running.discard(self._process.pid)
             self._process = None
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its process is there."""
+        return self._process is not None and self._process.poll() is None
 
     def cpu_s(self) -> float:
         """Time of this machine's cores that the guest has used."""
@@ -381,6 +397,10 @@ class SealedGuest(Guest):
 
     def _launch(self, job: dict[str, Any]) -> None:
         self._refuse_unusable()
+        self._boot(self._pack(job))
+
+    def _pack(self, job: dict[str, Any]) -> Path:
+        """The root file system with the job; its path."""
         tree = CACHE / "kernels" / self.kernel / "lib" / "modules" / self.kernel
         extra = {f"lab/modules/{path.name}": path for path in self.modules()} | self.more_files()
         plugin = TOP / "build" / "tc" / "q_fq_rr.so"
@@ -392,6 +412,13 @@ class SealedGuest(Guest):
             image.build(tree, CACHE / "images", job, extra, root)
         except (LookupError, subprocess.CalledProcessError) as error:
             raise LabError(str(error)) from None
+        return root
+
+    def _boot(self, root: Path, more: Sequence[str] = ()) -> None:
+        """Start the emulator.
+
+        :param more: further arguments of it
+        """
         # A file takes what the guest says at once: it never has to wait for us.
         out = self._folder / "agent"
         out.touch()
@@ -415,6 +442,7 @@ class SealedGuest(Guest):
                 *("-kernel", str(uncompressed_image(self.kernel)), "-initrd", str(root)),
                 *("-append", " ".join(("console=ttyS0", "panic=-1", *KERNEL_OPTIONS))),
                 *cpu_options(self.clock, self.seed),
+                *more,
             ]
         )
 

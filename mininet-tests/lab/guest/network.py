@@ -110,6 +110,11 @@ class Network:
             raise NetworkError(f"{node}: {' '.join(argv)}: {said}\n{text}".strip())
         return out.decode(errors="replace")
 
+    def prepare(self) -> None:
+        """Start what each run would start, for a machine that is copied for each run."""
+        for device in self.layout.devices.values():
+            self._tc(device.node).show(device.name)
+
     def begin(self, plan: Plan) -> None:
         """Bare devices, then what this run's plan says of them."""
         self.end()

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from lab import protocol
+from lab.guest import frozen
 from lab.guest.network import Network, NetworkError
 from lab.guest.tracer import ACK_EVENT, Tracer
 from lab.model.plan import FIRST_FLOW_PORT, FIRST_SOURCE_PORT, MAX_FLOWS, Change, Command, Plan
@@ -121,7 +122,7 @@ class Engine:
             "mss": flow.mss_bytes,
             "sndbuf": flow.window_bytes,
             "rcvbuf": flow.window_bytes,
-            "write": flow.write_bytes,
+            "write": flow.write_bytes or flow.bytes,
             "connect": flow.connects,
         }
         if flow.cc:
@@ -250,31 +251,49 @@ def run_one(network: Network, tracer: Tracer, plan: Plan, job: dict[str, Any], t
     }
 
 
-def structure(plan: Plan) -> str:
-    """What two plans must have in common to be run on the same network."""
-    links = [(link.a, link.b, link.mtu_bytes) for link in plan.topology.links]
-    families = {item.family for item in (*plan.flows, *plan.sources)}
-    return json.dumps([plan.topology.nodes, links, 6 in families])
+def run_frozen(port: int, job: dict[str, Any], log: Any) -> int:
+    """Build the network of the job's one plan, stop, and do the plan that a copy is told of."""
+    tracer = Tracer(job["ack_probe"])
+    WORK.mkdir(parents=True, exist_ok=True)
+    plan = Plan.of(job["plans"][0])
+    with Network(plan.topology, plan.ipv6, WORK) as network:
+        network.prepare()
+        protocol.send_json(port, protocol.PROGRESS, {"begin": 0})
+        frozen.stop()
+        told = frozen.job()
+        raw: dict[str, Any]
+        try:
+            plan = Plan.of(told["plan"])
+            frozen.reseed(plan.hash_seed)
+            raw = {**run_one(network, tracer, plan, job, told["times"]), "error": None}
+        except (OSError, subprocess.SubprocessError, RuntimeError, ValueError) as error:
+            raw = {"error": str(error)}
+        raw["index"] = 0
+        raw["warnings"] = log.warnings()
+        raw["dmesg_tail"] = log.lines[-15:]
+        protocol.send_json(port, protocol.RESULT, raw)
+    return int(raw["error"] is not None)
 
 
 def run_all(port: int, job: dict[str, Any], log: Any) -> int:
     """Do every plan of the job; status 0 if all could be run."""
+    if job.get("frozen"):
+        return run_frozen(port, job, log)
     tracer = Tracer(job["ack_probe"])
     WORK.mkdir(parents=True, exist_ok=True)
     status = 0
     with contextlib.ExitStack() as stack:
         network = None
-        built = ""
+        built: list[Any] = []
         for index, data in enumerate(job["plans"]):
             protocol.send_json(port, protocol.PROGRESS, {"begin": index})
             raw: dict[str, Any]
             try:
                 plan = Plan.of(data)
-                if network is None or structure(plan) != built:
+                if network is None or plan.structure != built:
                     stack.close()
-                    built = structure(plan)
-                    ipv6 = any(item.family == 6 for item in (*plan.flows, *plan.sources))
-                    network = stack.enter_context(Network(plan.topology, ipv6, WORK))
+                    built = plan.structure
+                    network = stack.enter_context(Network(plan.topology, plan.ipv6, WORK))
                 raw = run_one(network, tracer, plan, job, job["times"][index])
                 raw["error"] = None
             except (OSError, subprocess.SubprocessError, RuntimeError, json.JSONDecodeError) as error:

@@ -73,9 +73,11 @@ def of(model: Mapping[str, Any]) -> Iterator[int]:
     if name not in MODELS:
         raise PlanError(f"arrivals {name}: must be one of {', '.join(MODELS)}")
     try:
-        return MODELS[name](**arguments)
-    except TypeError as error:
+        found = MODELS[name](**arguments)
+        first = next(found, None)
+    except (TypeError, ValueError, ArithmeticError) as error:
         raise PlanError(f"arrivals {name}: {error}") from None
+    return itertools.chain(() if first is None else (first,), found)
 
 
 def until(times_ns: Iterable[int], end_ns: int) -> list[int]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import arrivals
+from . import arrivals, devices
 from .errors import PlanError
 from .layout import Layout, lay_out
 from .topology import Topology, Way
@@ -22,9 +22,24 @@ MAX_SOURCE_PORTS = 5_000
 # 20 IP, 32 TCP with time stamps; 40 more bytes of IPv6, 20 less of IPv4
 TCP_HEADER_BYTES = 52
 TIME_STAMP_BYTES = 12
+IPV6 = 6
 UDP_HEADER_BYTES = {4: 28, 6: 48}
 MAX_DATAGRAM_BYTES = 65_507
+# What the traffic engine writes into each packet of a source: when it was sent, and whose it is.
+STAMP_BYTES = 12
+# The kernels before 6.9 cut no larger burst.
+MAX_BURST_PACKETS = 64
 TRAFFIC = ("engine", "iperf3")
+# Eleven days: what the traffic engine takes.
+MAX_SECONDS = 1e6
+
+
+def in_range(name: str, value: float, low: float, high: float = float("inf")) -> None:
+    """PlanError with the limit that a number breaks; one that is none breaks each."""
+    if not value >= low:
+        raise PlanError(f"{name} {value}: must be at least {low:g}")
+    if not value <= high or value == float("inf"):
+        raise PlanError(f"{name} {value}: must be at most {min(high, MAX_SECONDS):g}")
 
 
 @dataclass(frozen=True)
@@ -47,7 +62,7 @@ class Flow:
     :param connects: "before" the run begins, or at its "start", when the handshake counts
     :param packet_bytes: of full packets as IP datagrams; 0: what the path allows
     :param window_bytes: both socket buffers; 0: the system's
-    :param write_bytes: handed over at a time; 0: 128 KiB
+    :param write_bytes: handed over at a time; 0: a file at once, what is sent for a time by 128 KiB
     :param family: 4 or 6
     """
 
@@ -72,8 +87,7 @@ class Flow:
             given = " and ".join(what) or "none"
             raise PlanError(f"flow {self.name}: needs one of bytes, seconds, exchanges; has {given}")
         for name in ("bytes", "seconds", "start_s", "packet_bytes", "window_bytes", "write_bytes"):
-            if not getattr(self, name) >= 0:
-                raise PlanError(f"flow {self.name}: {name} {getattr(self, name)}: must be at least 0")
+            in_range(f"flow {self.name}: {name}", getattr(self, name), 0)
         if self.family not in UDP_HEADER_BYTES:
             raise PlanError(f"flow {self.name}: family {self.family}: must be 4 or 6")
         if self.connects not in ("before", "start"):
@@ -112,17 +126,22 @@ class Source:
         """PlanError if it cannot be."""
         if self.family not in UDP_HEADER_BYTES:
             raise PlanError(f"source {self.name}: family {self.family}: must be 4 or 6")
-        least = UDP_HEADER_BYTES[self.family] + 8
+        least = UDP_HEADER_BYTES[self.family] + STAMP_BYTES
         if self.packet_bytes < least:
             raise PlanError(f"source {self.name}: packet_bytes {self.packet_bytes}: must be at least {least}")
         total = self.burst * (self.packet_bytes - UDP_HEADER_BYTES[self.family])
-        if not 0 < total <= MAX_DATAGRAM_BYTES:
+        if not 1 <= self.burst <= MAX_BURST_PACKETS:
+            raise PlanError(f"source {self.name}: burst {self.burst}: must be 1 to {MAX_BURST_PACKETS}")
+        if total > MAX_DATAGRAM_BYTES:
             raise PlanError(
-                f"source {self.name}: a burst of {self.burst} packets is {total} bytes; must be 1 to"
+                f"source {self.name}: a burst of {self.burst} packets is {total} bytes; must be at most"
                 f" {MAX_DATAGRAM_BYTES}"
             )
         if not 1 <= self.ports <= MAX_SOURCE_PORTS:
             raise PlanError(f"source {self.name}: ports {self.ports}: must be 1 to {MAX_SOURCE_PORTS}")
+        in_range(f"source {self.name}: seconds", self.seconds, 0)
+        # the first of its arrivals shows whether the model's arguments are right
+        next(iter(arrivals.of(self.model)), None)
 
     def times_ns(self) -> list[int]:
         """When each packet or burst leaves, from the beginning of the run."""
@@ -217,9 +236,15 @@ class Plan:
         return (begin, end) if end > begin else None
 
     @property
-    def is_random(self) -> bool:
-        """Whether the kernel draws what happens to packets: such a run has a boot of its own."""
-        return any(way.is_random for link in self.topology.links for way in (link.there, link.back))
+    def ipv6(self) -> bool:
+        """Whether nodes need addresses of that family."""
+        return any(item.family == IPV6 for item in (*self.flows, *self.sources))
+
+    @property
+    def structure(self) -> list[Any]:
+        """What two plans have in common whose nodes and links may be the same; JSON can hold it."""
+        links = [[link.a, link.b, link.mtu_bytes] for link in self.topology.links]
+        return [[list(item) for item in self.topology.nodes.items()], links, self.ipv6]
 
     def port(self, flow: Flow) -> int:
         """What a flow is known by in traces."""
@@ -240,6 +265,10 @@ class Plan:
             )
         if self.traffic not in TRAFFIC:
             raise PlanError(f"traffic {self.traffic}: must be one of {', '.join(TRAFFIC)}")
+        in_range("sample_s", self.record.sample_s, 0)
+        in_range("the run's length", self.end_s, 0, MAX_SECONDS)
+        for device in layout.devices.values():
+            device.sending_lines(self.hash_seed)
         for item in (*self.flows, *self.sources):
             item.check()
             layout.path(item.source, item.sink)
@@ -248,7 +277,9 @@ class Plan:
             if command.node != "root":
                 layout.of_node(command.node)
         for change in self.changes:
-            changed(self.topology.way(change.device), change).check(change.device)
+            way = changed(self.topology.way(change.device), change)
+            way.check(change.device)
+            devices.queue(change.device, way, self.hash_seed)
         for device in self.record.pcaps:
             self.topology.way(device)
         for node in (*self.gro, *(name for name in self.sysctls if name != "*")):

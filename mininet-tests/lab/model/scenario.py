@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import math
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -62,6 +63,8 @@ class Parameter:
         except ValueError:
             wanted = "a whole number" if kind is int else "a number"
             raise PlanError(f"{name}={text}: must be {wanted} ({self.unit})") from None
+        if not math.isfinite(value):
+            raise PlanError(f"{name}={text}: must be a finite number ({self.unit})")
         if self.low is not None and not value >= self.low:
             raise PlanError(f"{name}={text}: must be at least {self.low} {self.unit}".rstrip())
         if self.high is not None and not value <= self.high:

@@ -49,11 +49,6 @@ class Way:
     loss: float = 0.0
 
     @property
-    def is_random(self) -> bool:
-        """Whether what happens to a packet is drawn by the kernel, whose draws have no seed."""
-        return self.jitter_ms > 0 or self.loss > 0
-
-    @property
     def needs_netem(self) -> bool:
         """Whether packets are delayed, or lost at random, on their way."""
         return any((self.delay_ms, self.jitter_ms, self.slot_ms, self.loss))

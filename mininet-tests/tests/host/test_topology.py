@@ -229,7 +229,7 @@ def test_a_plan_that_cannot_be_is_refused(plan, message):
 
 def test_a_burst_larger_than_a_datagram_is_refused():
     model = {"model": "constant", "rate_packets_s": 10}
-    with pytest.raises(PlanError, match="a burst of 50 packets is 73600 bytes; must be 1 to 65507"):
+    with pytest.raises(PlanError, match="a burst of 50 packets is 73600 bytes; must be at most 65507"):
         Source("u", "s1", "d1", model, 1.0, 1500, burst=50).check()
 
 

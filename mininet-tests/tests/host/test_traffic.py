@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The program that drives the traffic of a run, on the loopback device of this machine."""
+
+import ctypes
+import json
+import os
+import socket
+import struct
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[3]
+SOURCE = TOP / "mininet-tests" / "lab" / "guest" / "traffic.c"
+WARNINGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread")
+SANITIZERS = ("-g", "-O0", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+OWN = "/proc/self/ns/net"
+FLOW = f"flow name=f1 from={OWN} to={OWN} from_address=127.0.0.1 to_address=127.0.0.1 port=11001"
+UDP = f"source name=u1 from={OWN} to={OWN} from_address=127.0.0.1 to_address=127.0.0.1 port=21001"
+END = "end at_ns=5000000000"
+MS = 1_000_000
+PIDFD_GETFD = 438
+# far more than it takes to start threads
+BEGIN_IN_NS = 200 * MS
+FILE_BYTES = 1792000
+RECEIVED = struct.Struct("=IIqq")
+SAMPLE = struct.Struct("=IIQQQ8I")
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may enter namespaces and force socket buffers")
+
+
+@dataclass
+class Outcome:
+    """What a run left in its folder."""
+
+    flows: list[dict[str, Any]]
+    sources: list[dict[str, Any]]
+    received: list[tuple[int, ...]]
+    samples: list[tuple[int, ...]]
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """As it is used, and one that watches its memory."""
+    folder = tmp_path_factory.mktemp("traffic")
+    found = {"plain": folder / "plain", "sanitized": folder / "sanitized"}
+    compilers = [
+        subprocess.Popen(["gcc", *WARNINGS, *options, "-o", found[name], SOURCE])
+        for name, options in (("plain", ()), ("sanitized", SANITIZERS))
+    ]
+    assert [compiler.wait() for compiler in compilers] == [0, 0]
+    return found
+
+
+@pytest.fixture
+def elsewhere() -> Iterator[str]:
+    """A namespace in which there is nothing but a loopback device."""
+    keeper = subprocess.Popen(
+        ["unshare", "-n", "sh", "-c", "ip link set lo up && echo up && exec cat"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert keeper.stdout and keeper.stdout.readline() == b"up\n"
+    yield f"/proc/{keeper.pid}/ns/net"
+    keeper.communicate()
+
+
+def start(program: Path, folder: Path, *plan: str) -> "subprocess.Popen[str]":
+    path = folder / "plan"
+    path.write_text("".join(f"{line}\n" for line in plan))
+    pipes: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen([program, path, folder], text=True, **pipes)
+
+
+def drive(program: Path, folder: Path, *plan: str, cut: int = 0) -> Outcome:
+    """A run that has to succeed; the client's connection from port ``cut`` is cut before it begins."""
+    process = start(program, folder, *plan)
+    assert process.stdin and process.stdout
+    ready = process.stdout.readline()
+    if cut:
+        shut_down(process.pid, cut)
+    begin = f"{time.monotonic_ns() + BEGIN_IN_NS}\n" if ready else ""
+    out, err = process.communicate(begin)
+    assert (process.returncode, ready, out, err) == (0, "ready\n", "done\n", "")
+    flows, sources = ([json.loads(line) for line in (folder / name).open()] for name in ("flows", "sources"))
+    received, samples = (folder / "received").read_bytes(), (folder / "samples").read_bytes()
+    return Outcome(flows, sources, list(RECEIVED.iter_unpack(received)), list(SAMPLE.iter_unpack(samples)))
+
+
+def shut_down(pid: int, port: int) -> None:
+    """End the connection of another process whose local port this is."""
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        if link.readlink().name.startswith("socket:"):
+            handle = os.pidfd_open(pid)
+            with socket.socket(fileno=ctypes.CDLL(None).syscall(PIDFD_GETFD, handle, int(link.name), 0)) as found:
+                if found.getsockname()[1] == port:
+                    found.shutdown(socket.SHUT_RDWR)
+            os.close(handle)
+
+
+def refused(program: Path, folder: Path, *plan: str) -> str:
+    """What is said where there can be no run."""
+    process = start(program, folder, *plan)
+    out, err = process.communicate("1\n")
+    assert (process.returncode, out) == (1, ""), err
+    return err
+
+
+def times(folder: Path, *times_ns: int) -> str:
+    """A file of times."""
+    path = folder / f"times-{len(times_ns)}"
+    path.write_bytes(struct.pack(f"<{len(times_ns)}Q", *times_ns))
+    return str(path)
+
+
+@needs_root
+@pytest.mark.parametrize("build", ["plain", "sanitized"])
+@pytest.mark.parametrize("connect", ["before", "start"])
+def test_a_file_arrives_whole(programs: dict[str, Path], tmp_path: Path, build: str, connect: str) -> None:
+    """The flow ends when its last byte is acknowledged, whichever size writes have; the second flow waits"""
+    options = f"bytes={FILE_BYTES} cc=reno mss=500 sndbuf=100000 rcvbuf=200000 connect={connect}"
+    second = f"{FLOW.replace('f1', 'f2').replace('11001', '11002')} bytes=1 start_ns={20 * MS} write=7"
+    found = drive(programs[build], tmp_path, "# a comment", "", f"{FLOW} {options}", second, END)
+    first, last = found.flows
+    assert (first["name"], first["error"], first["cc"], first["bytes_acked"]) == ("f1", None, "reno", FILE_BYTES)
+    assert 0 <= first["began_ns"] < first["ended_ns"]
+    assert first["mss_bytes"] <= 500 and first["data_packets_sent"] >= FILE_BYTES / first["mss_bytes"]
+    assert set(first) >= {"retransmits", "min_rtt_us"} and "exchanges" not in first
+    assert (last["name"], last["error"], last["bytes_acked"], last["data_packets_sent"]) == ("f2", None, 1, 1)
+    assert 20 * MS <= last["began_ns"] < last["ended_ns"]
+    assert (found.sources, found.received, found.samples) == ([], [], [])
+
+
+@needs_root
+def test_a_flow_of_a_given_time_with_samples(programs: dict[str, Path], tmp_path: Path) -> None:
+    """It ends after its time, when all it has written is acknowledged; samples go on until then"""
+    flow = f"{FLOW} seconds_ns={90 * MS} start_ns={10 * MS} write=20000 sndbuf=20000"
+    found = drive(programs["sanitized"], tmp_path, flow, f"sample every_ns={5 * MS}", END)
+    (result,) = found.flows
+    assert result["error"] is None and result["bytes_acked"] > 20000
+    assert result["ended_ns"] >= 100 * MS
+    assert {(sample[0], sample[-1]) for sample in found.samples} == {(0, 1)}, "of flow 0, established"
+    moments, acked = ([sample[column] for sample in found.samples] for column in (2, 3))
+    assert moments == sorted(set(moments)) and moments[0] >= 0
+    assert acked == sorted(acked) and acked[-1] <= result["bytes_acked"]
+
+
+@needs_root
+def test_a_write_that_blocks_is_given_up(programs: dict[str, Path], tmp_path: Path) -> None:
+    """With a write that is never done in the time, the flow ends nevertheless"""
+    flow = f"{FLOW} seconds_ns={40 * MS} write={1 << 28} mss=100 rcvbuf=2000"
+    (result,) = drive(programs["sanitized"], tmp_path, flow, END).flows
+    assert result["error"] is None and 1 < result["bytes_acked"] < 1 << 28
+
+
+@needs_root
+@pytest.mark.parametrize("connect", ["before", "start"])
+def test_exchanges(programs: dict[str, Path], tmp_path: Path, connect: str) -> None:
+    """Each request follows the response before it by the time to think"""
+    (tmp_path / "web").write_text(f"100 200000 {10 * MS}\n300000 1 0\n1 1 {5000 * MS}\n")
+    (result,) = drive(
+        programs["sanitized"], tmp_path, f"{FLOW} connect={connect} cc=reno exchanges={tmp_path}/web", END
+    ).flows
+    assert (result["error"], result["cc"]) == (None, "reno")
+    (began, first), (second, ended), (third, last) = result["exchanges"]
+    assert result["began_ns"] <= began < first and first + 10 * MS <= second < ended <= third < last
+    assert result["ended_ns"] == last
+    assert 200000 <= result["bytes_acked"] <= 200002, "the server's; its last acknowledgment may be under way"
+
+
+@needs_root
+@pytest.mark.parametrize(("address", "headers"), [("127.0.0.1", 28), ("::1", 48)])
+def test_udp_packets_at_their_times(programs: dict[str, Path], tmp_path: Path, address: str, headers: int) -> None:
+    """Each packet that was sent is accounted for: those of several ports, of bursts, of two sources for one sink"""
+    at = [2 * MS, 2 * MS, 3 * MS, 50 * MS, 7 * MS]
+    ends = f"from={OWN} to={OWN} from_address={address} to_address={address}"
+    found = drive(
+        programs["sanitized"],
+        tmp_path,
+        f"source name=many {ends} port=21001 ports=3 packet_bytes=500 burst=4 times={times(tmp_path, *at)}",
+        f"source name=small {ends} port=22001 packet_bytes={headers + 12} times={times(tmp_path, 2 * MS)}",
+        f"source name=none {ends} port=23001 packet_bytes=500 times={times(tmp_path)}",
+        f"flow name=f {ends} port=11001 bytes=100000",
+        END,
+    )
+    assert found.sources == [
+        {"name": "many", "sent": 20, "not_sent": 0, "received": 20},
+        {"name": "small", "sent": 1, "not_sent": 0, "received": 1},
+        {"name": "none", "sent": 0, "not_sent": 0, "received": 0},
+    ]
+    assert Counter(source for source, *_ in found.received) == {0: 20, 1: 1}
+    sent = [sent_ns for source, _, sent_ns, _ in found.received if source == 0]
+    assert sent == sorted(sent) and set(Counter(sent).values()) == {4}, "a burst has one time"
+    assert all(sent_ns >= due - 1000 for sent_ns, due in zip(sent[::4], sorted(at), strict=True)), (
+        "clocks differ by 1 us"
+    )
+    assert all(delay_ns > 0 for *_, delay_ns in found.received)
+    assert (found.flows[0]["error"], found.flows[0]["bytes_acked"]) == (None, 100000)
+
+
+@needs_root
+def test_a_flow_that_does_not_end(programs: dict[str, Path], tmp_path: Path) -> None:
+    """The end of the run finds a flow between two exchanges, and one that has not begun"""
+    (tmp_path / "slow").write_text(f"1 1 {4000 * MS}\n1 1 0\n")
+    late = f"{FLOW.replace('f1', 'f2').replace('11001', '11002')} bytes=1 start_ns={4000 * MS}"
+    found = drive(
+        programs["sanitized"], tmp_path, f"{FLOW} exchanges={tmp_path}/slow", late, f"end at_ns={300 * MS}"
+    ).flows
+    assert [(flow["error"], flow["ended_ns"]) for flow in found] == [("did not end", None)] * 2
+    assert len(found[0]["exchanges"]) == 1 and found[1]["began_ns"] is None
+
+
+@needs_root
+def test_a_connection_that_breaks(programs: dict[str, Path], tmp_path: Path) -> None:
+    """Its flow fails, and others go on"""
+    second = f"{FLOW.replace('f1', 'f2').replace('11001', '11002')} bytes=1000"
+    first, last = drive(programs["sanitized"], tmp_path, f"{FLOW} bytes=1000", second, END, cut=11001).flows
+    assert (first["error"], first["ended_ns"]) == ("recv: Broken pipe", None)
+    assert (last["error"], last["bytes_acked"]) == (None, 1000)
+
+
+@needs_root
+def test_refused_connections(programs: dict[str, Path], tmp_path: Path, elsewhere: str) -> None:
+    """Before the run there is none; at a flow's start the flow fails, and others go on"""
+    flow = f"{FLOW.replace(f'to={OWN}', f'to={elsewhere}')} bytes=1000"
+    said = refused(programs["sanitized"], tmp_path, flow, END)
+    assert said == "traffic: flow f1: connect: Connection refused\n"
+    second = f"{FLOW.replace('f1', 'f2').replace('11001', '11002')} bytes=1000"
+    found = drive(programs["sanitized"], tmp_path, f"{flow} connect=start", second, END).flows
+    assert [flow["error"] for flow in found] == ["connect: Connection refused", None]
+    assert found[0]["ended_ns"] is None
+
+
+FAULTS = [
+    (f"{FLOW} bytes=1 foo=2", "unknown key foo"),
+    (f"{FLOW} bytes=1 bytes=1", "a second bytes"),
+    (f"{FLOW}  bytes=1", '"" is not KEY=VALUE'),
+    (f"{FLOW} bytes", '"bytes" is not KEY=VALUE'),
+    (FLOW.replace("port=11001", "bytes=1"), "missing key port"),
+    (f"{FLOW} bytes=-1", f"bytes=-1 is not a number from 0 to {1 << 50}"),
+    (f"{FLOW} bytes=1k", f"bytes=1k is not a number from 0 to {1 << 50}"),
+    (f"{FLOW} mss=40000", "mss=40000 is not a number from 0 to 32767"),
+    (FLOW.replace("11001", "45536"), "port=45536 is too high"),
+    (FLOW, "one of bytes, seconds_ns and exchanges is expected"),
+    (f"{FLOW} bytes=1 seconds_ns=1", "one of bytes, seconds_ns and exchanges is expected"),
+    (f"{FLOW} exchanges=/nowhere", "/nowhere: No such file or directory"),
+    (f"{FLOW} exchanges=/dev/null", "/dev/null is empty"),
+    (f"{FLOW} exchanges={SOURCE}", f"{SOURCE} line 1 is not an exchange"),
+    (f"{FLOW} bytes=1 connect=later", "connect=later is neither before nor start"),
+    (FLOW.replace("name=f1", 'name="f1"'), 'name="f1" has characters that a name must not have'),
+    (FLOW.replace("=127.0.0.1", "=localhost", 1), "localhost is not an address"),
+    (FLOW.replace("=127.0.0.1", "=::1", 1), "addresses of two families"),
+    (f"{UDP} packet_bytes=39 times=/dev/null", "packet_bytes=39 is less than 40"),
+    (f"{UDP} packet_bytes=1500 burst=45 times=/dev/null", "a burst has more than 65507 bytes"),
+    (f"{UDP} packet_bytes=500 ports=50000 times=/dev/null", "port=21001 is too high"),
+    ("sample", "missing key every_ns"),
+    ("sample every_ns=0", "every_ns=0 is not a number from 1 to 1000000000000000"),
+    ("flwo name=f1", "unknown kind flwo"),
+    (END, "a second end"),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), FAULTS, ids=[said for _, said in FAULTS])
+def test_a_faulty_line_is_named(programs: dict[str, Path], tmp_path: Path, line: str, said: str) -> None:
+    """Each kind of fault by its line, before anything is opened"""
+    assert refused(programs["sanitized"], tmp_path, "# a comment", END, line) == f"traffic: plan line 3: {said}\n"
+
+
+@needs_root
+def test_a_faulty_list_of_times_is_named(programs: dict[str, Path], tmp_path: Path) -> None:
+    """A file that is missing, is cut, or has a time at which there is no run any more"""
+    (tmp_path / "cut").write_bytes(bytes(9))
+    late = times(tmp_path, 5000 * MS)
+    for path, said in (
+        ("/nowhere", "/nowhere: No such file or directory"),
+        (f"{tmp_path}/cut", f"{tmp_path}/cut is not a list of times"),
+        (late, f"{late}: 5000000000 is not before the end"),
+    ):
+        plan = (END, f"{UDP} packet_bytes=500 times={path}")
+        assert refused(programs["sanitized"], tmp_path, *plan) == f"traffic: plan line 2: {said}\n"
+
+
+def test_an_incomplete_call_is_refused(programs: dict[str, Path], tmp_path: Path) -> None:
+    """No plan, no end, no traffic; and no time to begin at"""
+    program = programs["sanitized"]
+    done = subprocess.run([program, tmp_path / "plan"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "usage: traffic PLAN OUT\n")
+    assert refused(program, tmp_path, f"{FLOW} bytes=1") == "traffic: plan: no end\n"
+    assert refused(program, tmp_path, END) == "traffic: plan: no flow and no source\n"
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("begin", "said"),
+    [("", "standard input has no time of the beginning"), ("1\n", "the beginning is past")],
+    ids=["no time", "past"],
+)
+def test_a_run_begins_in_the_future(programs: dict[str, Path], tmp_path: Path, begin: str, said: str) -> None:
+    """A time to begin at that is missing or past ends the program"""
+    process = start(programs["sanitized"], tmp_path, f"{FLOW} bytes=1", END)
+    out, err = process.communicate(begin)
+    assert (process.returncode, out, err) == (1, "ready\n", f"traffic: {said}\n")
