@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What the user types: lab list | run | plot | draw | exec | shell."""
+"""What the user types: lab list | run | sweep | report | new | plot | draw | exec | shell."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from . import links, protocol, runner, scenario
+from .analyse.figures import Figures, figures
+from .store import command
+from .store.run import Run
 from .vm import CACHE, CLOCKS, TOP, Guest, LabError, find_kernel, leave_no_guest, measuring_guest, shared_guest
 
 
@@ -36,7 +39,9 @@ def add_guest_options(parser: argparse.ArgumentParser) -> None:
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     top = argparse.ArgumentParser(prog="lab", description="Network experiments on a real kernel in virtual time.")
-    commands = top.add_subparsers(dest="action", required=True, metavar="list|run|plot|draw|exec|shell")
+    commands = top.add_subparsers(
+        dest="action", required=True, metavar="list|run|sweep|report|new|plot|draw|exec|shell"
+    )
     commands.add_parser("list", help="scenarios with their claims")
     run = commands.add_parser("run", help="run scenarios, all in one boot")
     add_guest_options(run)
@@ -48,6 +53,12 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--json", type=Path, metavar="FILE", help="write the run, or the list of runs, as JSON")
     run.add_argument("--pcap", action="store_true", help="capture packets leaving the bottleneck")
     run.add_argument("--trace", action="store_true", help="keep the kernel trace, with what plot needs")
+    command.add_sweep_options(
+        commands.add_parser("sweep", help="run every combination of a scenario's parameters, several guests at once")
+    )
+    command.add_report_options(commands.add_parser("report", help="a page of a study's tables and plots"))
+    new = commands.add_parser("new", help="write a commented scenario that runs")
+    new.add_argument("file", type=Path, metavar="FILE.py")
     plot = commands.add_parser("plot", help="draw one tcp_pktpair flow of a kept trace: queue, window, rate, gap")
     plot.add_argument("recording", type=Path, metavar="FILE", help="a .trace file in out/lab")
     plot.add_argument("--flow", type=int, metavar="PORT", help="its sender's port (default: the lowest)")
@@ -255,6 +266,32 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if len(runs) == len(jobs) and all(result["pass"] for result in runs) else 1
 
 
+def figures_of(run: Run, raw: dict[str, Any]) -> Figures:
+    """What a study's tables are made of."""
+    return figures(run.scenario, run.values, run.cc, run.qdisc, run.plan, raw)
+
+
+def sweep(arguments: argparse.Namespace) -> int:
+    """Lab sweep SCENARIO..."""
+    from .machines.engine import Guests
+
+    with Guests() as guests:
+        return command.sweep(arguments, guests, figures_of)
+
+
+def new(path: Path) -> int:
+    """Lab new FILE.py"""
+    if path.suffix != ".py":
+        raise LabError(f"{path}: must end with .py")
+    try:
+        with path.open("x") as file:
+            file.write((Path(__file__).parent / "show" / "templates" / "scenario.py").read_text())
+    except OSError as error:
+        raise LabError(f"{path}: {error.strerror}") from None
+    print(f"{path} is there. Run it: scripts/lab sweep {path} --seeds 1-3 --out study")
+    return 0
+
+
 def draw(arguments: argparse.Namespace) -> int:
     """Lab draw FILE: nothing is run."""
     try:
@@ -289,6 +326,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             return show_list()
         if arguments.action == "run":
             return run(arguments)
+        if arguments.action == "sweep":
+            return sweep(arguments)
+        if arguments.action == "report":
+            return command.report(arguments, figures_of)
+        if arguments.action == "new":
+            return new(arguments.file)
         if arguments.action == "plot":
             return plot(arguments)
         if arguments.action == "draw":

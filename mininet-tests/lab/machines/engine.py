@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Does a sweep's runs in guests: one frozen machine for each kernel, build and network, a copy for each run."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from .. import files, image, vm
+from ..model.errors import PlanError
+from ..model.plan import Plan
+from ..store.engine import EngineError, Surroundings
+from ..store.run import Run
+from ..vm import CACHE, TOP, LabError
+from .frozen import Copy, Frozen, Template
+from .plans import traffic_program
+
+EMULATOR = "qemu-system-x86_64"
+BUILDS = CACHE / "builds"
+OURS = ("pktpair", "pktpair_averse", "pktpair_risky", "pktpair_1994")
+
+
+# A frozen machine takes 200 MB of disk.
+KEPT_MACHINES = 4
+
+
+@dataclass
+class Machine:
+    """A frozen guest that is being made, or there, and how many use it."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    users: int = 0
+    frozen: Frozen | None = None
+
+
+class Guests:
+    """The engine of a sweep; a context manager that ends its guests and removes what they were copied from."""
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="pktpair-frozen-"))
+        self._machines: dict[str, Machine] = {}
+        self._numbers = itertools.count()
+        self._lock = threading.Lock()
+        self._copies: set[vm.Guest] = set()
+        self._stopped = False
+
+    def __enter__(self) -> Guests:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def surroundings(self, kernel: str, modules: str) -> Surroundings:
+        """What the runs on a kernel with a build of the modules come from; EngineError says what is missing."""
+        try:
+            release = vm.find_kernel(kernel or None)
+            tree = CACHE / "kernels" / release / "lib" / "modules" / release
+            # the cache removes it when a file of the lab's has changed
+            base = self._folder / f"image-{release}"
+            with image.kept_base(tree, CACHE / "images") as kept:
+                base.unlink(missing_ok=True)
+                shutil.copyfile(kept.name, base)
+            version = subprocess.run([EMULATOR, "--version"], capture_output=True, text=True, check=True).stdout
+            built = modules_of(release, modules)
+            return Surroundings(
+                release=release,
+                kernel=vm.uncompressed_image(release),
+                emulator=version.splitlines()[0],
+                tools={"image": base, **_plugin(modules)},
+                code={"traffic engine": traffic_program()},
+                modules={path.stem: path for path in built},
+                machine={"options": " ".join(vm.cpu_options("virtual", 1)), "memory": vm.MEMORY},
+                ccs=tuple(ccs(release, built)),
+            )
+        except (LabError, LookupError) as error:
+            raise EngineError(str(error)) from None
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise EngineError(f"{EMULATOR}: {error}") from None
+
+    def run(self, run: Run) -> dict[str, Any]:
+        """A run's raw result, of a copy of the machine with its network; EngineError if a guest fails."""
+        try:
+            with self._machine(run.kernel, run.build, run.plan) as frozen, self._kept(Copy(frozen)) as copy:
+                return copy.do(run.plan)
+        except LabError as error:
+            first, *log = str(error).splitlines()
+            raise EngineError(first, log) from None
+
+    def stop(self) -> None:
+        """End every guest at once."""
+        with self._lock:
+            self._stopped = True
+            for copy in self._copies:
+                copy.kill()
+
+    @contextlib.contextmanager
+    def _machine(self, kernel: str, build: str, plan: Plan) -> Iterator[Frozen]:
+        """The machine with a plan's network, made when it is first asked for; it stays while it is used."""
+        key = json.dumps([kernel, build, plan.structure])
+        with self._lock:
+            machine = self._machines.setdefault(key, Machine())
+            machine.users += 1
+            # the last that was asked for is the last to go
+            self._machines[key] = self._machines.pop(key)
+        try:
+            with machine.lock:
+                if machine.frozen is None:
+                    modules = modules_of(vm.find_kernel(kernel or None), build)
+                    with self._kept(Template(kernel or None, modules=modules)) as template:
+                        machine.frozen = template.freeze(plan, self._folder, f"machine-{next(self._numbers)}")
+            yield machine.frozen
+        finally:
+            with self._lock:
+                machine.users -= 1
+                idle = [name for name, one in self._machines.items() if not one.users]
+                for name in idle[: max(0, len(self._machines) - KEPT_MACHINES)]:
+                    gone = self._machines.pop(name)
+                    if gone.frozen is not None:
+                        gone.frozen.remove()
+
+    def _kept(self, guest: Any) -> Any:
+        with self._lock:
+            if self._stopped:
+                guest.close()
+                raise LabError("the sweep has ended")
+            self._copies = {one for one in self._copies if one.is_running} | {guest}
+        return guest
+
+
+def ccs(release: str, modules: list[Path]) -> list[str]:
+    """Congestion controls that a kernel has, with ours if they are built."""
+    folder = CACHE / "kernels" / release / "lib" / "modules" / release / "kernel" / "net" / "ipv4"
+    ours = OURS if any(path.stem == "tcp_pktpair" for path in modules) else ()
+    return ["reno", "cubic", *ours, *sorted(path.name.split(".")[0][4:] for path in folder.glob("tcp_*.ko*"))]
+
+
+def modules_of(release: str, build: str) -> list[Path]:
+    """The project's modules for a kernel: the checkout's own, a folder's, or a revision's, which is built."""
+    folder = _folder_of(build)
+    if build and not Path(build).is_dir():
+        _build(folder, release)
+    places = [folder / "build" / release, folder]
+    for place in places:
+        found = [place / part for part in ("kmod/tcp_pktpair.ko", "qdisc/sch_fq_rr.ko")]
+        found += [place / part for part in ("tcp_pktpair.ko", "sch_fq_rr.ko")]
+        found = [path for path in found if path.exists()]
+        if found:
+            return found
+    if build:
+        raise PlanError(f"--modules {build}: no tcp_pktpair.ko and no sch_fq_rr.ko for kernel {release} in {folder}")
+    return []
+
+
+def _folder_of(build: str) -> Path:
+    if not build:
+        return TOP
+    if Path(build).is_dir():
+        return Path(build).resolve()
+    return BUILDS / _revision(build)
+
+
+@functools.cache
+def _revision(name: str) -> str:
+    command = ["git", "-C", str(TOP), "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise PlanError(f"--modules {name}: neither a folder nor a revision of this checkout")
+    return done.stdout.strip()
+
+
+def _build(folder: Path, release: str) -> None:
+    """Build a revision's modules for a kernel, and its plugin for tc, unless they are there."""
+    BUILDS.mkdir(parents=True, exist_ok=True)
+    with files.locked(BUILDS / "lock"):
+        if not folder.exists():
+            packed = subprocess.run(["git", "-C", str(TOP), "archive", folder.name], capture_output=True, check=True)
+            partial = Path(tempfile.mkdtemp(dir=BUILDS))
+            with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+                archive.extractall(partial, filter="data")
+            partial.rename(folder)
+        if (folder / "build" / release).exists():
+            return
+        environment = {**os.environ, "PKTPAIR_CACHE": str(CACHE)}
+        for command in (["scripts/build-modules", "--quiet", release], ["make", "-s", "plugin"]):
+            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+            if done.returncode:
+                shutil.rmtree(folder / "build", ignore_errors=True)
+                raise PlanError(f"revision {folder.name}: {' '.join(command)}: {done.stderr.strip()[-500:]}")
+
+
+def _plugin(build: str) -> dict[str, Path]:
+    for folder in (_folder_of(build), TOP):
+        path = folder / "build" / "tc" / "q_fq_rr.so"
+        if path.exists():
+            return {"tc plugin": path}
+    return {}

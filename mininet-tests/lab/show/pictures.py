@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Pictures of a study's figures, as addresses that hold the picture itself."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from ..analyse.statistics import interval
+from .units import Scale
+
+# As wide as a phone, so that text is as large there as on a large screen.
+WIDTH_INCHES = 4.6
+ROW_INCHES = 0.36
+HEIGHT_INCHES = 3.0
+# Where the values of a parameter are further apart than this, equal factors look alike.
+LOGARITHMIC_FROM = 20
+# Colours that people with any kind of colour vision can tell apart (Okabe and Ito).
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = "osD^vP*X"
+# More values of a parameter than this are not named one by one.
+MAX_TICKS = 8
+STYLE = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    # the reader's own font, and names that are no formulas
+    "svg.fonttype": "none",
+    "svg.hashsalt": "lab",
+    "text.parse_math": False,
+}
+
+
+@dataclass(frozen=True)
+class Series:
+    """What a picture shows under one label: the values of all seeds at each place.
+
+    :param look: series of one number have one colour and mark, in all pictures
+    :param points: (place, values); the place means nothing in a distribution
+    """
+
+    label: str
+    look: int
+    points: list[tuple[float, Sequence[float]]]
+
+
+def distribution(scale: Scale, series: Sequence[Series]) -> str:
+    """Each seed's value as a dot, and the mean with its interval; a row for each series."""
+    with matplotlib.rc_context(STYLE):
+        figure, axes = _axes(0.7 + ROW_INCHES * len(series))
+        for row, one in enumerate(series):
+            colour = COLOURS[one.look % len(COLOURS)]
+            values = [value for _, part in one.points for value in part]
+            axes.plot([value * scale.factor for value in values], [row] * len(values), "o", ms=3, alpha=0.5, c=colour)
+            found = interval(values)
+            half = None if found.half is None else found.half * scale.factor
+            axes.errorbar(found.mean * scale.factor, row, xerr=half, fmt="|", ms=9, capsize=3, c=colour)
+            axes.text(0, row - 0.3, one.label, transform=axes.get_yaxis_transform(), fontsize=8)
+        axes.set_ylim(len(series) - 0.5, -0.8)
+        axes.yaxis.set_visible(False)
+        axes.spines["left"].set_visible(False)
+        axes.set_xlabel(scale.title)
+        return _address(figure)
+
+
+def line(scale: Scale, place: Scale, series: Sequence[Series]) -> str:
+    """The mean at each value of a parameter, with its interval; a line for each series."""
+    with matplotlib.rc_context(STYLE):
+        figure, axes = _axes(HEIGHT_INCHES + 0.18 * len(series))
+        for one in series:
+            found = [(where, interval(values)) for where, values in sorted(one.points, key=lambda point: point[0])]
+            axes.errorbar(
+                [where * place.factor for where, _ in found],
+                [each.mean * scale.factor for _, each in found],
+                yerr=[(each.half or 0.0) * scale.factor for _, each in found],
+                marker=MARKERS[one.look % len(MARKERS)],
+                color=COLOURS[one.look % len(COLOURS)],
+                label=one.label,
+                lw=1,
+                ms=4,
+                capsize=3,
+            )
+        places = sorted({where * place.factor for one in series for where, _ in one.points})
+        if places[0] > 0 and places[-1] / places[0] >= LOGARITHMIC_FROM:
+            axes.set_xscale("log")
+        if len(places) <= MAX_TICKS:
+            axes.set_xticks(places)
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda where, _: f"{where:g}"))
+        axes.minorticks_off()
+        axes.set_xlabel(place.title)
+        axes.set_ylabel(scale.title)
+        figure.legend(loc="outside upper left")
+        return _address(figure)
+
+
+def _axes(height_inches: float) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
+    return figure, figure.add_subplot()
+
+
+def _address(figure: Figure) -> str:
+    picture = io.BytesIO()
+    figure.savefig(picture, format="svg", metadata={"Date": None})
+    return "data:image/svg+xml;base64," + base64.b64encode(picture.getvalue()).decode()

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a result depends on, by content."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..model.errors import PlanError
+from .engine import Surroundings
+from .run import Run
+
+# What a plan says where it uses a module: the congestion controls pktpair, pktpair_averse,
+# pktpair_risky and pktpair_1994, the queue fq_rr, their trace events and their files.
+# A plan that says it elsewhere is run once too often, never once too rarely.
+MODULE_MARKS = {"tcp_pktpair": "pktpair", "sch_fq_rr": "fq_rr"}
+
+
+def canonical(data: Any) -> str:
+    """JSON that is the same whatever the order of a mapping; PlanError if it holds what JSON cannot, as infinity."""
+    try:
+        return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise PlanError(f"a parameter or plan has a value that cannot be kept: {error}") from None
+
+
+def of_text(text: str) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def of_file(path: Path) -> str:
+    """Of a file's content, which is read again only if the file has changed; PlanError if it cannot be."""
+    try:
+        status = path.stat()
+        return _content(path, status.st_mtime_ns, status.st_size)
+    except OSError as error:
+        raise PlanError(f"{path}: {error.strerror}") from None
+
+
+@functools.cache
+def _content(path: Path, mtime_ns: int, size_bytes: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def modules_of(run: Run) -> list[str]:
+    """The project's modules that a run uses."""
+    plan = run.plan
+    words = [run.cc, *(flow.cc for flow in plan.flows), *plan.record.events, plan.record.bpftrace]
+    for link in plan.topology.links:
+        words += [f"{way.queue} {way.options}" for way in (link.there, link.back)]
+    for change in plan.changes:
+        words += [str(value) for value in change.values.values()]
+    for command in plan.commands:
+        words += command.argv
+    for settings in plan.sysctls.values():
+        words += settings.values()
+    text = "\n".join(words)
+    return [module for module, mark in MODULE_MARKS.items() if mark in text]
+
+
+def ingredients(run: Run, surroundings: Surroundings) -> dict[str, str]:
+    """All that a run's result comes from, by name; PlanError if a module that it uses is not built."""
+    found = {
+        "plan": of_text(canonical(run.job())),
+        "kernel": of_file(surroundings.kernel),
+        "emulator": surroundings.emulator,
+    }
+    found |= {f"tool {name}": of_file(path) for name, path in surroundings.tools.items()}
+    found |= {f"code {name}": of_file(path) for name, path in surroundings.code.items()}
+    found |= {f"machine {name}": text for name, text in surroundings.machine.items()}
+    for module in modules_of(run):
+        if module not in surroundings.modules:
+            where = f" in {run.build}" if run.build else ""
+            release = surroundings.release
+            raise PlanError(f"{module} is not built for kernel {release}{where}: scripts/build-modules {release}")
+        found[f"module {module}"] = of_file(surroundings.modules[module])
+    return found
+
+
+def digest(of: Mapping[str, str]) -> str:
+    """What a result is kept under, from its ingredients."""
+    return of_text(canonical(dict(of)))

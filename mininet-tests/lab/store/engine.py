@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a sweep needs of whoever has guests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from .run import Run
+
+
+class EngineError(Exception):
+    """A guest could not be had, or died; the message goes to the user.
+
+    :param log: the end of the guest's kernel log
+    """
+
+    def __init__(self, message: str, log: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.log = list(log)
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the runs on one kernel with one build of the modules come from, beside their plans.
+
+    :param release: what the kernel calls itself
+    :param kernel: its image
+    :param emulator: what QEMU says of its version
+    :param tools: all else that goes into the guest (programs, libraries, the kernel's own
+        modules), by the name that it has there
+    :param code: the guest's own code, likewise
+    :param modules: the project's modules for this kernel, by their name; what is not built is missing
+    :param machine: what else a result may depend on, such as the CPU model that the guest sees
+    :param ccs: congestion controls that the guest has; () if it is not known
+    """
+
+    release: str
+    kernel: Path
+    emulator: str
+    tools: Mapping[str, Path]
+    code: Mapping[str, Path]
+    modules: Mapping[str, Path]
+    machine: Mapping[str, str] = field(default_factory=dict)
+    ccs: tuple[str, ...] = ()
+
+
+class Engine(Protocol):
+    """Does runs in guests; ``run`` is called by several threads at once."""
+
+    def surroundings(self, kernel: str, modules: str) -> Surroundings:
+        """Of a kernel and a build of the modules, as the user named them; "" is the default.
+
+        EngineError says what is not there.
+        """
+
+    def run(self, run: Run) -> dict[str, Any]:
+        """A run's raw result; EngineError if its guest fails.
+
+        It has "error" (None, or why the run failed) and then "dmesg_tail".
+        """
+
+    def stop(self) -> None:
+        """End every guest at once: each ``run`` that is under way raises EngineError."""

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Every combination of a study's axes: which runs are missing, and in which order they are done."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..model.errors import PlanError
+from ..model.plan import Plan
+from ..model.scenario import Scenario, Values, nearest
+from ..show.progress import Progress
+from .digest import canonical, digest, ingredients
+from .engine import Engine, EngineError, Surroundings
+from .manifest import Counts
+from .run import Run
+from .study import Study
+
+# A guest may fail for reasons of this machine's.
+TRIES = 2
+MAX_RUNS = 100_000
+# What a run costs beside its packets (topology, start, collection), in packets.
+RUN_OVERHEAD_PACKETS = 1_000
+
+
+@dataclass(frozen=True)
+class Request:
+    """A study's axes, as the user named them; () where nothing was chosen."""
+
+    scenarios: tuple[Scenario, ...]
+    settings: tuple[str, ...] = ()
+    ccs: tuple[str, ...] = ()
+    qdiscs: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = (1,)
+    builds: tuple[str, ...] = ("",)
+    kernels: tuple[str, ...] = ("",)
+
+    def as_data(self) -> dict[str, Any]:
+        """For the manifest."""
+        return {**vars(self), "scenarios": [one.name for one in self.scenarios]}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Every run of a request with its digest, in the request's order, and what they come from.
+
+    :param surroundings: by kernel and build
+    """
+
+    runs: Mapping[Run, str]
+    surroundings: Mapping[tuple[str, str], Surroundings]
+
+    def ingredients(self, run: Run) -> dict[str, str]:
+        """Of a run, as the files are now."""
+        return ingredients(run, self.surroundings[run.kernel, run.build])
+
+
+def expand(request: Request, engine: Engine) -> Asked:
+    """Everything that is asked for; PlanError or EngineError names what cannot be."""
+    surroundings = {}
+    for kernel in request.kernels:
+        for build in request.builds:
+            one = engine.surroundings(kernel, build)
+            surroundings[kernel or one.release, build] = one
+            _check_ccs(request.ccs, one)
+    _check_names(request.scenarios)
+    runs: dict[str, Run] = {}
+    for run in _runs(request, list(surroundings)):
+        runs.setdefault(canonical(run.identity), run)
+        if len(runs) > MAX_RUNS:
+            raise PlanError(f"more than {MAX_RUNS} runs: fewer --seeds, or fewer values of --set")
+    asked = Asked({}, surroundings)
+    return replace(asked, runs={run: digest(asked.ingredients(run)) for run in runs.values()})
+
+
+def _runs(request: Request, machines: Sequence[tuple[str, str]]) -> Iterable[Run]:
+    for scenario in request.scenarios:
+        axes = scenario.axes(_settings_of(scenario, request))
+        for values in scenario.values(axes):
+            for cc, qdisc in _combinations(scenario, request):
+                for seed in request.seeds:
+                    plan = _plan(scenario, values, cc, qdisc, seed)
+                    for kernel, build in machines:
+                        yield Run(scenario, values, cc, qdisc, seed, build, kernel, plan)
+
+
+def _settings_of(scenario: Scenario, request: Request) -> list[str]:
+    """Of several scenarios, each takes the parameters that it has; one that none has is refused by the first."""
+    known = {name for one in request.scenarios for name in one.parameters}
+    found = []
+    for setting in request.settings:
+        name = setting.partition("=")[0]
+        if name in scenario.parameters or name not in known:
+            found.append(setting)
+    return found
+
+
+def _combinations(scenario: Scenario, request: Request) -> list[tuple[str, str]]:
+    if not request.ccs and not request.qdiscs:
+        return scenario.combinations
+    first_cc, first_qdisc = scenario.combinations[0]
+    return [(cc, qdisc) for cc in request.ccs or (first_cc,) for qdisc in request.qdiscs or (first_qdisc,)]
+
+
+def _plan(scenario: Scenario, values: Values, cc: str, qdisc: str, seed: int) -> Plan:
+    what = f"{scenario.name} {cc}+{qdisc} seed {seed}"
+    try:
+        return scenario.plan(values, cc, qdisc, seed)
+    except PlanError as error:
+        raise PlanError(f"{what}: {error}") from None
+    except Exception as error:
+        # the file is a user's
+        frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename == str(scenario.path)]
+        line = f" line {frames[-1].lineno}:" if frames else ""
+        raise PlanError(f"{what}: {scenario.path}:{line} {type(error).__name__}: {error}") from None
+
+
+def _check_ccs(ccs: Sequence[str], surroundings: Surroundings) -> None:
+    for cc in ccs:
+        if surroundings.ccs and cc not in surroundings.ccs:
+            known = ", ".join(surroundings.ccs)
+            raise PlanError(f"--cc {cc}: must be one of {known}{nearest(cc, surroundings.ccs)}")
+
+
+def _check_names(scenarios: Sequence[Scenario]) -> None:
+    paths = {one.name: one.path for one in scenarios}
+    for one in scenarios:
+        if paths[one.name] != one.path:
+            raise PlanError(f"{one.path} and {paths[one.name]} are both called {one.name}: rename one of them")
+
+
+def weight(run: Run) -> int:
+    """How long a run takes, relative to others."""
+    return RUN_OVERHEAD_PACKETS + run.packets
+
+
+def ordered(runs: Iterable[Run]) -> list[Run]:
+    """The order in which runs are done: those of one machine together, what takes longest first."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(canonical([run.kernel, run.build, run.plan.structure]), []).append(run)
+    inside = [sorted(group, key=lambda run: -weight(run)) for group in groups.values()]
+    return [run for group in sorted(inside, key=lambda group: -sum(map(weight, group))) for run in group]
+
+
+class Sweep:
+    """Has the missing runs of a study done, and keeps what they give."""
+
+    def __init__(self, study: Study, engine: Engine, asked: Asked) -> None:
+        self._study = study
+        self._engine = engine
+        self._asked = asked
+        first: dict[str, Run] = {}
+        for run, its_digest in asked.runs.items():
+            first.setdefault(its_digest, run)
+        self.due = [run for its_digest, run in first.items() if not study.has(its_digest)]
+        self.counts = Counts(asked=len(first), present=len(first) - len(self.due))
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+
+    def run(self, guests: int, progress: Progress) -> None:
+        """Do all that is missing, in so many guests at a time.
+
+        StudyError if a result cannot be stored. What ends it early, an interrupt
+        included, ends the guests.
+        """
+        self._progress = progress
+        pool = ThreadPoolExecutor(guests)
+        try:
+            for future in as_completed([pool.submit(self._do, run) for run in ordered(self.due)]):
+                future.result()
+        except BaseException:
+            self._stopping.set()
+            self._engine.stop()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _do(self, run: Run) -> None:
+        """Do a run, once more if its guest fails."""
+        trouble: Exception | None = None
+        for _ in range(TRIES):
+            if self._stopping.is_set():
+                return
+            self._progress.begin(run, run.title)
+            try:
+                raw = self._engine.run(run)
+            except (EngineError, PlanError) as error:
+                trouble = error
+            else:
+                self._take(run, raw)
+                return
+            finally:
+                self._progress.leave(run)
+        if not self._stopping.is_set():
+            self._fail(run, str(trouble), getattr(trouble, "log", []))
+
+    def _take(self, run: Run, raw: dict[str, Any]) -> None:
+        """A guest has ended a run."""
+        if raw.get("error") is not None:
+            self._fail(run, str(raw["error"]), raw.get("dmesg_tail", []))
+            return
+        its_digest = self._asked.runs[run]
+        try:
+            found = self._asked.ingredients(run)
+        except PlanError as error:
+            self._fail(run, f"{error}: it was there when the sweep began", [])
+            return
+        if digest(found) != its_digest:
+            self._fail(run, "a file that its result comes from was changed meanwhile: sweep again", [])
+            return
+        record = {"digest": its_digest, "asked": run.identity, "ingredients": found, "job": run.job(), "raw": raw}
+        self._study.store(its_digest, record)
+        with self._lock:
+            self.counts.run += 1
+        self._progress.end(run.title, weight(run))
+
+    def _fail(self, run: Run, error: str, log: Sequence[str]) -> None:
+        self._study.fail(self._asked.runs[run], {"asked": run.identity, "error": error, "log": list(log)})
+        with self._lock:
+            self.counts.failed += 1
+        self._progress.end(run.title, weight(run), error)

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A study on disk and its digests: what is refused, what survives, what a digest contains."""
+
+import errno
+import json
+import os
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import fake_lab
+import pytest
+from fake_lab import FakeEngine, sweep
+from lab import files
+from lab.model.errors import PlanError
+from lab.model.plan import Change, Command, Flow, Plan, Record
+from lab.model.scenario import load
+from lab.model.topology import Link, Topology, Way
+from lab.store import digest
+from lab.store.run import Run
+from lab.store.study import Study, StudyError
+
+
+@pytest.fixture
+def engine(tmp_path) -> FakeEngine:
+    return FakeEngine(tmp_path / "engine")
+
+
+@pytest.fixture
+def run(engine) -> Run:
+    """bbr over CAKE: it uses no module of ours."""
+    path = engine.folder / "fair_share.py"
+    path.write_text(fake_lab.SCENARIO)
+    scenario = load(str(path))
+    values = {name: one.default for name, one in scenario.parameters.items()}
+    return Run(scenario, values, "bbr", "cake", 1, "", "6.1", scenario.plan(values, "bbr", "cake", 1))
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        (
+            "store.json",
+            '{"format": 0, "program": "lab 0.0.7"}',
+            "was written by lab 0.0.7 in format 0, and this is lab",
+        ),
+        ("store.json", '{"format": 99, "program": "lab 9"}', "was written by lab 9 in format 99"),
+        ("store.json", '{"format": 1', "cannot be read, so that its format is not known"),
+        ("store.json", '["format"]', "cannot be read, so that its format is not known"),
+        ("summary.json", "{}", "is not empty, and not a study: there is no store.json in it"),
+    ],
+)
+def test_another_store_is_refused_and_untouched(engine, tmp_path, capsys, name, text, message) -> None:
+    """A store of another version, an unreadable one and a foreign folder are refused and not touched."""
+    out = tmp_path / "study"
+    out.mkdir()
+    (out / name).write_text(text)
+    before = content(out)
+    assert sweep(engine, "--out", out) == 2
+    assert fake_lab.report(out) == 2
+    assert capsys.readouterr().err.count(message) == 2
+    assert content(out) == before
+    assert not engine.titles
+
+
+def test_a_report_of_nothing(tmp_path, capsys) -> None:
+    """A report of a folder that is not there says how one is made, and makes nothing."""
+    assert fake_lab.report(tmp_path / "none") == 2
+    assert "there is no study; lab sweep --out" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_sweep_that_died_at_its_first_step(engine, tmp_path) -> None:
+    """A folder in which a sweep died before it wrote its version is a study yet to be made."""
+    out = tmp_path / "study"
+    out.mkdir()
+    (out / "lock").write_text("123\n")
+    (out / ".store.json.abc").write_text("{")
+    assert sweep(engine, "--out", out) == 0
+
+
+def test_no_space(engine, tmp_path, capsys) -> None:
+    """On a full file system a sweep ends with the reason; with space again the same sweep goes on."""
+    out = tmp_path / "small"
+    out.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=512k", "lab", out]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no tmpfs can be mounted here; the next test makes a full file system up")
+    try:
+        study, ballast = out / "study", out / "ballast"
+        assert sweep(engine, "--seeds", "1-2", "--out", study) == 0
+        with ballast.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space"):
+            while True:
+                file.write(bytes(4096))
+        os.truncate(ballast, ballast.stat().st_size - 5 * 4096)
+        assert sweep(engine, "--seeds", "1-12", "--out", study) == 1
+        assert "no space is left there; what was stored is whole" in capsys.readouterr().err
+        assert 4 < len(list((study / "raw").iterdir())) < 24
+        ballast.unlink()
+        engine.titles.clear()
+        assert sweep(engine, "--seeds", "1-12", "--out", study) == 0
+        assert len(engine.titles) < 20
+        assert len(list((study / "raw").iterdir())) == 24
+    finally:
+        subprocess.run(["umount", out], check=True)
+
+
+def test_no_space_in_the_middle(engine, tmp_path, capsys, monkeypatch) -> None:
+    """Space that ends in the middle of a sweep: what was stored before stays, and nothing is half there."""
+    out = tmp_path / "study"
+    write = files.write
+
+    def full(path, data) -> None:
+        if path.parent.name == "raw" and len(list(path.parent.iterdir())) == 3:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(path, data)
+
+    monkeypatch.setattr(files, "write", full)
+    assert sweep(engine, "--seeds", "1-3", "--out", out) == 1
+    assert "no space is left there; what was stored is whole, and the same sweep goes on" in capsys.readouterr().err
+    assert json.loads((out / "manifest.json").read_text())["sweeps"][0]["counts"]["run"] == 3
+    monkeypatch.setattr(files, "write", write)
+    engine.titles.clear()
+    assert sweep(engine, "--seeds", "1-3", "--out", out) == 0
+    assert len(engine.titles) == 3
+
+
+def test_a_raw_result_that_is_damaged(engine, tmp_path) -> None:
+    """A raw result that cannot be read is an error of its row, which says what to do."""
+    out = tmp_path / "study"
+    assert sweep(engine, "--out", out) == 0
+    path = sorted((out / "raw").iterdir())[0]
+    path.write_bytes(path.read_bytes()[:40])
+    assert fake_lab.report(out) == 0
+    assert f"{path}: cannot be read" in (out / "table.csv").read_text()
+    path.unlink()
+    engine.titles.clear()
+    assert sweep(engine, "--out", out) == 0
+    assert len(engine.titles) == 1
+
+
+def test_a_record_says_what_it_comes_from(engine, tmp_path) -> None:
+    """A stored result has its ingredients, whose digest is its name."""
+    out = tmp_path / "study"
+    assert sweep(engine, "--cc", "pktpair", "--qdisc", "cake", "--out", out) == 0
+    (path,) = (out / "raw").iterdir()
+    name = path.name.partition(".")[0]
+    record = Study(out).load(name)
+    assert digest.digest(record["ingredients"]) == name == record["digest"]
+    assert set(record["ingredients"]) == {
+        *("plan", "kernel", "emulator", "tool usr/sbin/tc", "code agent.py", "machine cpu", "module tcp_pktpair")
+    }
+    assert Plan.of(record["job"]).flows[0].cc == "pktpair"
+
+
+@pytest.mark.parametrize("name", ["vmlinuz", "tc", "agent.py"])
+def test_a_digest_changes_with_content_only(engine, run, name) -> None:
+    """A digest changes with a file's content, and not with its time stamp."""
+    surroundings = engine.surroundings("", "")
+    before = digest.ingredients(run, surroundings)
+    os.utime(engine.folder / name, ns=(1, 1))
+    assert digest.ingredients(run, surroundings) == before
+    (engine.folder / name).write_text("something else")
+    after = digest.ingredients(run, surroundings)
+    assert len(before.items() - after.items()) == 1
+
+
+def test_a_digest_changes_with_emulator_and_machine(engine, run) -> None:
+    """Another QEMU and another CPU model are other results."""
+    surroundings = engine.surroundings("", "")
+    three = (surroundings, replace(surroundings, emulator="QEMU 8"), replace(surroundings, machine={"cpu": "qemu64"}))
+    assert len({digest.digest(digest.ingredients(run, one)) for one in three}) == 3
+
+
+CHAIN = Topology("chain", {"a": "host", "b": "host"}, (Link("a", "b", back=Way(rate_bit_s=1000, queue="cake")),))
+
+
+@pytest.mark.parametrize(
+    ("changes", "cc", "modules"),
+    [
+        ({}, "bbr", []),
+        ({}, "pktpair_risky", ["tcp_pktpair"]),
+        ({"flows": (Flow("f", "a", "b", "pktpair_1994", bytes=1),)}, "bbr", ["tcp_pktpair"]),
+        ({"flows": (Flow("pktpair", "a", "b", "cubic", bytes=1),)}, "bbr", []),
+        ({"changes": (Change(1.0, "a-b", {"queue": "fq_rr", "rate_bit_s": 1}),)}, "bbr", ["sch_fq_rr"]),
+        ({"commands": (Command("unload", 1.0, "root", ("insmod", "@sch_fq_rr")),)}, "bbr", ["sch_fq_rr"]),
+        ({"sysctls": {"a": {"net.ipv4.tcp_congestion_control": "pktpair"}}}, "", ["tcp_pktpair"]),
+        ({"record": Record(events=("fq_rr:fq_rr_enqueue",))}, "bbr", ["sch_fq_rr"]),
+    ],
+)
+def test_which_modules_a_run_uses(run, changes, cc, modules) -> None:
+    """A run uses a module where its plan says so: flows, queues of any time, commands, settings, trace events."""
+    assert digest.modules_of(replace(run, cc=cc, plan=replace(Plan(CHAIN), **changes))) == modules
+
+
+def test_a_queue_on_any_way_uses_its_module(run) -> None:
+    """fq_rr on the way back of any link counts."""
+    back = Way(rate_bit_s=1000, queue="fq_rr")
+    topology = replace(CHAIN, links=(Link("a", "b", back=back),))
+    assert digest.modules_of(replace(run, plan=Plan(topology))) == ["sch_fq_rr"]
+
+
+def test_a_missing_file_is_named(engine, run) -> None:
+    """A file that is gone is named."""
+    surroundings = engine.surroundings("", "")
+    (engine.folder / "tc").unlink()
+    with pytest.raises(PlanError, match="tc: No such file"):
+        digest.ingredients(run, surroundings)
+
+
+def test_a_number_that_is_none_is_refused() -> None:
+    """A plan with a number that JSON does not know has no digest."""
+    with pytest.raises(PlanError, match="cannot be kept: Out of range float values are not JSON compliant"):
+        digest.canonical({"rate": float("nan")})
+
+
+def test_a_failure_is_forgotten_when_the_run_succeeds(tmp_path) -> None:
+    """A run has failed or has a result, never both."""
+    study = Study(tmp_path / "study")
+    with study.locked():
+        study.fail("ab", {"error": "gone"})
+        assert study.failure("ab") == {"error": "gone"}
+        study.store("ab", {"raw": 1})
+        assert study.failure("ab") is None
+        assert study.load("ab") == {"raw": 1}
+
+
+def test_a_lock_is_free_after_the_sweep(tmp_path) -> None:
+    """A lock is held by one, and free when that has ended."""
+    with Study(tmp_path / "study").locked():
+        other = Study(tmp_path / "study").locked()
+        with pytest.raises(StudyError, match=f"process {os.getpid()}"):
+            other.__enter__()
+    with Study(tmp_path / "study").locked():
+        pass
+
+
+def test_equal_content_is_written_alike(tmp_path) -> None:
+    """A raw result has no time stamp: the same result is the same file."""
+    study = Study(tmp_path / "study")
+    with study.locked():
+        study.store("ab", {"raw": list(range(100))})
+        study.store("cd", {"raw": list(range(100))})
+    raw = tmp_path / "study" / "raw"
+    assert (raw / "ab.json.gz").read_bytes() == (raw / "cd.json.gz").read_bytes()
