@@ -8,8 +8,10 @@ run before left (queues, delays, sysctls, routes) is taken away first.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,9 @@ from lab.model.layout import lay_out
 from lab.model.plan import Change, Plan, changed
 from lab.model.topology import Topology
 from lab.topo import DataTopo
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+CLONE_NEWNET = 0x40000000
 
 
 class NetworkError(OSError):
@@ -82,7 +87,7 @@ class Network:
         self._queued: set[str] = set()
         self._intermediates: set[str] = set()
         self._down: set[str] = set()
-        self._settings: list[tuple[str, str, str]] = []
+        self._settings: list[tuple[str, Path, str]] = []
         self._merging: tuple[str, ...] = ()
 
     def __enter__(self) -> Network:
@@ -94,6 +99,16 @@ class Network:
     def namespace(self, node: str) -> str:
         """The file of a node's network namespace."""
         return f"/proc/{self._mininet[node].pid}/ns/net"
+
+    @contextlib.contextmanager
+    def inside(self, node: str) -> Iterator[None]:
+        """This thread is in a node's namespace meanwhile."""
+        with open("/proc/thread-self/ns/net") as own, open(self.namespace(node)) as there:
+            _enter(there.fileno())
+            try:
+                yield
+            finally:
+                _enter(own.fileno())
 
     def popen(self, node: str, argv: list[str], **more: Any) -> subprocess.Popen[bytes]:
         """Start a program in a node, or on the guest itself ("root")."""
@@ -133,8 +148,9 @@ class Network:
         """Take away what a run has set."""
         for node in self._merging:
             self._merge(node, "off")
-        for node, name, value in reversed(self._settings):
-            self.must(node, ["sysctl", "-q", "-w", f"{name}={value}"])
+        for node, path, value in reversed(self._settings):
+            with self.inside(node):
+                path.write_text(value)
         for device in [name for name in self._down if name in self.layout.devices]:
             self._take("up", device)
         for device in self._queued:
@@ -228,9 +244,14 @@ class Network:
                 self.must(one.node, [*words, one.name])
 
     def _write(self, node: str, name: str, value: str) -> None:
-        before = self.must(node, ["sysctl", "-n", name]).strip()
-        self.must(node, ["sysctl", "-q", "-w", f"{name}={value}"])
-        self._settings.append((node, name, before))
+        path = Path("/proc/sys", name.replace(".", "/"))
+        try:
+            with self.inside(node):
+                before = path.read_text()
+                path.write_text(value)
+        except OSError as error:
+            raise NetworkError(f"{node}: sysctl {name}={value}: {error.strerror}") from None
+        self._settings.append((node, path, before))
 
     def _merge(self, node: str, state: str) -> None:
         for device in self.layout.of_node(node):
@@ -240,6 +261,11 @@ class Network:
         if node not in self._tcs:
             self._tcs[node] = Tc(self, node, self._folder / f"tc-{node}")
         return self._tcs[node]
+
+
+def _enter(namespace: int) -> None:
+    if LIBC.setns(namespace, CLONE_NEWNET):
+        raise NetworkError(ctypes.get_errno(), "setns")
 
 
 def _kind(line: str) -> list[str]:

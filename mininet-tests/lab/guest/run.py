@@ -84,7 +84,7 @@ class Engine:
         """:param times: of each source, packed as the host made them"""
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
-        lines = [f"end at_ns={round((plan.end_s + DRAIN_S) * SECOND_NS)}"]
+        lines = [f"end at_ns={round((plan.end_s + DRAIN_S) * SECOND_NS)} with_flows={int(plan.ends_with_flows)}"]
         if plan.record.sample_s:
             lines.append(f"sample every_ns={round(plan.record.sample_s * SECOND_NS)}")
         lines += [self._flow(plan, network, index) for index in range(len(plan.flows))]
@@ -231,7 +231,8 @@ def run_one(network: Network, tracer: Tracer, plan: Plan, job: dict[str, Any], t
             else:
                 commands.start(item)
         traffic = engine.finish()
-        sleep_until(begin_ns + round(plan.end_s * SECOND_NS))
+        if not plan.ends_with_flows:
+            sleep_until(begin_ns + round(plan.end_s * SECOND_NS))
         gc.enable()
         trace = tracer.stop()
         done = commands.finish()
@@ -256,22 +257,23 @@ def run_frozen(port: int, job: dict[str, Any], log: Any) -> int:
     tracer = Tracer(job["ack_probe"])
     WORK.mkdir(parents=True, exist_ok=True)
     plan = Plan.of(job["plans"][0])
-    with Network(plan.topology, plan.ipv6, WORK) as network:
-        network.prepare()
-        protocol.send_json(port, protocol.PROGRESS, {"begin": 0})
-        frozen.stop()
-        told = frozen.job()
-        raw: dict[str, Any]
-        try:
-            plan = Plan.of(told["plan"])
-            frozen.reseed(plan.hash_seed)
-            raw = {**run_one(network, tracer, plan, job, told["times"]), "error": None}
-        except (OSError, subprocess.SubprocessError, RuntimeError, ValueError) as error:
-            raw = {"error": str(error)}
-        raw["index"] = 0
-        raw["warnings"] = log.warnings()
-        raw["dmesg_tail"] = log.lines[-15:]
-        protocol.send_json(port, protocol.RESULT, raw)
+    # what is built ends with the machine: to take it down would be work for nothing
+    network = Network(plan.topology, plan.ipv6, WORK)
+    network.prepare()
+    protocol.send_json(port, protocol.PROGRESS, {"begin": 0})
+    frozen.stop()
+    told = frozen.job()
+    raw: dict[str, Any]
+    try:
+        plan = Plan.of(told["plan"])
+        frozen.reseed(plan.hash_seed)
+        raw = {**run_one(network, tracer, plan, job, told["times"]), "error": None}
+    except (OSError, subprocess.SubprocessError, RuntimeError, ValueError) as error:
+        raw = {"error": str(error)}
+    raw["index"] = 0
+    raw["warnings"] = log.warnings()
+    raw["dmesg_tail"] = log.lines[-15:]
+    protocol.send_json(port, protocol.RESULT, raw)
     return int(raw["error"] is not None)
 
 

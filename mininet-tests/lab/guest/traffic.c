@@ -45,6 +45,7 @@
  *	every_ns
  * end: flows that are unfinished then have failed; required
  *	at_ns
+ *	[with_flows]		1: sources stop when the last flow has ended
  *
  * OUT/flows: a JSON object for each flow, a line each, in the order of the plan: name,
  *	began_ns, ended_ns, bytes_acked, retransmits, data_packets_sent, mss_bytes,
@@ -178,6 +179,10 @@ struct sink {
 	int socket;
 };
 
+struct end {
+	u64 at_ns, with_flows;
+};
+
 /* a packet or burst that is to be sent */
 struct event {
 	u64 time_ns;
@@ -222,14 +227,15 @@ static struct {
 	struct received *received;
 	struct sample *samples;
 	size_t flow_count, source_count, sink_count, event_count, received_count, sample_count;
-	u64 sample_every_ns, end_ns;
+	u64 sample_every_ns;
+	struct end end;
 	void *zeros;		/* what flows send, and where they receive, unwritten */
 	s64 begin_ns;		/* of CLOCK_MONOTONIC */
 	s64 real_offset_ns;	/* from CLOCK_MONOTONIC to CLOCK_REALTIME */
 	FILE *out[OUT_COUNT];
 	pthread_mutex_t lock;	/* protects what follows, and samples */
 	pthread_cond_t all_finished;
-	size_t unfinished;	/* flows, and 1 for all sources */
+	size_t unfinished;	/* flows, and 1 for all sources unless they end with the flows */
 	atomic_bool over;
 } run = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -369,7 +375,12 @@ static const struct key source_keys[] = {
 };
 
 static const struct key sample_keys[] = { { "every_ns", 0, true, 1, MOST_NS }, { .name = NULL } };
-static const struct key end_keys[] = { { "at_ns", 0, true, 1, MOST_NS }, { .name = NULL } };
+static const struct key end_keys[] = {
+	NUMBER("at_ns", struct end, at_ns, true, 1, MOST_NS),
+	NUMBER("with_flows", struct end, with_flows, false, 0, 1),
+	{ .name = NULL },
+};
+
 
 static void parse_number(size_t line, const struct key *key, const char *text, u64 *number)
 {
@@ -515,7 +526,7 @@ static void parse_line(size_t line, char *words)
 {
 	char *kind = strsep(&words, " ");
 	bool sample = !strcmp(kind, "sample");
-	u64 *number = sample ? &run.sample_every_ns : &run.end_ns;
+	u64 *number = sample ? &run.sample_every_ns : &run.end.at_ns;
 
 	if (!strcmp(kind, "flow"))
 		parse_flow(line, words);
@@ -545,10 +556,8 @@ static void parse_plan(const char *path)
 	}
 	free(text);
 	fclose(file);
-	if (!run.end_ns)
+	if (!run.end.at_ns)
 		die("plan: no end");
-	if (!run.flow_count && !run.source_count)
-		die("plan: no flow and no source");
 }
 
 /* Before the run */
@@ -703,7 +712,7 @@ static void read_times(const struct source *source)
 		plan_fault(source->ends.line, "%s: %m", source->times_file);
 	while ((got = fread(&time_ns, 1, sizeof(time_ns), file)) == sizeof(time_ns)) {
 		time_ns = le64toh(time_ns);
-		if (time_ns >= run.end_ns)
+		if (time_ns >= run.end.at_ns)
 			plan_fault(source->ends.line, "%s: %" PRIu64 " is not before the end",
 				   source->times_file, time_ns);
 		run.events = grow(run.events, run.event_count, sizeof(*run.events));
@@ -1056,15 +1065,18 @@ static void *run_sources(void *unused __attribute__((unused)))
 {
 	size_t i;
 
-	for (i = 0; i < run.event_count && !run.over; i++) {
+	for (i = 0; i < run.event_count; i++) {
 		s64 due_ns = run.events[i].time_ns;
 
 		if (now_ns() < due_ns)
 			sleep_until(due_ns);
+		if (run.over)
+			break;
 		send_burst(&run.sources[run.events[i].source]);
 	}
 	pthread_mutex_lock(&run.lock);
-	one_finished();
+	if (!run.end.with_flows)
+		one_finished();
 	pthread_mutex_unlock(&run.lock);
 	return NULL;
 }
@@ -1179,7 +1191,7 @@ static pthread_t start_all(void)
 	pthread_t sources;
 	size_t i;
 
-	run.unfinished = run.flow_count + 1;
+	run.unfinished = run.flow_count + !run.end.with_flows;
 	for (i = 0; i < run.flow_count; i++) {
 		start_thread(run_server, &run.flows[i]);
 		start_thread(run_client, &run.flows[i]);
@@ -1198,7 +1210,7 @@ static pthread_t start_all(void)
  */
 static void await_end(void)
 {
-	struct timespec end = monotonic(run.end_ns);
+	struct timespec end = monotonic(run.end.at_ns);
 	size_t i;
 
 	pthread_mutex_lock(&run.lock);

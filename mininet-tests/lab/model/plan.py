@@ -11,7 +11,7 @@ from typing import Any
 from . import arrivals, devices
 from .errors import PlanError
 from .layout import Layout, lay_out
-from .topology import Topology, Way
+from .topology import IPV6_MTU_BYTES, Topology, Way
 
 # A flow's port is FIRST_FLOW_PORT + its number, its server's is so much higher; traces are
 # kept of the flows' own ports, so that a server's side does not pass for a sender's.
@@ -203,6 +203,7 @@ class Plan:
     :param sysctls: by node ("*" is each of them), name and value
     :param gro: nodes that merge packets as they arrive
     :param settle_s: the measured window opens so long after the last flow has started
+    :param ends_with_flows: sources stop when the last flow has ended
     """
 
     topology: Topology
@@ -216,6 +217,7 @@ class Plan:
     gro: tuple[str, ...] = ()
     settle_s: float = 0.0
     seconds: float = 0.0
+    ends_with_flows: bool = False
     traffic: str = "engine"
 
     @property
@@ -253,38 +255,39 @@ class Plan:
     def check(self) -> Layout:
         """PlanError if the run cannot be done; returns the topology's layout."""
         layout = lay_out(self.topology)
-        named = [item.name for item in (*self.flows, *self.sources)]
-        for name in named:
-            if named.count(name) > 1:
-                raise PlanError(f"{name}: {named.count(name)} flows or sources of this name")
-        if len(self.flows) > MAX_FLOWS:
-            raise PlanError(f"{len(self.flows)} flows: must be at most {MAX_FLOWS}")
-        if sum(source.ports for source in self.sources) > MAX_SOURCE_PORTS:
-            raise PlanError(
-                f"{sum(source.ports for source in self.sources)} ports of sources: must be at most {MAX_SOURCE_PORTS}"
-            )
-        if self.traffic not in TRAFFIC:
-            raise PlanError(f"traffic {self.traffic}: must be one of {', '.join(TRAFFIC)}")
-        in_range("sample_s", self.record.sample_s, 0)
-        in_range("the run's length", self.end_s, 0, MAX_SECONDS)
+        self._check_limits()
         for device in layout.devices.values():
             device.sending_lines(self.hash_seed)
+            if self.ipv6 and device.mtu_bytes < IPV6_MTU_BYTES:
+                least = f"must be at least {IPV6_MTU_BYTES} for IPv6"
+                raise PlanError(f"link {device.name}: mtu_bytes {device.mtu_bytes}: {least}")
         for item in (*self.flows, *self.sources):
             item.check()
             layout.path(item.source, item.sink)
             layout.path(item.sink, item.source)
-        for command in self.commands:
-            if command.node != "root":
-                layout.of_node(command.node)
         for change in self.changes:
             way = changed(self.topology.way(change.device), change)
             way.check(change.device)
             devices.queue(change.device, way, self.hash_seed)
-        for device in self.record.pcaps:
-            self.topology.way(device)
-        for node in (*self.gro, *(name for name in self.sysctls if name != "*")):
-            layout.of_node(node)
+        for device_name in self.record.pcaps:
+            self.topology.way(device_name)
+        named = [*self.gro, *self.sysctls, *(command.node for command in self.commands)]
+        for node in named:
+            if node not in ("*", "root"):
+                layout.of_node(node)
         return layout
+
+    def _check_limits(self) -> None:
+        names = [item.name for item in (*self.flows, *self.sources)]
+        for name in names:
+            if names.count(name) > 1:
+                raise PlanError(f"{name}: {names.count(name)} flows or sources of this name")
+        in_range("flows", len(self.flows), 0, MAX_FLOWS)
+        in_range("ports of sources", sum(source.ports for source in self.sources), 0, MAX_SOURCE_PORTS)
+        in_range("sample_s", self.record.sample_s, 0)
+        in_range("the run's length", self.end_s, 0, MAX_SECONDS)
+        if self.traffic not in TRAFFIC:
+            raise PlanError(f"traffic {self.traffic}: must be one of {', '.join(TRAFFIC)}")
 
     def as_data(self) -> dict[str, Any]:
         """For JSON; ``of`` reads it."""

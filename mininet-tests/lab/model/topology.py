@@ -16,8 +16,9 @@ from .errors import PlanError
 
 # A device is called "a-b" and has at most 15 characters (IFNAMSIZ).
 DEVICE_NAME_CHARACTERS = 15
-# IPv6 needs the least, loopback devices have the most.
-MTU_BYTES = (1280, 65535)
+# The least is IPv4's, the most a loopback device's.
+MTU_BYTES = (68, 65535)
+IPV6_MTU_BYTES = 1280
 STOCK_MTU_BYTES = 1500
 
 

@@ -105,7 +105,7 @@ def test_every_queue_has_the_rate_and_its_own_options(queue):
         ((Link("s1", "r"), Link("r", "d1", Way(delay_ms=float("nan")))), "delay_ms nan: must be at least 0"),
         ((Link("s1", "r"), Link("r", "d1", Way(lose_every=1))), "lose_every 1: nothing would arrive"),
         ((Link("s1", "r"), Link("r", "d1", Way(loss=1.5))), "loss 1.5: must be at most 1"),
-        ((Link("s1", "r"), Link("r", "d1", mtu_bytes=100)), "mtu_bytes 100: must be 1280 to 65535"),
+        ((Link("s1", "r"), Link("r", "d1", mtu_bytes=60)), "mtu_bytes 60: must be 68 to 65535"),
     ],
 )
 def test_a_topology_that_cannot_be_is_refused(links, message):
@@ -220,6 +220,13 @@ def test_data_of_a_plan_read_back_are_the_same():
         (a_plan(record=Record(pcaps=("nothing",))), "no device nothing"),
         (a_plan(traffic="netperf"), "traffic netperf: must be one of engine, iperf3"),
         (a_plan(sysctls={"q": {}}), "no node q"),
+        (
+            dataclasses.replace(
+                a_plan(flows=(Flow("f1", "s1", "d1", bytes=1, family=6),)),
+                topology=dataclasses.replace(a_line(), links=(Link("s1", "r", mtu_bytes=500), Link("r", "d1"))),
+            ),
+            "link s1-r: mtu_bytes 500: must be at least 1280 for IPv6",
+        ),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused(plan, message):
