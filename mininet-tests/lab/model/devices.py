@@ -98,12 +98,15 @@ def _htb(device: str, shaped: Shaped) -> list[str]:
 
 
 def _policer(device: str, shaped: Shaped) -> list[str]:
-    """A rate without a queue: what is above it is dropped."""
+    """A rate without a queue: what is above it is dropped.
+
+    A policer counts the Ethernet header and cannot be told not to: its rate is right for full packets.
+    """
     burst = shaped.way.options or f"burst {POLICER_BURST_PACKETS * shaped.frame_bytes}"
+    rate_bit_s = shaped.way.rate_bit_s * shaped.frame_bytes // shaped.packet_bytes
     return [
         f"qdisc add dev {device} clsact",
-        f"filter add dev {device} egress matchall action police rate {shaped.way.rate_bit_s}bit {burst}"
-        f" overhead -{ETHERNET_HEADER_BYTES} conform-exceed drop/ok",
+        f"filter add dev {device} egress matchall action police rate {rate_bit_s}bit {burst} conform-exceed drop/ok",
     ]
 
 
