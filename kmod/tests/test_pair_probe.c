@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+/* fails a test, or is what expect_assert_failure() expects */
+#define PRECONDITION(cond) mock_assert(!!(cond), #cond, __FILE__, __LINE__)
 #include "draw.h"
 #include "pair_probe.h"
 
@@ -776,6 +778,74 @@ static void the_longest_train_holds_where_the_shortest_is_longer(void **state)
 	assert_int_equal(pair_train(&p, 1000ULL << PAIR_SERVICE_SHIFT, &crossed), 3);
 }
 
+/* What holds at a bound is taken, what is beyond it is asserted: by one at a time. */
+static void preconditions_are_asserted_from_their_bounds_on(void **state)
+{
+	const u64 share_q10 = 1000ULL << PAIR_SERVICE_SHIFT, most_q10 = 1ULL << 47;
+	const struct pair_sample good = { .span_ns = (1ULL << 54) - 1, .segments = 1, .verdict = PAIR_SAMPLE };
+	struct pair_limits edge = limits, wrong = limits;
+	struct pair_sample bad;
+	struct pair_mean mean;
+	struct pair_probe p;
+	u32 verdict;
+
+	(void)state;
+	/* a service time is that of a whole sample, and of a span that can be shifted */
+	assert_int_equal(pair_service_time(&good), PAIR_SPAN_MAX_NS << PAIR_SERVICE_SHIFT);
+	for (verdict = PAIR_OPEN; verdict < PAIR_VERDICTS; verdict++) {
+		bad = good;
+		bad.verdict = verdict;
+		memset(&mean, 0, sizeof(mean));
+		if (verdict == PAIR_SAMPLE) {
+			pair_mean_add(&mean, &bad, 0, 0);
+			continue;
+		}
+		expect_assert_failure(pair_service_time(&bad));
+		expect_assert_failure(pair_mean_add(&mean, &bad, 0, 0));
+	}
+	bad = good;
+	bad.segments = 0;
+	expect_assert_failure(pair_service_time(&bad));
+	bad = good;
+	bad.span_ns++;
+	expect_assert_failure(pair_service_time(&bad));
+	memset(&mean, 0, sizeof(mean));
+	expect_assert_failure(pair_mean_take(&mean));
+
+	/* what a train took and what is believed, each at its most */
+	pair_probe_init(&p, 8);
+	pair_probe_bunched(&p, PAIR_SEGMENTS_MAX, share_q10, share_q10, &limits);
+	expect_assert_failure(pair_probe_bunched(&p, PAIR_SEGMENTS_MAX + 1, share_q10, share_q10, &limits));
+	pair_probe_bunched(&p, 8, most_q10, most_q10, &limits);
+	expect_assert_failure(pair_probe_bunched(&p, 8, most_q10 + 1, share_q10, &limits));
+	expect_assert_failure(pair_probe_bunched(&p, 8, share_q10, most_q10 + 1, &limits));
+	pair_probe_bunched(&p, 8, 0, 0, &limits);
+
+	/* bounds of a train */
+	edge.train_min_ns = (1ULL << 53) - 1;
+	edge.train_max_ns = (1ULL << 53) - 1;
+	edge.train_max = U8_MAX;
+	edge.train_min = 0;
+	pair_probe_init(&p, 8);
+	pair_train(&p, share_q10, &edge);
+	expect_assert_failure(pair_train(&p, 0, &edge));
+	wrong.train_max = 0;
+	expect_assert_failure(pair_train(&p, share_q10, &wrong));
+	expect_assert_failure(pair_probe_adapt(&p, true, &wrong));
+	wrong.train_max = U8_MAX + 1;
+	expect_assert_failure(pair_train(&p, share_q10, &wrong));
+	expect_assert_failure(pair_probe_adapt(&p, true, &wrong));
+	wrong = limits;
+	wrong.train_min = 0;
+	expect_assert_failure(pair_probe_adapt(&p, true, &wrong));
+	wrong = limits;
+	wrong.train_min_ns = 1ULL << 53;
+	expect_assert_failure(pair_train(&p, share_q10, &wrong));
+	wrong = limits;
+	wrong.train_max_ns = 1ULL << 53;
+	expect_assert_failure(pair_train(&p, share_q10, &wrong));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -799,6 +869,7 @@ int main(void)
 		cmocka_unit_test(length_in_time_is_bounded),
 		cmocka_unit_test(extremes_do_not_overflow),
 		cmocka_unit_test(the_longest_train_holds_where_the_shortest_is_longer),
+		cmocka_unit_test(preconditions_are_asserted_from_their_bounds_on),
 	};
 
 	return cmocka_run_group_tests_name("pair_probe", tests, NULL, NULL);
