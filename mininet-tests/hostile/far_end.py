@@ -431,15 +431,21 @@ class FarEnd:
         for ack in held:
             self._say(*ack)
 
+    def _utter(self, stamp: int, segment: bytes) -> bool:
+        """Send a segment; returns whether a kernel takes it, which drops one with an old time stamp (RFC 7323)."""
+        self.tun.send(self.host, segment)
+        if not self.stamps:
+            return True
+        if self.stamp_heard is not None and (stamp - self.stamp_heard) % wire.MODULUS >= wire.MODULUS // 2:
+            self.counts["segments with an old time stamp"] += 1
+            return False
+        self.stamp_heard = stamp
+        return True
+
     def _say(self, stamp: int, claimed: int, segment: bytes) -> None:
         """Send an ACK; and note what it tells a kernel that takes it."""
-        self.tun.send(self.host, segment)
-        if self.stamps:
-            if self.stamp_heard is not None and (stamp - self.stamp_heard) % wire.MODULUS >= wire.MODULUS // 2:
-                # RFC 7323: an old one is dropped
-                self.counts["ACKs with an old time stamp"] += 1
-                return
-            self.stamp_heard = stamp
+        if not self._utter(stamp, segment):
+            return
         news = max(claimed - self.heard, 0)
         below = (int.from_bytes(segment[8:12], "big") - self.irs) % wire.MODULUS
         if not self.sack and self.heard_below < below <= self.highest:
@@ -500,17 +506,19 @@ class FarEnd:
 
     def talk(self, size: int) -> None:
         """Data the other way, which carries an ACK."""
-        head = self._segment(self._stamp(), self.have, 0, None)
-        self.tun.send(self.host, head + bytes(size))
-        self.said += size
+        stamp = self._stamp()
+        # what a kernel drops is not said again: later bytes take its place
+        if self._utter(stamp, self._segment(stamp, self.have, 0, None) + bytes(size)):
+            self.said += size
         self.counts["data the other way"] += 1
 
     def finish(self, flag: int) -> None:
         """A FIN or a RST."""
-        head = bytearray(self._segment(self._stamp(), self.have, 0, None))
+        stamp = self._stamp()
+        head = bytearray(self._segment(stamp, self.have, 0, None))
         head[13] |= flag
-        self.tun.send(self.host, bytes(head))
-        self.said += flag == wire.FIN
+        heard = self._utter(stamp, bytes(head))
+        self.said += heard and flag == wire.FIN
         if flag == wire.RST:
             self.closed = True
 

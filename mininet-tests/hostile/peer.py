@@ -232,7 +232,7 @@ REACHED: dict[str, float] = {
     "windows": 40,
     "algorithm switched": 4,
     "SYN lost": 1,
-    "ACKs with an old time stamp": 20,
+    "segments with an old time stamp": 20,
     "netstat TCPSACKReneging": 1,
     "netstat PAWSEstab": 20,
     "netstat TCPTimeouts": 3,

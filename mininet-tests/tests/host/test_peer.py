@@ -194,3 +194,22 @@ def test_the_part_that_is_filled_counts_new_data_only(far):
     for start in (1, 1001, 1001):
         arrive(far, start)
     assert far.delivered(0, 1) == pytest.approx(2 * 1052 / 100_000)
+
+
+@pytest.mark.parametrize("say", [lambda far: far.finish(wire.FIN), lambda far: far.talk(100)])
+def test_what_carries_a_stamp_is_noted_and_old_ones_say_nothing(far, say):
+    """Else what follows good manners would be older than what the kernel has taken."""
+    far.acknowledge(1000)
+    far.manners = replace(far.manners, stamps="forwards")
+    said = far.said
+    say(far)
+    assert far.stamp_heard == struct.unpack_from("!I", far.tun.sent[-1], 24)[0]
+    assert far.said > said
+    said, heard = far.said, far.stamp_heard
+    far.manners = replace(far.manners, stamps="honest")
+    far.stamp_lie -= 10**7
+    say(far)
+    assert (far.said, far.stamp_heard) == (said, heard)
+    far.behave()
+    far.acknowledge(2000)
+    assert far.heard == 2000
