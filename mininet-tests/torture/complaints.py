@@ -5,7 +5,7 @@ import re
 
 COMPLAINT = re.compile(
     r"\bBUG\b|WARNING|KASAN|KCSAN|UBSAN|ODEBUG|Oops|cut here|general protection|possible (circular|recursive)"
-    r"|inconsistent|suspicious|bad unlock|held lock|refcount_t|leaked|list_(add|del) corruption"
+    r"|inconsistent (lock state|\{)|suspicious|bad unlock|held lock|refcount_t|leaked|list_(add|del) corruption"
     r"|scheduling while atomic|sleeping function|unregister_netdevice"
     r"|\bstall|\bhung\b|lockup|new suspected memory leaks|leak detector disabled"
 )

@@ -491,10 +491,10 @@ class Tormentor:
             raise BrokenPromiseError(f"{self.link.kind}: {what} changed {before} to {after}")
 
     def nothing_of_ours(self, what: str) -> None:
-        """There is no qdisc but the kernel's default."""
-        kinds = {kind.decode() for kind, _ in self.picture().values()}
-        if left := kinds & {"fq_rr", *PARENTS}:
-            raise BrokenPromiseError(f"{self.link.kind}: after it was {what} there is {sorted(left)}")
+        """There is no qdisc but the kernel's defaults, which have no handle; mq is one of them."""
+        of_ours = {kind.decode() for (_, handle), (kind, _) in self.picture().items() if kind == b"fq_rr" or handle}
+        if of_ours:
+            raise BrokenPromiseError(f"{self.link.kind}: after it was {what} there is {sorted(of_ours)}")
 
     def await_packets(self, deed: str) -> None:
         """Send a few; the deed counts as soon as packets leave the fq_rr."""

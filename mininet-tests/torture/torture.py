@@ -95,13 +95,16 @@ def choose_pktpair() -> None:
 
 
 def loop_up(seed: str) -> int:
-    """A loopback device that is called v0, in a new namespace; returns the process that takes connections."""
+    """A loopback device that is called v0, in a new namespace; returns the process that takes connections.
+
+    Whose routes go away with the device, unlike those of a listener at the far end of a link.
+    """
     ip = new_namespace()
     commands, _ = devices.make("lo", 0)
     ip.must(*commands, *(f"addr add {address}/24 dev v0" for address in (traffic.NEAR, traffic.FAR)), "link set v0 up")
     ip.end()
     choose_pktpair()
-    return traffic.child(lambda: traffic.serve(seed + "serve"), NICE)
+    return traffic.child(lambda: traffic.serve(seed + "serve", switched=True), NICE)
 
 
 def link_up(kind: str, seed: str) -> dict[str, int]:

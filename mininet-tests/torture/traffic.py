@@ -152,12 +152,20 @@ def flood(seed: str, device: str, frames: list[bytes], slow: float) -> None:
 # ---- TCP ----
 
 
-def serve(seed: str) -> None:
-    """Take connections; each is read, answered at length, or dropped."""
+def serve(seed: str, switched: bool = False) -> None:
+    """Take connections; each is read, answered at length, or dropped.
+
+    :param switched: each gets the namespace's algorithm once it is open, and not from its listener: where
+        that has a module's, a connection that opens as its route goes away gives back a reference that it
+        does not have, which is a fault of the kernel's (tcp_v4_syn_recv_sock())
+    """
     random = Random(seed)
+    algorithm = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_bytes().strip()
     selector = selectors.DefaultSelector()
     listener = socket.create_server((FAR, PORT), backlog=SOCKETS)
     listener.setblocking(False)
+    if switched:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
     selector.register(listener, selectors.EVENT_READ)
     while True:
         for key, _ in selector.select():
@@ -167,6 +175,8 @@ def serve(seed: str) -> None:
                 with suppress(OSError):
                     stream = listener.accept()[0]
                     stream.setblocking(False)
+                    if switched:
+                        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, algorithm)
                     _abort_at_close(stream)
                     selector.register(stream, selectors.EVENT_READ)
                 continue

@@ -53,6 +53,9 @@ def test_two_guests_that_do_not(again: list[str]) -> None:
         "BUG: KCSAN: data-race in __dev_queue_xmit / fq_rr_change [sch_fq_rr]",
         "BUG: KCSAN: assert: race in inet_diag_dump / pktpair_get_info [tcp_pktpair]",
         "unregister_netdevice: waiting for v0 to become free. Usage count = 2",
+        "WARNING: inconsistent lock state",
+        "inconsistent {SOFTIRQ-ON-W} -> {IN-SOFTIRQ-W} usage.",
+        "kernel BUG at kernel/module/main.c:656!",
     ],
 )
 def test_a_complaint_is_seen(line: str) -> None:
@@ -72,6 +75,7 @@ def test_a_complaint_is_seen(line: str) -> None:
         "[  201.204113] BUG: KCSAN: data-race in fq_rr_dequeue [sch_fq_rr] / gnet_stats_add_queue",
         "[   61.182331] BUG: KCSAN: data-race in __dev_queue_xmit / fq_rr_apply [sch_fq_rr]",
         "Huh VM_FAULT_OOM leaked out to the #PF handler. Retrying PF",
+        "[    4.170435] mtrr: your CPUs had inconsistent fixed MTRR settings",
     ],
 )
 def test_a_refusal_is_no_complaint(line: str) -> None:
