@@ -21,7 +21,7 @@ MAN_PAGE := tc-plugin/tc-fq_rr.8
 
 .PHONY: help all bootstrap check-bootstrap modules plugin lab-modules demo \
 	transfers transfers-quick cost cost-native cost-ack tdc torture torture-short hostile hostile-short \
-	mutants test unit lint install uninstall clean distclean
+	mutants test check unit lint install uninstall clean distclean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -74,6 +74,9 @@ hostile-short: lab-modules ## some minutes of that
 
 test: lab-modules ## all tests; the last line counts them
 	@scripts/test
+
+check: bootstrap ## within a minute: unit tests without fuzzers, quick checkers, tests that need no guest
+	@scripts/test --quick
 
 unit: ## unit tests and fuzzers of the formula headers, in 64 and 32 bits
 	@scripts/unit
