@@ -261,9 +261,9 @@ def base(tree: Path, out: io.BufferedIOBase) -> None:
     archive.file("init", INIT.encode(), executable=True)
     for name, text in ETC.items():
         archive.file(f"etc/{name}", text.encode())
-    for path in programs():
-        archive.file(merged(path), Path(path).read_bytes(), executable=True)
-        for library in libraries(path):
+    for program in programs():
+        archive.file(merged(program), Path(program).read_bytes(), executable=True)
+        for library in libraries(program):
             archive.file(merged(library), Path(library).read_bytes(), executable=True)
     add_python(archive)
     for entry in sorted(tree.iterdir()):

@@ -533,9 +533,9 @@ def tally(name: str, verdicts: Iterable[Verdict], listed: frozenset[str]) -> Tal
     return Tally(name, fates["killed"], fates["equivalent"], fates["listed"], fates["survived"])
 
 
-def check_list(entries: Sequence[Entry], known: Iterable[Mutant], verdicts: Iterable[Verdict]) -> list[str]:
+def check_list(entries: Sequence[Entry], mutants: Iterable[Mutant], verdicts: Iterable[Verdict]) -> list[str]:
     """What is wrong with the lists: entries without a mutant, twice, or killed by a test."""
-    known = {mutant.digest: mutant for mutant in known}
+    known = {mutant.digest: mutant for mutant in mutants}
     killed = {v.mutant.digest: v for v in verdicts if v.fate == "killed"}
     wrong = []
     seen: set[str] = set()

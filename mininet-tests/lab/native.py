@@ -38,7 +38,7 @@ def prepare() -> str:
     done = subprocess.run([TOP / "scripts" / "source-kernel", "native"], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise LabError("User Mode Linux could not be built")
-    command = [TOP / "scripts" / "build-modules", "--quiet", "--kdir", BUILD, "ARCH=um", "SUBARCH=x86_64"]
+    command = [str(TOP / "scripts" / "build-modules"), "--quiet", "--kdir", str(BUILD), "ARCH=um", "SUBARCH=x86_64"]
     if subprocess.run(command, stdout=sys.stderr, check=False).returncode:
         raise LabError("the modules could not be built for User Mode Linux")
     return done.stdout.strip()

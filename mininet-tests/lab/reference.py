@@ -65,7 +65,8 @@ class _Simulation:
 
     def __init__(self, service_ns: Mapping[str, int], files: Sequence[File], streams: Sequence[Stream]) -> None:
         self._links = {name: _Link(time_ns) for name, time_ns in service_ns.items()}
-        self._paths = {flow.name: flow.path for flow in (*files, *streams)}
+        flows: list[File | Stream] = [*files, *streams]
+        self._paths = {flow.name: flow.path for flow in flows}
         if len(self._paths) != len(files) + len(streams):
             raise ValueError("two flows have one name")
         empty = [file.name for file in files if file.packets < 1]

@@ -318,9 +318,11 @@ class Guest:
 
     def cpu_s(self) -> float:
         """Time of this machine's cores that the guest has used."""
+        if self._process is None:
+            return 0.0
         try:
             fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        except (AttributeError, OSError):  # not started, or gone
+        except OSError:  # gone
             return 0.0
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

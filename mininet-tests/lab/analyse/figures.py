@@ -108,7 +108,7 @@ def quantiles(samples: Floats, name: str) -> dict[str, float]:
     """p50, p95 and p99, in the unit of the samples: ``name`` has "{}" for the quantile."""
     if not len(samples):
         return {}
-    return {name.format(f"p{round(q * 100)}"): rounded(np.quantile(samples, q)) for q in QUANTILES}
+    return {name.format(f"p{round(q * 100)}"): rounded(float(np.quantile(samples, q))) for q in QUANTILES}
 
 
 def jain(shares: Sequence[float]) -> float:

@@ -48,7 +48,7 @@ class KernelLog:
 
     def warnings(self) -> list[str]:
         """New lines at warning level or worse, but for those that are expected."""
-        found = []
+        found: list[str] = []
         while True:
             try:
                 record = os.read(self._fd, 8192).decode(errors="replace")

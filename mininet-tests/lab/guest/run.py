@@ -224,7 +224,7 @@ def run_one(network: Network, tracer: Tracer, plan: Plan, job: dict[str, Any], t
         # the collector would take some milliseconds to look through a long list
         gc.disable()
         engine.begin(begin_ns)
-        for item in sorted((*plan.commands, *plan.changes), key=lambda item: item.at_s):
+        for item in sorted(plan.actions, key=lambda item: item.at_s):
             sleep_until(begin_ns + round(item.at_s * SECOND_NS))
             if isinstance(item, Change):
                 network.apply(item, plan.hash_seed)

@@ -28,6 +28,13 @@ CONTACT_TIMEOUT_S = 20
 POLL_S = 0.01
 
 
+def ask(monitor: QEMUMonitorProtocol, question: str) -> dict[str, Any]:
+    """The emulator's answer to a question about itself."""
+    answer = monitor.cmd(question)
+    assert isinstance(answer, dict)
+    return answer
+
+
 @dataclass(frozen=True)
 class Frozen:
     """A stopped guest, saved.
@@ -76,7 +83,7 @@ class StoppingGuest(PlanGuest):
     def await_status(self, monitor: QEMUMonitorProtocol, wanted: str, timeout_s: float) -> None:
         """Wait until the machine is in a state."""
         deadline = time.monotonic() + timeout_s
-        while (found := monitor.cmd("query-status")["status"]) != wanted:
+        while (found := ask(monitor, "query-status")["status"]) != wanted:
             if time.monotonic() > deadline:
                 raise LabError(self._failure(f"the guest is {found} and not {wanted} after {timeout_s} s"))
             time.sleep(POLL_S)
@@ -103,7 +110,7 @@ class Template(StoppingGuest):
         monitor.cmd("migrate-set-parameters", **{"max-bandwidth": 0})
         monitor.cmd("migrate", uri=f"exec:cat > '{frozen.state}'")
         deadline = time.monotonic() + SAVE_TIMEOUT_S
-        while (found := monitor.cmd("query-migrate"))["status"] != "completed":
+        while (found := ask(monitor, "query-migrate"))["status"] != "completed":
             if found["status"] == "failed" or time.monotonic() > deadline:
                 raise LabError(f"the guest could not be saved: {found.get('error-desc', found['status'])}")
             time.sleep(POLL_S)

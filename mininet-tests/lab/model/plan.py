@@ -221,11 +221,21 @@ class Plan:
     traffic: str = "engine"
 
     @property
+    def senders(self) -> tuple[Flow | Source, ...]:
+        """All that sends."""
+        return (*self.flows, *self.sources)
+
+    @property
+    def actions(self) -> tuple[Command | Change, ...]:
+        """All that is done while the run lasts."""
+        return (*self.commands, *self.changes)
+
+    @property
     def end_s(self) -> float:
         """When the last flow stops handing over data, or the last thing happens."""
         ends = [flow.start_s + flow.seconds for flow in self.flows]
         ends += [source.seconds for source in self.sources]
-        ends += [item.at_s for item in (*self.commands, *self.changes)]
+        ends += [item.at_s for item in self.actions]
         return max([self.seconds, *ends])
 
     @property
@@ -240,7 +250,7 @@ class Plan:
     @property
     def ipv6(self) -> bool:
         """Whether nodes need addresses of that family."""
-        return any(item.family == IPV6 for item in (*self.flows, *self.sources))
+        return any(item.family == IPV6 for item in self.senders)
 
     @property
     def structure(self) -> list[Any]:
@@ -261,7 +271,7 @@ class Plan:
             if self.ipv6 and device.mtu_bytes < IPV6_MTU_BYTES:
                 least = f"must be at least {IPV6_MTU_BYTES} for IPv6"
                 raise PlanError(f"link {device.name}: mtu_bytes {device.mtu_bytes}: {least}")
-        for item in (*self.flows, *self.sources):
+        for item in self.senders:
             item.check()
             layout.path(item.source, item.sink)
             layout.path(item.sink, item.source)
@@ -278,7 +288,7 @@ class Plan:
         return layout
 
     def _check_limits(self) -> None:
-        names = [item.name for item in (*self.flows, *self.sources)]
+        names = [item.name for item in self.senders]
         for name in names:
             if names.count(name) > 1:
                 raise PlanError(f"{name}: {names.count(name)} flows or sources of this name")
