@@ -130,9 +130,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.build:
         return 0
     vm.leave_no_guest()
-    # the bounds are for the whole form
-    whole = HALVES[:2] if arguments.short else HALVES
-    halves = [half for half in HALVES if half == arguments.only or (not arguments.only and half in whole)]
+    halves = [half for half in HALVES if arguments.only in (None, half)]
     lines: dict[str, list[str]] = {}
     over = threading.Event()
 

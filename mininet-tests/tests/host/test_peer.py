@@ -12,6 +12,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "hostile"))
 
+import misdeeds
+import peer
 import wire
 from far_end import FarEnd, Settings
 from path import SECOND_NS, Bottleneck
@@ -213,3 +215,30 @@ def test_what_carries_a_stamp_is_noted_and_old_ones_say_nothing(far, say):
     far.behave()
     far.acknowledge(2000)
     assert far.heard == 2000
+
+
+def enough(turns):
+    """What a run of so many turns must at least have met."""
+    found = Counter({name: round(often * turns) + 1 for name, often in peer.REACHED.items()})
+    found |= Counter({name: round(often * turns) + 1 for name, often in peer.BROUGHT_ABOUT.items()})
+    return found | Counter({"connections": int(turns * len(misdeeds.ALL))})
+
+
+@pytest.mark.parametrize("turns", [0.5, 1.5, 10])
+def test_enough_is_enough(turns):
+    assert not peer.too_rare(enough(turns))
+
+
+@pytest.mark.parametrize("name", [*peer.REACHED, *peer.BROUGHT_ABOUT])
+def test_what_is_not_met_is_seen(name):
+    found = enough(1.5)
+    del found[name]
+    (said,) = peer.too_rare(found)
+    assert said.startswith(f"{name}: 0, not ")
+
+
+def test_a_misdeed_may_not_have_had_its_turn():
+    found = enough(0.5)
+    for name in peer.BROUGHT_ABOUT.keys() - peer.REACHED.keys():
+        del found[name]
+    assert not peer.too_rare(found)
