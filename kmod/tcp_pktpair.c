@@ -548,6 +548,9 @@ static noinline void pktpair_resize(struct sock *sk)
 		return;
 	window = control_window_resized(tcp_snd_cwnd(tp), tcp_packets_in_flight(tp),
 					mss_before, ca->mss);
+	/* after a timeout one packet is one packet */
+	if (ca->timed_out)
+		window = min_t(u32, window, tcp_snd_cwnd(tp));
 	tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
 	fuzzy_scale(&ca->service, ca->mss, mss_before);
 	if (pktpair_preset(sk)->law != PKTPAIR_LAW_1994)
@@ -799,6 +802,7 @@ static bool pktpair_guards(const struct sock *sk, u8 state)
 /* The window while what was lost is sent again. After a timeout no more is known than
  * that a packet arrives now and then, however little is lost: one acknowledgment of a
  * receiver that had thrown everything away, or kept it all, ends the retransmissions.
+ * That one may count all that was in flight: of a slow start it is one doubling at most.
  */
 static u32 pktpair_guarded_window(struct sock *sk, u32 window, u32 before, u32 acked,
 				  bool lost)
@@ -806,6 +810,8 @@ static u32 pktpair_guarded_window(struct sock *sk, u32 window, u32 before, u32 a
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct pktpair *ca = inet_csk_ca(sk);
 
+	if (ca->timed_out)
+		acked = min_t(u32, acked, before);
 	return control_window_recovering(tcp_packets_in_flight(tp), window, before, acked, lost,
 					 ca->timed_out ? U32_MAX : tp->lost_out + tp->retrans_out,
 					 control_window_least(ca->timed_out, ca->train));
@@ -982,7 +988,8 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 		u32 guarded = pktpair_guarded_window(sk, window, before, rs->acked_sacked,
 						     rs->losses > 0);
 
-		ca->timed_out = ca->timed_out && guarded < window;
+		/* a law that asks for little for a moment, in mid-loss, ends no slow start */
+		ca->timed_out = ca->timed_out && (guarded < window || state == TCP_CA_Loss);
 		window = guarded;
 	}
 	tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
@@ -1053,7 +1060,11 @@ static void pktpair_set_state(struct sock *sk, u8 new_state)
 							    tcp_snd_cwnd(tp), 1, true));
 	if (new_state == TCP_CA_Loss) {
 		ca->lost = 1;
-		ca->timed_out = 1;
+		/* tcp_enter_loss() has set this window; a packet that is too large for the path,
+		 * an MTU probe or one that ICMP complains of, is sent again in this state too
+		 * (tcp_simple_retransmit()), and no timer ran out
+		 */
+		ca->timed_out |= tcp_snd_cwnd(tp) == tcp_packets_in_flight(tp) + 1;
 		control_setpoint_reset(&ca->setpoint,
 				       pktpair_setpoint_first_q8());
 		ca->anew = 1;
@@ -1065,13 +1076,14 @@ static u32 pktpair_ssthresh(struct sock *sk)
 	return TCP_INFINITE_SSTHRESH;	/* the window never starts slowly */
 }
 
-/* What was taken for lost was not: the next acknowledgment may set any window */
+/* What was taken for lost was not: the window is the one before. If that was the law's, the
+ * next acknowledgment finds so, and a slow start that goes on since an earlier timeout goes on.
+ */
 static u32 pktpair_undo_cwnd(struct sock *sk)
 {
-	struct pktpair *ca = inet_csk_ca(sk);
+	const struct tcp_sock *tp = tcp_sk(sk);
 
-	ca->timed_out = 0;
-	return tcp_snd_cwnd(tcp_sk(sk));
+	return max_t(u32, tcp_snd_cwnd(tp), tp->prior_cwnd);
 }
 
 static u32 pktpair_sndbuf_expand(struct sock *sk)
@@ -1133,7 +1145,8 @@ static void pktpair_init(struct sock *sk)
 	ca->gso_max_segs = sk->sk_gso_max_segs;
 	/* the stack may be retransmitting when a socket changes to pktpair */
 	ca->unusual = 1;
-	ca->timed_out = inet_csk(sk)->icsk_ca_state == TCP_CA_Loss;
+	/* a lost SYN leaves peers without SACK in this state; pktpair_first_window() heeds it */
+	ca->timed_out = inet_csk(sk)->icsk_ca_state == TCP_CA_Loss && tp->data_segs_out;
 
 	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	pktpair_first_window(sk);

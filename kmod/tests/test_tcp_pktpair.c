@@ -1350,35 +1350,62 @@ static void after_a_timeout_the_window_begins_as_in_slow_start(void **state)
 	}
 }
 
+/* What tcp_enter_loss() does when a timer has run out */
+static void time_out(void)
+{
+	s.sk.prior_cwnd = s.sk.snd_cwnd;
+	tcp_snd_cwnd_set(&s.sk, tcp_packets_in_flight(&s.sk) + 1);
+	s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Loss);
+	s.sk.icsk_ca_state = TCP_CA_Loss;
+}
+
+static void enter(u8 state)
+{
+	s.sk.icsk_ca_ops->set_state(&s.sk, state);
+	s.sk.icsk_ca_state = state;
+}
+
+static void take_back(void)
+{
+	tcp_snd_cwnd_set(&s.sk, s.sk.icsk_ca_ops->undo_cwnd(&s.sk));
+	enter(TCP_CA_Open);
+}
+
 /* A timer ran out, and the next acknowledgment covers everything: the receiver had it */
 static void time_out_for_nothing(void)
 {
-	s.sk.icsk_ca_state = TCP_CA_Loss;
-	s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Loss);
-	tcp_snd_cwnd_set(&s.sk, 1);
-	s.sk.icsk_ca_state = TCP_CA_Open;
-	s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Open);
+	s.sk.lost_out = s.sk.packets_out;
+	s.sk.retrans_out = s.sk.sacked_out = 0;
+	time_out();
+	enter(TCP_CA_Open);
+	s.sk.packets_out = s.sk.lost_out = 0;
 }
 
-static void acknowledge_two(void)
+static void acknowledge(u32 packets)
 {
 	take_ack(NSEC_PER_MSEC, false, (struct rate_sample) {
-		.acked_sacked = 2, .delivered = 80, .interval_us = 100000,
+		.acked_sacked = packets, .delivered = 80, .interval_us = 100000,
 	});
+}
+
+static u32 settle(int preset)
+{
+	begin(preset, SERVICE_NS(10), 100);
+	s.ack_every = preset == MEMO ? 1 : 2;
+	sender_run(&s, SECONDS(2));
+	return s.sk.snd_cwnd;
 }
 
 static void a_timeout_that_one_ack_ends_is_followed_by_slow_start(void **state)
 {
-	u32 asked_for, acks = 0, before;
+	u32 asked_for = settle(DEFAULT), acks = 0, before, flight;
+	int preset;
 
-	begin(DEFAULT, SERVICE_NS(10), 100);
-	sender_run(&s, SECONDS(2));
-	asked_for = s.sk.snd_cwnd;
 	assert_in_range(asked_for, 80, 110);
 	time_out_for_nothing();
 	do {
 		before = s.sk.snd_cwnd;
-		acknowledge_two();
+		acknowledge(2);
 		assert_true(s.sk.snd_cwnd <= max_t(u32, before + 2, 2));
 	} while (s.sk.snd_cwnd > before && ++acks < 100);
 	/* up to what the law asks for, and is free again */
@@ -1387,14 +1414,120 @@ static void a_timeout_that_one_ack_ends_is_followed_by_slow_start(void **state)
 	assert_false(ca->unusual);
 	/* unless the stack takes it back */
 	time_out_for_nothing();
-	tcp_snd_cwnd_set(&s.sk, s.sk.icsk_ca_ops->undo_cwnd(&s.sk));
-	acknowledge_two();
-	acknowledge_two();
+	take_back();
+	acknowledge(2);
+	acknowledge(2);
 	assert_in_range(s.sk.snd_cwnd, asked_for - 20, asked_for + 20);
+	assert_false(ca->timed_out);
+	/* that one ACK may count all that was in flight */
+	for (preset = DEFAULT; preset <= MEMO; preset++) {
+		settle(preset);
+		flight = s.sk.packets_out;
+		assert_true(flight > 50);
+		time_out_for_nothing();
+		acknowledge(flight);
+		assert_in_range(s.sk.snd_cwnd, 1, 2);
+		acknowledge(flight);
+		assert_in_range(s.sk.snd_cwnd, 1, 4);
+	}
 	/* nor does a socket forget it that changes to pktpair meanwhile */
 	s.sk.icsk_ca_state = TCP_CA_Loss;
 	s.sk.icsk_ca_ops->init(&s.sk);
 	assert_true(ca->timed_out);
+	/* but a lost SYN of a peer without SACK is no timeout of what was sent */
+	begin(DEFAULT, SERVICE_NS(10), 100);
+	s.sk.icsk_ca_state = TCP_CA_Loss;
+	s.sk.icsk_ca_ops->init(&s.sk);
+	assert_false(ca->timed_out);
+}
+
+/* A timeout was right; what comes in the slow start after it, and is taken back, is not it */
+static void what_is_taken_back_ends_no_slow_start_before_it(void **state)
+{
+	int of_timer, i;
+	u32 prior;
+
+	for (of_timer = 0; of_timer <= 1; of_timer++) {
+		settle(DEFAULT);
+		time_out_for_nothing();
+		for (i = 0; i < 3; i++) {
+			s.sk.packets_out = s.sk.snd_cwnd;
+			acknowledge(2);
+		}
+		prior = s.sk.snd_cwnd;
+		assert_in_range(prior, 5, 7);
+		if (of_timer) {
+			s.sk.lost_out = s.sk.packets_out;
+			time_out();
+		} else {
+			s.sk.prior_cwnd = s.sk.snd_cwnd;
+			enter(TCP_CA_Recovery);
+			acknowledge(2);
+		}
+		s.sk.lost_out = 0;
+		take_back();
+		assert_true(s.sk.snd_cwnd >= prior);
+		acknowledge(2);
+		assert_in_range(s.sk.snd_cwnd, prior, prior + 4);
+	}
+}
+
+/* A packet that was too large for the path: no timer ran out, and RFC 4821, 7.6.2 */
+static void a_lost_mtu_probe_is_no_timeout(void **state)
+{
+	u32 window;
+
+	settle(DEFAULT);
+	s.sk.packets_out = 12;
+	s.sk.lost_out = s.sk.retrans_out = s.sk.sacked_out = 0;
+	acknowledge(2);
+	window = s.sk.snd_cwnd;
+	s.sk.lost_out = 1;
+	enter(TCP_CA_Loss);
+	take_ack(NSEC_PER_MSEC, false, (struct rate_sample) {
+		.acked_sacked = 1, .delivered = 80, .interval_us = 100000, .losses = 1,
+	});
+	assert_in_range(s.sk.snd_cwnd, window - 2, window + 2);
+}
+
+/* The law asks for two packets for a moment, while the queue is drained to look for R */
+static void in_loss_a_small_window_of_the_law_ends_no_slow_start(void **state)
+{
+	const struct rate_sample one = {
+		.acked_sacked = 1, .delivered = 2, .interval_us = 100000, .is_retrans = true,
+	};
+	u32 window;
+
+	begin(DEFAULT, SERVICE_NS(1), 20);
+	sender_run(&s, SECONDS(2));
+	prop_dip(&ca->prop);
+	ca->anew = 1;
+	s.sk.packets_out = 12;
+	s.sk.lost_out = 12;
+	s.sk.retrans_out = 0;
+	time_out();
+	s.sk.packets_out = 11;
+	s.sk.lost_out = 11;
+	take_ack(NSEC_PER_MSEC, false, one);
+	window = s.sk.snd_cwnd;
+	ca->prop.dip_rounds = 0;
+	ca->anew = 1;
+	s.sk.packets_out = 10;
+	s.sk.lost_out = 10;
+	take_ack(NSEC_PER_MSEC, false, one);
+	assert_in_range(s.sk.snd_cwnd, 1, window + 1);
+}
+
+static void after_a_timeout_a_smaller_mss_is_no_more_packets(void **state)
+{
+	settle(DEFAULT);
+	s.sk.packets_out = 20;
+	s.sk.lost_out = 20;
+	time_out();
+	assert_int_equal(s.sk.snd_cwnd, 1);
+	s.sk.mss_cache = 98;
+	s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+	assert_int_equal(s.sk.snd_cwnd, 1);
 }
 
 static void a_lost_syn_leaves_a_window_of_one(void **state)
@@ -1651,6 +1784,10 @@ int main(void)
 		cmocka_unit_test(after_reneging_the_window_grows_back_to_the_share),
 		cmocka_unit_test(after_a_timeout_the_window_begins_as_in_slow_start),
 		cmocka_unit_test(a_timeout_that_one_ack_ends_is_followed_by_slow_start),
+		cmocka_unit_test(what_is_taken_back_ends_no_slow_start_before_it),
+		cmocka_unit_test(a_lost_mtu_probe_is_no_timeout),
+		cmocka_unit_test(in_loss_a_small_window_of_the_law_ends_no_slow_start),
+		cmocka_unit_test(after_a_timeout_a_smaller_mss_is_no_more_packets),
 		cmocka_unit_test(a_lost_syn_leaves_a_window_of_one),
 		cmocka_unit_test(a_mark_that_is_echoed_for_a_round_trip_cuts_once),
 		cmocka_unit_test(another_mss_is_the_same_share_in_bytes),

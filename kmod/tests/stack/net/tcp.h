@@ -182,7 +182,7 @@ struct sock {
 	u32 delivered, delivered_ce, snd_una, snd_nxt, srtt_us, mss_cache;
 	u32 snd_cwnd, snd_cwnd_clamp, snd_ssthresh, data_segs_out;
 	u32 packets_out, retrans_out, sacked_out, lost_out;
-	u32 total_retrans, undo_marker;
+	u32 total_retrans, undo_marker, prior_cwnd;
 	bool sackless;	/* of rx_opt.sack_ok */
 	u32 windows_set;	/* how often; no member of the kernel's */
 	struct list_head tsorted_sent_queue;
