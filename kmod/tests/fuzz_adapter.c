@@ -165,11 +165,27 @@ static void take_mss(u32 mss)
 	remember();
 }
 
+/* @by_timer: as tcp_enter_loss() does it, or tcp_simple_retransmit(). @taken_back: what
+ * was in the state before was none
+ */
+static void change_state(u8 state, bool by_timer, bool taken_back)
+{
+	if (state == TCP_CA_Open && taken_back)
+		s.sk.snd_cwnd = s.sk.icsk_ca_ops->undo_cwnd(&s.sk);
+	if (state >= TCP_CA_Recovery)
+		s.sk.prior_cwnd = s.sk.snd_cwnd;
+	if (state == TCP_CA_Loss && by_timer)
+		s.sk.snd_cwnd = tcp_packets_in_flight(&s.sk) + 1;
+	s.sk.icsk_ca_ops->set_state(&s.sk, state);
+	s.sk.icsk_ca_state = state;
+}
+
 static void take_step(const u8 **data, size_t *size)
 {
 	static const u8 states[] = { TCP_CA_Open, TCP_CA_CWR, TCP_CA_Recovery,
 				     TCP_CA_Loss };
 	u64 limit;
+	u8 drawn;
 
 	switch (take(data, size, 1) % 16) {
 	case 0:
@@ -197,8 +213,8 @@ static void take_step(const u8 **data, size_t *size)
 		s.waiting = take(data, size, 1);
 		break;
 	case 8:
-		s.sk.icsk_ca_state = states[take(data, size, 1) % 4];
-		s.sk.icsk_ca_ops->set_state(&s.sk, s.sk.icsk_ca_state);
+		drawn = (u8)take(data, size, 1);
+		change_state(states[drawn % 4], drawn & 0x80, drawn & 0x40);
 		s.answers++;
 		break;
 	case 9:
