@@ -239,7 +239,7 @@ def test_an_interrupt_ends_the_guests(engine, out, monkeypatch) -> None:
         (("-j", "two"), "-j two: must be a whole number"),
         (("--cc", "brr"), "--cc brr: must be one of pktpair, pktpair_1994, bbr, cubic (near: bbr)"),
         (("--cc", "bbr,"), "--cc bbr,: has an empty name"),
-        (("--qdisc", "kake"), "queue kake: must be one of "),
+        (("--qdisc", "kake"), "--qdisc kake: must be one of fq_rr, cake, "),
         (("--modules", "nowhere"), "--modules nowhere: there is no such folder or revision"),
         (("--set", "rate_mbit=0"), "rate_mbit=0: must be at least 1 Mbit/s"),
         (("--set", "rate=1"), "fair-share has no parameter rate"),
