@@ -212,7 +212,8 @@ def draw(arguments: argparse.Namespace) -> int:
         for one in runs:
             if one.get("error") is None and one.get("series"):
                 drawn.append(pictures.of_run(one, one["title"], folder / f"{one['label']}.png"))
-        for path in dict.fromkeys(one["path"] for one in runs):
+        # a scenario's own pictures, where the runs come from this machine
+        for path in dict.fromkeys(one["path"] for one in runs if Path(one["path"]).is_file()):
             drawn += scenario.load(path).draw([one for one in runs if one["path"] == path], folder)
     except (OSError, ValueError) as error:
         raise LabError(f"{arguments.run}: {error}") from None

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The lab's own traffic and iperf3's, for whoever trusts the one and not the other."""
 
+import random
 from typing import Any
 
 from lab.analyse.figures import acks_of_flows
@@ -9,7 +10,7 @@ from lab.model.scenario import Check, Parameter, Value, Values
 from lab.model.topology import STOCK_MTU_BYTES
 from lab.topologies import topology
 
-CLAIM = "two flows get the same goodput whether the lab's own engine sends or iperf3"
+CLAIM = "two flows get the same goodput, within 1 %, whether the lab's own engine sends or iperf3"
 COMBINATIONS = [("pktpair", "fq_rr"), ("cubic", "fq_codel")]
 PARAMETERS = {
     "traffic": Parameter("engine", "", "what sends", choices=("engine", "iperf3")),
@@ -19,6 +20,9 @@ PARAMETERS = {
 VARIANTS: list[dict[str, Value]] = [{"traffic": "engine"}, {"traffic": "iperf3"}]
 SETTLE_S = 2.0
 LIMIT_PACKETS = 300
+# Of what full packets can carry. pktpair has all of it; cubic had 0.994 to 0.997, which is where in the
+# window its losses fall. A packet at the window's edge is 0.0002 at 10 Mbit/s.
+FULL = (0.99, 1.001)
 # of a full packet
 PAYLOAD_PART = 1 - TCP_HEADER_BYTES / STOCK_MTU_BYTES
 
@@ -33,9 +37,10 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
         limit_packets=LIMIT_PACKETS,
         delays_ms=[20.0, 60.0],
     )
+    start_s = random.Random(seed).uniform(0, 0.1)
     flows = (
         Flow("near", "s1", "d1", cc, seconds=values["seconds"]),
-        Flow("far", "s2", "d2", cc, seconds=values["seconds"]),
+        Flow("far", "s2", "d2", cc, start_s=start_s, seconds=values["seconds"]),
     )
     return Plan(network, flows, hash_seed=seed, settle_s=SETTLE_S, traffic=values["traffic"])
 
@@ -54,5 +59,5 @@ def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def checks(values: Values, cc: str, qdisc: str) -> list[Check]:
-    """Placeholder."""
-    return []
+    """Either engine's goodput is that of a full link, less what cubic's losses cost, so the two are as near."""
+    return [Check("goodput_part", "in", list(FULL)), Check("jain", ">=", 0.99)]

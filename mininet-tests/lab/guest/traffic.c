@@ -234,7 +234,7 @@ struct queue_sample {
 	u32 queue;		/* its index in the plan, from 0 */
 	u32 packets;		/* that wait, those of inner queues included */
 	u64 time_ns;
-	u32 bytes;		/* of these packets, with link headers */
+	u32 bytes;		/* of these packets, as the queue counts them */
 	u32 drops;		/* packets, since the queue was made */
 };
 
