@@ -10,7 +10,7 @@ from lab.model.scenario import Check, Parameter, Value, Values
 from lab.model.topology import STOCK_MTU_BYTES
 from lab.topologies import topology
 
-CLAIM = "two flows get the same goodput, within 1 %, whether the lab's own engine sends or iperf3"
+CLAIM = "a link carries the same within 1 % whether the lab's own engine sends or iperf3, and pktpair's flows half each"
 COMBINATIONS = [("pktpair", "fq_rr"), ("cubic", "fq_codel")]
 PARAMETERS = {
     "traffic": Parameter("engine", "", "what sends", choices=("engine", "iperf3")),
@@ -20,9 +20,13 @@ PARAMETERS = {
 VARIANTS: list[dict[str, Value]] = [{"traffic": "engine"}, {"traffic": "iperf3"}]
 SETTLE_S = 2.0
 LIMIT_PACKETS = 300
-# Of what full packets can carry. pktpair has all of it; cubic had 0.994 to 0.997, which is where in the
-# window its losses fall. A packet at the window's edge is 0.0002 at 10 Mbit/s.
+# Of what full packets can carry. Either engine had 0.992 to 1.0004 with three seeds each: cubic's losses leave
+# the link idle for moments that depend on where in the window they fall, and a packet at the window's edge
+# is 0.0002 at 10 Mbit/s.
 FULL = (0.99, 1.001)
+# pktpair loses nothing, so each of its flows has half of that, but for a packet or two at the edges:
+# 0.9998 to 1.0008.
+HALF = (0.998, 1.002)
 # of a full packet
 PAYLOAD_PART = 1 - TCP_HEADER_BYTES / STOCK_MTU_BYTES
 
@@ -55,9 +59,12 @@ def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
         acked_bytes = seen.at(seen.acked_bytes, end_s) - seen.at(seen.acked_bytes, begin_s)
         goodput[f"{flow.name}_goodput_bit_s"] = round(acked_bytes * 8 / (end_s - begin_s))
     full_bit_s = values["rate_mbit"] * 1e6 * PAYLOAD_PART
-    return {**goodput, "goodput_part": round(sum(goodput.values()) / full_bit_s, 5)}
+    halves = {f"{flow.name}_part": goodput[f"{flow.name}_goodput_bit_s"] / full_bit_s * 2 for flow in plan.flows}
+    parts = {"goodput_part": sum(goodput.values()) / full_bit_s, **halves}
+    return {**goodput, **{name: round(part, 5) for name, part in parts.items()}}
 
 
 def checks(values: Values, cc: str, qdisc: str) -> list[Check]:
-    """Either engine's goodput is that of a full link, less what cubic's losses cost, so the two are as near."""
-    return [Check("goodput_part", "in", list(FULL)), Check("jain", ">=", 0.99)]
+    """What either engine's flows are held to is one narrow range, so the two are no further apart than it is wide."""
+    own = [Check("near_part", "in", HALF), Check("far_part", "in", HALF)] if cc == "pktpair" else []
+    return [Check("goodput_part", "in", FULL), *own]
