@@ -201,7 +201,19 @@ def load(name: str) -> Scenario:
     for attribute in ("CLAIM", "PARAMETERS", "COMBINATIONS", "plan"):
         if not hasattr(module, attribute):
             raise PlanError(f"{path}: has no {attribute}: see Documentation/lab.rst")
+    _check_module(path, module)
     return Scenario(path.stem.replace("_", "-"), path, module)
+
+
+def _check_module(path: Path, module: ModuleType) -> None:
+    """PlanError names what is not as it is described above."""
+    pairs = module.COMBINATIONS
+    if not pairs or not all(len(pair) == 2 and all(isinstance(name, str) for name in pair) for pair in pairs):
+        raise PlanError(f"{path}: COMBINATIONS {pairs}: must be pairs of a congestion control and a queue")
+    wrong = [name for name, one in module.PARAMETERS.items() if not isinstance(one, Parameter)]
+    wrong += [name for variant in getattr(module, "VARIANTS", []) for name in variant if name not in module.PARAMETERS]
+    if wrong:
+        raise PlanError(f"{path}: {wrong[0]}: must be a Parameter of PARAMETERS")
 
 
 def _where(path: Path, error: Exception) -> str:

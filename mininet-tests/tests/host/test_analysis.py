@@ -151,7 +151,9 @@ def test_series_of_samples(tmp_path: Path) -> None:
 
 
 def a_scenario(path: Path, functions: str) -> Scenario:
-    path.write_text(f'CLAIM = "x"\nPARAMETERS = {{}}\nCOMBINATIONS = []\n\ndef plan(*_): ...\n\n{functions}')
+    path.write_text(
+        f'CLAIM = "x"\nPARAMETERS = {{}}\nCOMBINATIONS = [("reno", "fq")]\n\ndef plan(*_): ...\n\n{functions}'
+    )
     return load(str(path))
 
 
