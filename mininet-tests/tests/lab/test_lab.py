@@ -128,7 +128,7 @@ def traced(folder: Path) -> tuple[Runs, list[Path]]:
     """Runs with their recordings, which are plotted; they have pictures."""
     words = (*TRACED, "--cc", "pktpair", "--qdisc", "fq_rr", "--trace", "--pcap")
     runs = run(folder / "traced.json", *words)
-    recordings = [path for one in runs for path in sorted((TOP / "out" / "lab").glob(f"{one['label']}*"))]
+    recordings = [path for one in runs for path in sorted((TOP / "out" / "lab").glob(f"{one['label']}[.-]*"))]
     for path in [path for path in recordings if path.suffix == ".trace"]:
         assert_png(lab("plot", str(path), "--out", str(folder / f"{path.name}.png")), 1)
     assert_png(lab("draw", str(folder / "traced.json"), "--out", str(folder / "drawn")), len(runs))
