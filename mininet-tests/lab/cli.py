@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import protocol, runner
+from . import protocol
 from .analyse.figures import Figures, figures
 from .model import scenario
 from .model.errors import PlanError
@@ -149,8 +149,10 @@ def plot(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def check_modules(jobs: Sequence[runner.Job], guest: Guest) -> None:
-    """Refuse to run what needs a module that has not been built."""
+def check_modules(jobs: Sequence[Any], guest: Guest) -> None:
+    """Refuse to run what needs a module that has not been built (``campaign``, which is to go)."""
+    from . import runner
+
     built = {path.stem for path in guest.modules()}
     missing = sorted(runner.modules_of(jobs) - built, reverse=True)
     if missing:
