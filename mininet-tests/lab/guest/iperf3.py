@@ -60,7 +60,7 @@ class Iperf3:
 
     def start(self, flow: Flow) -> None:
         """Have a flow's client send."""
-        path = self._folder / f"iperf3-{flow.name}"
+        path = self._folder / f"iperf3-{self._plan.flows.index(flow)}"
         with path.open("wb") as out:
             self._clients[flow.name] = (self._popen(flow.source, self._client(flow), out), path)
 
