@@ -12,15 +12,16 @@ import termios
 import threading
 import tty
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from . import links, protocol, runner, scenario
+from . import protocol
 from .analyse.figures import Figures, figures
-from .store import command
+from .model import scenario
+from .model.errors import PlanError
+from .store import boot, command
 from .store.run import Run
-from .vm import CACHE, CLOCKS, TOP, Guest, LabError, find_kernel, leave_no_guest, measuring_guest, shared_guest
+from .vm import CLOCKS, Guest, LabError, find_kernel, leave_no_guest, shared_guest
 
 
 def add_guest_options(parser: argparse.ArgumentParser) -> None:
@@ -45,14 +46,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("list", help="scenarios with their claims")
     run = commands.add_parser("run", help="run scenarios, all in one boot")
     add_guest_options(run)
-    run.add_argument("scenarios", nargs="+", metavar="SCENARIO")
-    run.add_argument("--cc", action="append", metavar="A", help="congestion control (may be repeated)")
-    run.add_argument("--qdisc", action="append", metavar="B", help="queue of the bottleneck (may be repeated)")
-    run.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the scenario")
-    run.add_argument("--seed", type=int, default=1, metavar="N", help="start times and hashes (default 1)")
-    run.add_argument("--json", type=Path, metavar="FILE", help="write the run, or the list of runs, as JSON")
-    run.add_argument("--pcap", action="store_true", help="capture packets leaving the bottleneck")
-    run.add_argument("--trace", action="store_true", help="keep the kernel trace, with what plot needs")
+    boot.add_run_options(run)
     command.add_sweep_options(
         commands.add_parser("sweep", help="run every combination of a scenario's parameters, several guests at once")
     )
@@ -63,7 +57,7 @@ def parser() -> argparse.ArgumentParser:
     plot.add_argument("recording", type=Path, metavar="FILE", help="a .trace file in out/lab")
     plot.add_argument("--flow", type=int, metavar="PORT", help="its sender's port (default: the lowest)")
     plot.add_argument("--out", type=Path, metavar="PNG", help="the picture (default: beside FILE)")
-    draw = commands.add_parser("draw", help="draw runs that --json has written, if their scenario has a picture")
+    draw = commands.add_parser("draw", help="draw runs that --json has written")
     draw.add_argument("run", type=Path, metavar="FILE")
     draw.add_argument("--out", type=Path, metavar="FOLDER", help="where to (default: beside the file)")
     run = commands.add_parser("exec", help="run a command in a booted lab; its exit status is passed on")
@@ -72,12 +66,6 @@ def parser() -> argparse.ArgumentParser:
     shell = commands.add_parser("shell", help="an interactive shell in a booted lab")
     add_guest_options(shell)
     return top
-
-
-def announce_native(guest: Guest) -> None:
-    """Say what is about to be loaded into the machine's own kernel."""
-    names = ", ".join(str(path) for path in guest.modules()) or "no module (none is built for it)"
-    print(f"lab: on this machine's own kernel {guest.kernel}; loading: {names}", file=sys.stderr)
 
 
 def finish(payload: bytes, guest: Guest) -> int:
@@ -103,7 +91,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise LabError("exec needs a command: lab exec -- COMMAND...")
     with shared_guest(arguments.kernel, arguments.clock, arguments.cpus) as guest:
         if arguments.clock == "native":
-            announce_native(guest)
+            boot.announce_native(guest)
         guest.start({"kind": "exec", "command": command, "cwd": os.getcwd()})
         for kind, payload in guest.frames():
             if kind == protocol.STDOUT:
@@ -124,7 +112,7 @@ def shell(arguments: argparse.Namespace) -> int:
     size = shutil.get_terminal_size()
     with shared_guest(arguments.kernel, arguments.clock, arguments.cpus) as guest:
         if arguments.clock == "native":
-            announce_native(guest)
+            boot.announce_native(guest)
         guest.start({"kind": "shell", "size": (size.lines, size.columns), "term": os.environ.get("TERM", "linux")})
 
         def forward() -> None:
@@ -153,117 +141,24 @@ def show_list() -> int:
     return 0
 
 
-def combinations(chosen: scenario.Scenario, ccs: list[str] | None, qdiscs: list[str] | None) -> list[tuple[str, str]]:
-    """What to run: the scenario's own list, or what was asked for."""
-    if not ccs and not qdiscs:
-        return chosen.combinations
-    first_cc, first_qdisc = chosen.combinations[0]
-    return [(cc, qdisc) for cc in ccs or [first_cc] for qdisc in qdiscs or [first_qdisc]]
-
-
-def known_algorithms(kernel: str) -> list[str]:
-    """Congestion controls that a kernel has, with ours."""
-    folder = CACHE / "kernels" / kernel / "lib" / "modules" / kernel / "kernel" / "net" / "ipv4"
-    return ["reno", "cubic", *scenario.OURS, *sorted(p.name.split(".")[0][4:] for p in folder.glob("tcp_*.ko*"))]
-
-
-def check_names(arguments: argparse.Namespace) -> None:
-    """Refuse a congestion control or queue that does not exist, before booting."""
-    for name in arguments.qdisc or []:
-        if name not in links.QDISCS:
-            raise LabError(f"--qdisc {name}: must be one of {', '.join(links.QDISCS)}")
-    if arguments.clock == "native":
-        return
-    known = known_algorithms(find_kernel(arguments.kernel))
-    for name in arguments.cc or []:
-        if name not in known:
-            raise LabError(f"--cc {name}: must be one of {', '.join(known)}")
-
-
-def plan_jobs(arguments: argparse.Namespace) -> list[runner.Job]:
-    """Everything that was asked for, checked before anything is booted."""
-    check_names(arguments)
-    chosen = [scenario.load(name) for name in arguments.scenarios]
-    jobs = []
-    for one in chosen:
-        for values in one.all_values(arguments.set, chosen):
-            for cc, qdisc in combinations(one, arguments.cc, arguments.qdisc):
-                jobs.append(runner.make_job(one, cc, qdisc, arguments.seed, values))
-    return jobs
-
-
-def with_control_events(job: runner.Job) -> scenario.Plan:
-    """The plan, recording what tcp_pktpair believes and what is true at fq_rr."""
-    wanted = ["pktpair:pktpair_sample"] if any(flow.cc in scenario.OURS for flow in job.plan.flows) else []
-    wanted += ["fq_rr:fq_rr_enqueue"] if job.qdisc == "fq_rr" else []
-    return replace(job.plan, events=tuple(dict.fromkeys([*job.plan.events, *wanted])))
-
-
 def plot(arguments: argparse.Namespace) -> int:
     """Lab plot FILE"""
-    from . import controlplot  # matplotlib is slow to load
+    from .show import controlplot  # matplotlib is slow to load
 
     print(controlplot.plot(arguments.recording, arguments.flow, arguments.out))
     return 0
 
 
-def check_modules(jobs: Sequence[runner.Job], guest: Guest) -> None:
-    """Refuse to run what needs a module that has not been built."""
+def check_modules(jobs: Sequence[Any], guest: Guest) -> None:
+    """Refuse to run what needs a module that has not been built (``campaign``, which is to go)."""
+    from . import runner
+
     built = {path.stem for path in guest.modules()}
     missing = sorted(runner.modules_of(jobs) - built, reverse=True)
     if missing:
         raise LabError(
             f"{' and '.join(missing)} not built for kernel {guest.kernel}: scripts/build-modules {guest.kernel}"
         )
-
-
-def show_run(run: dict[str, Any]) -> None:
-    """One run, for people."""
-    settings = " ".join(f"{name}={value}" for name, value in run["parameters"].items())
-    print(f"{run['scenario']} {run['cc']}+{run['qdisc']} {settings}  ({run['host_seconds']} s of this machine)")
-    if run["error"]:
-        print(f"  ERROR: {run['error']}")
-    for name, value in run["metrics"].items():
-        print(f"  {name:24} {value}")
-    for check in run["checks"]:
-        verdict = "ok" if check["pass"] else "NOT OK"
-        print(f"  {verdict}: {check['quantity']} {check['op']} {check['expected']} (measured {check['measured']})")
-    for line in run["warnings"]:
-        print(f"  kernel: {line}")
-    if run["error"] and not run["warnings"]:
-        for line in run.get("dmesg_tail", []):
-            print(f"  kernel log: {line}")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Lab run SCENARIO..."""
-    jobs = plan_jobs(arguments)
-    if arguments.trace:
-        for job in jobs:
-            job.plan = with_control_events(job)
-    recordings = TOP / "out" / "lab"
-    machine = measuring_guest(arguments.kernel, arguments.clock, arguments.cpus)
-    check_modules(jobs, machine)
-    with machine as guest:
-        if arguments.clock == "native":
-            announce_native(guest)
-
-        def report(index: int, result: dict[str, Any] | None) -> None:
-            if result is None:
-                print(f"lab: run {index + 1} of {len(jobs)}: {jobs[index].title}", file=sys.stderr)
-            else:
-                show_run(result)
-
-        print(f"lab: kernel {guest.kernel}, clock {guest.clock}", file=sys.stderr)
-        runs = runner.run_jobs(
-            jobs, guest, report, recordings if arguments.pcap else None, recordings if arguments.trace else None
-        )
-    if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(runs[0] if len(runs) == 1 else runs, indent=1) + "\n")
-    if arguments.pcap or arguments.trace:
-        print(f"lab: recordings are in {recordings}", file=sys.stderr)
-    return 0 if len(runs) == len(jobs) and all(result["pass"] for result in runs) else 1
 
 
 def figures_of(run: Run, raw: dict[str, Any]) -> Figures:
@@ -292,25 +187,41 @@ def new(path: Path) -> int:
     return 0
 
 
+def read_runs(path: Path) -> list[dict[str, Any]]:
+    """What ``lab run --json`` has written; LabError if it is something else."""
+    try:
+        runs = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise LabError(f"{path}: {error}") from None
+    wanted = ("path", "label", "title")
+    if not isinstance(runs, list) or not runs or not all(isinstance(one, dict) for one in runs):
+        raise LabError(f"{path}: is no list of runs; lab run --json writes one")
+    missing = [name for name in wanted if not all(name in one for one in runs)]
+    if missing:
+        raise LabError(f"{path}: its runs have no {', '.join(missing)}; lab run --json writes them")
+    return runs
+
+
 def draw(arguments: argparse.Namespace) -> int:
     """Lab draw FILE: nothing is run."""
+    from .show import pictures  # matplotlib is slow to load
+
+    runs = read_runs(arguments.run)
+    folder = arguments.out or arguments.run.parent
+    drawn = []
     try:
-        read = json.loads(arguments.run.read_text())
+        folder.mkdir(parents=True, exist_ok=True)
+        for one in runs:
+            if one.get("error") is None and one.get("series"):
+                drawn.append(pictures.of_run(one, one["title"], folder / f"{one['label']}.png"))
+        # a scenario's own pictures, where the runs come from this machine
+        for path in dict.fromkeys(one["path"] for one in runs if Path(one["path"]).is_file()):
+            drawn += scenario.load(path).draw([one for one in runs if one["path"] == path], folder)
     except (OSError, ValueError) as error:
         raise LabError(f"{arguments.run}: {error}") from None
-    runs: dict[str, list[dict[str, Any]]] = {}
-    for one in read if isinstance(read, list) else [read]:
-        runs.setdefault(one["scenario"], []).append(one)
-    pictures = []
-    for name, of_scenario in runs.items():
-        picture = getattr(scenario.load(name).module, "draw", None)
-        if picture is not None:
-            folder = arguments.out or arguments.run.parent
-            folder.mkdir(parents=True, exist_ok=True)
-            pictures += picture(of_scenario, folder)
-    if not pictures:
-        raise LabError(f"{arguments.run}: no run in it has a picture")
-    for path in pictures:
+    if not drawn:
+        raise LabError(f"{arguments.run}: no run in it can be drawn")
+    for path in drawn:
         print(path)
     return 0
 
@@ -325,7 +236,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.action == "list":
             return show_list()
         if arguments.action == "run":
-            return run(arguments)
+            return boot.run(arguments, figures_of)
         if arguments.action == "sweep":
             return sweep(arguments)
         if arguments.action == "report":
@@ -341,7 +252,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.action == "shell":
             return shell(arguments)
         raise AssertionError(arguments.action)
-    except LabError as error:
+    except (LabError, PlanError) as error:
         print(f"lab: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -151,12 +151,16 @@ def libraries(path: str) -> list[str]:
     return [word for line in listed.splitlines() for word in line.split() if word.startswith("/")]
 
 
+def installed(name: str) -> str | None:
+    """The path of one of this machine's programs, or None."""
+    return shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+
+
 def programs() -> list[str]:
     """The programs' paths; LookupError names one that is not installed."""
-    search = f"{os.environ['PATH']}:/usr/sbin:/sbin"
     found = []
     for name in PROGRAMS:
-        path = shutil.which(name, path=search)
+        path = installed(name)
         if path is None:
             raise LookupError(f"{name} is not installed: run scripts/bootstrap")
         found.append(path)

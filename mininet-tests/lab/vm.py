@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import json
 import lzma
 import os
@@ -241,7 +242,11 @@ class Guest:
         self._modules = modules
         self.ready: dict[str, Any] = {}
         self._process: subprocess.Popen[bytes] | None = None
-        self._folder = Path(tempfile.mkdtemp(prefix="pktpair-lab-"))
+
+    @functools.cached_property
+    def _folder(self) -> Path:
+        """For its files; made when it is first needed, so that a guest that is refused leaves none."""
+        return Path(tempfile.mkdtemp(prefix="pktpair-lab-"))
 
     def __enter__(self) -> Guest:
         return self
@@ -309,7 +314,8 @@ class Guest:
                 self._process.wait()
             _running.discard(self._process.pid)
             self._process = None
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if "_folder" in self.__dict__:
+            shutil.rmtree(self.__dict__.pop("_folder"), ignore_errors=True)
 
     @property
     def is_running(self) -> bool:

@@ -16,6 +16,11 @@ queue delay
     the packet's own time on each link.
 Jain index
     of the flows' goodputs: 1 when all are equal, 1/n when one has all.
+backlog of a device
+    packets and bytes in its queue, at each sample in the window, or in the whole run where there is none.
+a flow of iperf3's
+    begins a round trip before its first payload is acknowledged and ends with the last ACK that
+    acknowledges any: by its ACKs, since its own report has no time of day.
 """
 
 from __future__ import annotations
@@ -30,6 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..model.errors import PlanError, RunError
 from ..model.layout import Layout, lay_out
 from ..model.plan import Flow, Plan
 from ..model.scenario import Check, Scenario, Values
@@ -39,26 +45,30 @@ QUANTILES = (0.5, 0.95, 0.99)
 _LINE = re.compile(r"\s(\d+\.\d+): (\w+): (.*)")
 _PAIR = re.compile(r"(\w+)=(-?[\w.-]+)")
 RECEIVED = np.dtype([("source", "<u4"), ("reserved", "<u4"), ("sent_ns", "<i8"), ("delay_ns", "<i8")])
+SAMPLE = np.dtype(
+    [("flow", "<u4"), ("cwnd", "<u4"), ("time_ns", "<i8"), ("bytes_acked", "<u8"), ("pacing_rate", "<u8")]
+    + [(name, "<u4") for name in ("srtt_us", "min_rtt_us", "unacked", "retrans_total", "lost", "notsent_bytes")]
+    + [("delivered", "<u4"), ("state", "<u4")]
+)
+QUEUE_SAMPLE = np.dtype([("queue", "<u4"), ("packets", "<u4"), ("time_ns", "<i8"), ("bytes", "<u4"), ("drops", "<u4")])
 
 Floats = NDArray[np.float64]
 # A run that the kernel complained about is wrong, whatever its figures.
 NO_WARNING = Check("kernel_warnings", "==", 0)
 
 
-class RunError(Exception):
-    """The run is not what it was meant to be; its figures mean nothing."""
-
-
 @dataclass
 class Figures:
     """What was found in a run.
 
+    :param series: of the scenario's own, for what is drawn
     :param error: why the figures mean nothing, or None
     """
 
     metrics: dict[str, Any] = field(default_factory=dict)
     flows: list[dict[str, Any]] = field(default_factory=list)
     checks: list[dict[str, Any]] = field(default_factory=list)
+    series: dict[str, Any] = field(default_factory=dict)
     error: str | None = None
 
 
@@ -99,6 +109,11 @@ def acks_of_flows(trace: str, begin_s: float) -> dict[int, Acks]:
     return {port: Acks(*np.array(values, dtype=float).T) for port, values in rows.items()}
 
 
+def unpacked(text: str, kind: np.dtype[Any]) -> NDArray[Any]:
+    """Records that the traffic engine has written."""
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=kind) if text else np.zeros(0, dtype=kind)
+
+
 def rounded(value: float, digits: int = 6) -> float:
     """For the JSON: no digits that mean nothing."""
     return round(float(value), digits)
@@ -133,8 +148,6 @@ def flow_figures(plan: Plan, layout: Layout, raw: Mapping[str, Any], acks: Mappi
     """What became of each flow; RunError if one did not do what it was to do."""
     figures = []
     for flow, result in zip(plan.flows, raw["flows"], strict=True):
-        if result["error"]:
-            raise RunError(f"flow {flow.name}: {result['error']}")
         if flow.cc and result["cc"] != flow.cc:
             raise RunError(f"flow {flow.name}: congestion control {result['cc']}, not {flow.cc}")
         lasted_s = (result["ended_ns"] - result["began_ns"]) / 1e9
@@ -150,7 +163,7 @@ def flow_figures(plan: Plan, layout: Layout, raw: Mapping[str, Any], acks: Mappi
             "bytes": result["bytes_acked"],
             "goodput_bit_s": rounded(result["bytes_acked"] * 8 / lasted_s, 0),
             "retransmits": result["retransmits"],
-            "data_packets_sent": result["data_packets_sent"],
+            **{name: result[name] for name in ("data_packets_sent",) if name in result},
         }
         seen = acks.get(plan.port(flow))
         if plan.record.acks and seen is None:
@@ -159,6 +172,56 @@ def flow_figures(plan: Plan, layout: Layout, raw: Mapping[str, Any], acks: Mappi
             valid = seen.rtt_s[seen.rtt_s > 0]
             one |= {"acks": len(seen.time_s), "rtt_min_s": rounded(valid.min()), **quantiles(valid, "rtt_{}_s")}
         figures.append(one)
+    return figures
+
+
+def of_iperf3(flow: Flow, result: Mapping[str, Any], seen: Acks | None) -> dict[str, Any]:
+    """What the traffic engine would say of a flow that iperf3 has sent; RunError if nothing was acknowledged."""
+    # one of the bytes that are acknowledged is the SYN's
+    payload = seen.acked_bytes - 1 if seen is not None else np.zeros(0)
+    with_rtt = (payload > 0) & (seen.rtt_s > 0) if seen is not None else payload > 0
+    if seen is None or not with_rtt.any():
+        raise RunError(f"flow {flow.name}: nothing was acknowledged")
+    first = int(np.argmax(with_rtt))
+    last = int(np.searchsorted(payload, payload[-1]))
+    end = result["report"]["end"]
+    return {
+        **result,
+        "cc": end["sender_tcp_congestion"],
+        "began_ns": round((seen.time_s[first] - seen.rtt_s[first]) * 1e9),
+        "ended_ns": round(seen.time_s[last] * 1e9),
+        "bytes_acked": int(payload[-1]),
+        "retransmits": int(seen.retransmits[-1]),
+    }
+
+
+def of_engine(plan: Plan, raw: dict[str, Any], acks: Mapping[int, Acks]) -> dict[str, Any]:
+    """A raw result whose flows are as the traffic engine describes them; RunError if one of them failed."""
+    for flow, result in zip(plan.flows, raw["flows"], strict=True):
+        if result["error"]:
+            raise RunError(f"flow {flow.name}: {result['error']}")
+    if plan.traffic == "engine":
+        return raw
+    flows = zip(plan.flows, raw["flows"], strict=True)
+    return {**raw, "flows": [of_iperf3(flow, result, acks.get(plan.port(flow))) for flow, result in flows]}
+
+
+def backlog_figures(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Of each device whose queue was sampled."""
+    if not plan.sampled:
+        return {}
+    records = unpacked(raw["queues"], QUEUE_SAMPLE)
+    begin_s, end_s = plan.window_s or (0.0, float("inf"))
+    time_s = records["time_ns"] / 1e9
+    figures: dict[str, Any] = {}
+    for index, device in enumerate(plan.sampled):
+        chosen = records[(records["queue"] == index) & (time_s >= begin_s) & (time_s < end_s)]
+        for unit in ("packets", "bytes"):
+            values = chosen[unit].astype(float)
+            if len(values):
+                figures[f"backlog_{device}_mean_{unit}"] = rounded(values.mean())
+                figures[f"backlog_{device}_max_{unit}"] = int(values.max())
+                figures |= quantiles(values, f"backlog_{device}_{{}}_{unit}")
     return figures
 
 
@@ -225,7 +288,7 @@ def source_figures(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Packets and delays of each source."""
     if not plan.sources:
         return {}
-    records = np.frombuffer(zlib.decompress(base64.b64decode(raw["received"])), dtype=RECEIVED)
+    records = unpacked(raw["received"], RECEIVED)
     figures: dict[str, Any] = {}
     for index, (source, result) in enumerate(zip(plan.sources, raw["sources"], strict=True)):
         if result["not_sent"]:
@@ -261,13 +324,18 @@ def figures(scenario: Scenario, values: Values, cc: str, qdisc: str, plan: Plan,
     try:
         if found.error is None:
             fill_in(found, scenario, values, plan, raw)
-    except RunError as error:
+    except (RunError, PlanError) as error:
         found.error = str(error)
     except (ArithmeticError, LookupError, ValueError) as error:
         # the other runs are none the worse for it
         found.error = f"its figures cannot be computed: {type(error).__name__}: {error}"
     found.metrics["kernel_warnings"] = len(raw.get("warnings", []))
-    found.checks = judge([NO_WARNING, *scenario.checks(values, cc, qdisc)], found.metrics)
+    checks = [NO_WARNING]
+    try:
+        checks += scenario.checks(values, cc, qdisc)
+    except PlanError as error:
+        found.error = found.error or str(error)
+    found.checks = judge(checks, found.metrics)
     return found
 
 
@@ -281,9 +349,13 @@ def fill_in(found: Figures, scenario: Scenario, values: Values, plan: Plan, raw:
         found.metrics[f"{command['name']}_status"] = command["status"]
     layout = lay_out(plan.topology)
     acks = acks_of_flows(raw["trace"], raw["begin_s"])
+    raw = of_engine(plan, raw, acks)
     found.flows = flow_figures(plan, layout, raw, acks)
     found.metrics["retransmits"] = sum(flow["retransmits"] for flow in found.flows)
     found.metrics |= window_figures(plan, layout, acks)
     found.metrics |= queue_figures(raw, layout)
     found.metrics |= source_figures(plan, raw)
-    found.metrics |= scenario.measure(values, plan, raw)
+    found.metrics |= backlog_figures(plan, raw)
+    own = scenario.measure(values, plan, raw)
+    found.series = own.pop("series", {})
+    found.metrics |= own

@@ -21,9 +21,11 @@ from typing import Any
 
 from lab import protocol
 from lab.guest import frozen
+from lab.guest.bpftrace import Script
+from lab.guest.iperf3 import Iperf3
 from lab.guest.network import Network, NetworkError
 from lab.guest.tracer import ACK_EVENT, Tracer
-from lab.model.plan import FIRST_FLOW_PORT, FIRST_SOURCE_PORT, MAX_FLOWS, Change, Command, Plan
+from lab.model.plan import FIRST_FLOW_PORT, FIRST_SOURCE_PORT, MAX_FLOWS, Change, Command, Flow, Plan
 
 WORK = Path("/run/pktpair-lab")
 # Runs begin on a whole second: the phase of every periodic timer is the same.
@@ -87,7 +89,10 @@ class Engine:
         lines = [f"end at_ns={round((plan.end_s + DRAIN_S) * SECOND_NS)} with_flows={int(plan.ends_with_flows)}"]
         if plan.record.sample_s:
             lines.append(f"sample every_ns={round(plan.record.sample_s * SECOND_NS)}")
-        lines += [self._flow(plan, network, index) for index in range(len(plan.flows))]
+        for device in plan.sampled:
+            lines.append(f"queue name={device} in={network.namespace(network.layout.devices[device].node)}")
+        if plan.traffic == "engine":
+            lines += [self._flow(plan, network, index) for index in range(len(plan.flows))]
         port = FIRST_SOURCE_PORT
         for source in plan.sources:
             path = folder / f"times-{source.name}"
@@ -163,6 +168,7 @@ class Engine:
             "sources": _json_lines(self._folder / "sources"),
             "received": _packed(self._folder / "received"),
             "samples": _packed(self._folder / "samples"),
+            "queues": _packed(self._folder / "queues"),
         }
 
     def kill(self) -> None:
@@ -202,21 +208,70 @@ def allow(names: set[str]) -> None:
 
 
 def capture(network: Network, device: str) -> subprocess.Popen[bytes]:
-    """A tcpdump of what passes a device."""
+    """A tcpdump of what leaves a device."""
     node = network.layout.devices[device].node
-    argv = ["tcpdump", "-i", device, "-s", "96", "-w", str(WORK / f"{device}.pcap"), "-U"]
+    argv = ["tcpdump", "-i", device, "-Q", "out", "-s", "96", "-w", str(WORK / f"{device}.pcap"), "-U"]
     return network.popen(node, argv, stderr=subprocess.DEVNULL)
+
+
+class Participants:
+    """The programs that take part in a run beside the traffic engine; none outlives it."""
+
+    def __init__(self, plan: Plan, network: Network, modules: dict[str, str]) -> None:
+        self._captures = {device: capture(network, device) for device in plan.record.pcaps}
+        self.commands = Commands(network, modules)
+        self.iperf3 = Iperf3(plan, network, WORK) if plan.traffic == "iperf3" else None
+        self.script = Script(plan.record.bpftrace, WORK) if plan.record.bpftrace else None
+
+    def ready(self) -> None:
+        """Wait until all are."""
+        if self.iperf3:
+            self.iperf3.ready()
+        if self.script:
+            self.script.ready()
+
+    def end(self) -> None:
+        """End what has not ended; captures are whole then."""
+        for process in self._captures.values():
+            process.send_signal(signal.SIGINT)
+            process.wait()
+        for one in (self.iperf3, self.script):
+            if one:
+                one.kill()
+
+    def pcaps(self) -> dict[str, str]:
+        """What was captured, by device."""
+        return {device: base64.b64encode((WORK / f"{device}.pcap").read_bytes()).decode() for device in self._captures}
+
+
+def follow(plan: Plan, network: Network, others: Participants, begin_ns: int) -> None:
+    """Do what the plan says while the run lasts, each at its time."""
+    agenda: list[tuple[float, Change | Command | Flow]] = [
+        (item.at_s, item) for item in (*plan.commands, *plan.changes)
+    ]
+    if others.iperf3:
+        agenda += [(flow.start_s, flow) for flow in plan.flows]
+    for at_s, item in sorted(agenda, key=lambda entry: entry[0]):
+        sleep_until(begin_ns + round(at_s * SECOND_NS))
+        if isinstance(item, Change):
+            network.apply(item, plan.hash_seed)
+        elif isinstance(item, Command):
+            others.commands.start(item)
+        elif others.iperf3:
+            others.iperf3.start(item)
 
 
 def run_one(network: Network, tracer: Tracer, plan: Plan, job: dict[str, Any], times: dict[str, str]) -> dict[str, Any]:
     """One run."""
     network.begin(plan)
     allow({flow.cc for flow in plan.flows if flow.cc})
-    engine = Engine(plan, network, job["traffic"], times, WORK / "traffic")
-    commands = Commands(network, {f"@{Path(path).stem}": path for path in job["modules"]})
-    captures = {device: capture(network, device) for device in plan.record.pcaps}
-    try:
+    with contextlib.ExitStack() as stack:
+        engine = Engine(plan, network, job["traffic"], times, WORK / "traffic")
+        stack.callback(engine.kill)
+        others = Participants(plan, network, {f"@{Path(path).stem}": path for path in job["modules"]})
+        stack.callback(others.end)
         engine.ready()
+        others.ready()
         begin_ns = (time.monotonic_ns() // SECOND_NS + 1 + LEAD_S) * SECOND_NS
         sleep_until(begin_ns - SECOND_NS // 4)
         events = [*([ACK_EVENT] if plan.record.acks else []), *plan.record.events]
@@ -224,23 +279,16 @@ def run_one(network: Network, tracer: Tracer, plan: Plan, job: dict[str, Any], t
         # the collector would take some milliseconds to look through a long list
         gc.disable()
         engine.begin(begin_ns)
-        for item in sorted(plan.actions, key=lambda item: item.at_s):
-            sleep_until(begin_ns + round(item.at_s * SECOND_NS))
-            if isinstance(item, Change):
-                network.apply(item, plan.hash_seed)
-            else:
-                commands.start(item)
+        follow(plan, network, others, begin_ns)
         traffic = engine.finish()
+        if others.iperf3:
+            traffic["flows"] = others.iperf3.finish(begin_ns + round((plan.end_s + DRAIN_S) * SECOND_NS))
         if not plan.ends_with_flows:
             sleep_until(begin_ns + round(plan.end_s * SECOND_NS))
         gc.enable()
         trace = tracer.stop()
-        done = commands.finish()
-    finally:
-        engine.kill()
-        for process in captures.values():
-            process.send_signal(signal.SIGINT)
-            process.wait()
+        said = others.script.finish() if others.script else ""
+        done = others.commands.finish()
     return {
         "begin_s": begin_ns / 1e9,
         **traffic,
@@ -248,7 +296,8 @@ def run_one(network: Network, tracer: Tracer, plan: Plan, job: dict[str, Any], t
         "trace": trace,
         "missing_events": missing,
         "qdiscs": network.qdiscs(),
-        "pcaps": {device: base64.b64encode((WORK / f"{device}.pcap").read_bytes()).decode() for device in captures},
+        "pcaps": others.pcaps(),
+        "bpftrace": said,
     }
 
 
@@ -298,7 +347,7 @@ def run_all(port: int, job: dict[str, Any], log: Any) -> int:
                     network = stack.enter_context(Network(plan.topology, plan.ipv6, WORK))
                 raw = run_one(network, tracer, plan, job, job["times"][index])
                 raw["error"] = None
-            except (OSError, subprocess.SubprocessError, RuntimeError, json.JSONDecodeError) as error:
+            except (OSError, subprocess.SubprocessError, RuntimeError, ValueError) as error:
                 raw = {"error": str(error)}
                 status = 1
             raw["index"] = index

@@ -41,8 +41,10 @@
  *	packet_bytes		of a packet with its IP and UDP headers
  *	[burst]			packets that are sent at once (UDP_SEGMENT), 1 by default
  *	times			file: little-endian u64, ns, one for each packet or burst
- * sample: read TCP_INFO of each open flow
+ * sample: read TCP_INFO of each open flow, and each queue
  *	every_ns
+ * queue: the root queueing discipline of a device
+ *	name, in		in: namespace file of the device's node
  * end: flows that are unfinished then have failed; required
  *	at_ns
  *	[with_flows]		1: sources stop when the last flow has ended
@@ -59,6 +61,7 @@
  *	those that the socket did not take.
  * OUT/received: a struct received for each UDP packet that arrived, native byte order
  * OUT/samples: a struct sample for each flow and sample, native byte order
+ * OUT/queues: a struct queue_sample for each queue and sample, native byte order
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -67,6 +70,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -78,6 +82,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -86,7 +91,10 @@
 #include <unistd.h>
 
 #include <linux/errqueue.h>
+#include <linux/gen_stats.h>
 #include <linux/net_tstamp.h>
+#include <linux/pkt_sched.h>
+#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/tcp.h>
 #include <linux/udp.h>
@@ -174,6 +182,12 @@ struct source {
 	u64 sent, not_sent, received;
 };
 
+struct queue {
+	char *name, *in;
+	int socket;	/* of rtnetlink, in the namespace */
+	int device;	/* its index there */
+};
+
 struct sink {
 	const struct ends *ends;	/* of the first source that sends to it */
 	int socket;
@@ -216,8 +230,26 @@ struct sample {
 
 static_assert(sizeof(struct sample) == 64, "no padding");
 
-enum { OUT_FLOWS, OUT_SOURCES, OUT_RECEIVED, OUT_SAMPLES, OUT_COUNT };
-static const char *const out_names[] = { "flows", "sources", "received", "samples" };
+struct queue_sample {
+	u32 queue;		/* its index in the plan, from 0 */
+	u32 packets;		/* that wait, those of inner queues included */
+	u64 time_ns;
+	u32 bytes;		/* of these packets, as the queue counts them */
+	u32 drops;		/* packets, since the queue was made */
+};
+
+static_assert(sizeof(struct queue_sample) == 24, "no padding");
+
+/* RTM_GETQDISC of a device's root, and the answer */
+struct queue_request {
+	struct nlmsghdr head;
+	struct tcmsg about;
+};
+
+#define ANSWER_BYTES 16384
+
+enum { OUT_FLOWS, OUT_SOURCES, OUT_RECEIVED, OUT_SAMPLES, OUT_QUEUES, OUT_COUNT };
+static const char *const out_names[] = { "flows", "sources", "received", "samples", "queues" };
 
 static struct {
 	struct flow *flows;
@@ -226,6 +258,9 @@ static struct {
 	struct event *events;
 	struct received *received;
 	struct sample *samples;
+	struct queue *queues;
+	struct queue_sample *queue_samples;
+	size_t queue_count, queue_sample_count;
 	size_t flow_count, source_count, sink_count, event_count, received_count, sample_count;
 	u64 sample_every_ns;
 	struct end end;
@@ -371,6 +406,12 @@ static const struct key source_keys[] = {
 	NUMBER("packet_bytes", struct source, packet_bytes, true, 1, UINT16_MAX),
 	NUMBER("burst", struct source, burst, false, 1, MOST_BURST),
 	TEXT("times", struct source, times_file, true),
+	{ .name = NULL },
+};
+
+static const struct key queue_keys[] = {
+	TEXT("name", struct queue, name, true),
+	TEXT("in", struct queue, in, true),
 	{ .name = NULL },
 };
 
@@ -522,6 +563,17 @@ static void parse_source(size_t line, char *words)
 		plan_fault(line, "a burst has more than %d bytes", MOST_PAYLOAD_BYTES);
 }
 
+static void parse_queue(size_t line, char *words)
+{
+	struct queue *queue;
+
+	run.queues = grow(run.queues, run.queue_count, sizeof(*queue));
+	queue = &run.queues[run.queue_count++];
+	parse_keys(line, queue_keys, words, queue);
+	if (strlen(queue->name) >= IF_NAMESIZE)
+		plan_fault(line, "name=%s is too long for a device", queue->name);
+}
+
 static void parse_line(size_t line, char *words)
 {
 	char *kind = strsep(&words, " ");
@@ -532,6 +584,8 @@ static void parse_line(size_t line, char *words)
 		parse_flow(line, words);
 	else if (!strcmp(kind, "source"))
 		parse_source(line, words);
+	else if (!strcmp(kind, "queue"))
+		parse_queue(line, words);
 	else if (!sample && strcmp(kind, "end"))
 		plan_fault(line, "unknown kind %s", kind);
 	else if (*number)
@@ -588,18 +642,23 @@ static int connect_to(int fd, union address address, u64 port)
 }
 
 /* A socket stays in the namespace in which it was opened */
-static int socket_in(const char *path, const struct ends *ends, int type)
+static int open_in(const char *path, const char *who, int family, int type, int protocol)
 {
-	int own = must(open("/proc/thread-self/ns/net", O_RDONLY), ends->who, "own namespace");
-	int there = must(open(path, O_RDONLY), ends->who, path);
+	int own = must(open("/proc/thread-self/ns/net", O_RDONLY), who, "own namespace");
+	int there = must(open(path, O_RDONLY), who, path);
 	int fd;
 
-	must(setns(there, CLONE_NEWNET), ends->who, path);
-	fd = must(socket(ends->client.any.sa_family, type, 0), ends->who, "socket");
-	must(setns(own, CLONE_NEWNET), ends->who, "own namespace");
+	must(setns(there, CLONE_NEWNET), who, path);
+	fd = must(socket(family, type, protocol), who, "socket");
+	must(setns(own, CLONE_NEWNET), who, "own namespace");
 	close(there);
 	close(own);
 	return fd;
+}
+
+static int socket_in(const char *path, const struct ends *ends, int type)
+{
+	return open_in(path, ends->who, ends->client.any.sa_family, type, 0);
 }
 
 /* Of a client or a listener, from which the server inherits them */
@@ -741,6 +800,16 @@ static void open_source(struct source *source)
 		       &index, sizeof(index));
 }
 
+static void open_queue(struct queue *queue)
+{
+	struct ifreq device = { 0 };
+
+	queue->socket = open_in(queue->in, queue->name, AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
+	strcpy(device.ifr_name, queue->name);
+	must(ioctl(queue->socket, SIOCGIFINDEX, &device), queue->name, "SIOCGIFINDEX");
+	queue->device = device.ifr_ifindex;
+}
+
 static int compare_events(const void *left, const void *right)
 {
 	const struct event *a = left, *b = right;
@@ -763,6 +832,8 @@ static void open_all(const char *folder)
 		open_flow(&run.flows[i]);
 	for (i = 0; i < run.source_count; i++)
 		open_source(&run.sources[i]);
+	for (i = 0; i < run.queue_count; i++)
+		open_queue(&run.queues[i]);
 	if (run.event_count)
 		qsort(run.events, run.event_count, sizeof(*run.events), compare_events);
 	for (i = 0; i < OUT_COUNT; i++) {
@@ -1027,6 +1098,47 @@ static void sample_flow(u32 index, s64 time_ns)
 	};
 }
 
+static void note_queue(const struct nlmsghdr *head, struct queue_sample *sample)
+{
+	const struct rtattr *part = TCA_RTA(NLMSG_DATA(head));
+	int left = TCA_PAYLOAD(head);
+	struct tc_stats stats;
+
+	for (; RTA_OK(part, left); part = RTA_NEXT(part, left)) {
+		if (part->rta_type != TCA_STATS || RTA_PAYLOAD(part) < sizeof(stats))
+			continue;
+		memcpy(&stats, RTA_DATA(part), sizeof(stats));
+		sample->packets = stats.qlen;
+		sample->bytes = stats.backlog;
+		sample->drops = stats.drops;
+	}
+}
+
+/* A device that has no queue is acknowledged without an answer: its sample is all zero */
+static void sample_queue(u32 index, s64 time_ns)
+{
+	const struct queue *queue = &run.queues[index];
+	const struct queue_request request = {
+		.head = { sizeof(request), RTM_GETQDISC, NLM_F_REQUEST | NLM_F_ECHO | NLM_F_ACK,
+			  0, 0 },
+		.about = { .tcm_ifindex = queue->device, .tcm_parent = TC_H_ROOT },
+	};
+	struct queue_sample sample = { .queue = index, .time_ns = time_ns };
+	_Alignas(struct nlmsghdr) char answer[ANSWER_BYTES];
+	const struct nlmsghdr *head = (void *)answer;
+
+	must(send(queue->socket, &request, sizeof(request), 0), queue->name, "RTM_GETQDISC");
+	do {
+		must(recv(queue->socket, answer, sizeof(answer), 0), queue->name, "RTM_GETQDISC");
+		if (head->nlmsg_type == RTM_NEWQDISC)
+			note_queue(head, &sample);
+	} while (head->nlmsg_type != NLMSG_ERROR);
+	errno = -((const struct nlmsgerr *)NLMSG_DATA(head))->error;
+	must(errno ? -1 : 0, queue->name, "RTM_GETQDISC");
+	run.queue_samples = grow(run.queue_samples, run.queue_sample_count, sizeof(sample));
+	run.queue_samples[run.queue_sample_count++] = sample;
+}
+
 static void *run_samples(void *unused __attribute__((unused)))
 {
 	s64 due_ns, time_ns;
@@ -1038,6 +1150,8 @@ static void *run_samples(void *unused __attribute__((unused)))
 		time_ns = now_ns();
 		for (i = 0; i < run.flow_count && !run.over; i++)
 			sample_flow(i, time_ns);
+		for (i = 0; i < run.queue_count && !run.over; i++)
+			sample_queue(i, time_ns);
 		pthread_mutex_unlock(&run.lock);
 	}
 	return NULL;
@@ -1282,6 +1396,9 @@ static void write_all(void)
 		       run.out[OUT_RECEIVED]);
 	if (run.sample_count)
 		fwrite(run.samples, sizeof(*run.samples), run.sample_count, run.out[OUT_SAMPLES]);
+	if (run.queue_sample_count)
+		fwrite(run.queue_samples, sizeof(*run.queue_samples), run.queue_sample_count,
+		       run.out[OUT_QUEUES]);
 	for (i = 0; i < OUT_COUNT; i++)
 		if (ferror(run.out[i]) | fclose(run.out[i]))
 			die("%s: cannot be written", out_names[i]);

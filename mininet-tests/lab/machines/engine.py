@@ -27,13 +27,11 @@ from ..store.engine import EngineError, Surroundings
 from ..store.run import Run
 from ..vm import CACHE, TOP, LabError
 from .frozen import Copy, Frozen, Template
-from .plans import traffic_program
+from .plans import bpftrace, traffic_program
 
 EMULATOR = "qemu-system-x86_64"
 BUILDS = CACHE / "builds"
 OURS = ("pktpair", "pktpair_averse", "pktpair_risky", "pktpair_1994")
-
-
 # A frozen machine takes 200 MB of disk.
 KEPT_MACHINES = 4
 
@@ -86,6 +84,7 @@ class Guests:
                 tools={"image": base, **_plugin(modules)},
                 code={"traffic engine": traffic_program()},
                 modules={path.stem: path for path in built},
+                programs={"bpftrace": bpftrace},
                 machine={"options": " ".join(vm.cpu_options("virtual", 1)), "memory": vm.MEMORY},
                 ccs=tuple(ccs(release, built)),
             )
@@ -113,7 +112,7 @@ class Guests:
     @contextlib.contextmanager
     def _machine(self, kernel: str, build: str, plan: Plan) -> Iterator[Frozen]:
         """The machine with a plan's network, made when it is first asked for; it stays while it is used."""
-        key = json.dumps([kernel, build, plan.structure])
+        key = json.dumps([kernel, build, plan.structure, bool(plan.record.bpftrace)])
         with self._lock:
             machine = self._machines.setdefault(key, Machine())
             machine.users += 1
@@ -146,9 +145,14 @@ class Guests:
 
 def ccs(release: str, modules: list[Path]) -> list[str]:
     """Congestion controls that a kernel has, with ours if they are built."""
+    built = any(path.stem == "tcp_pktpair" for path in modules)
+    return [name for name in known_ccs(release) if built or name not in OURS]
+
+
+def known_ccs(release: str) -> list[str]:
+    """Congestion controls that a kernel has, with ours, whether they are built or not."""
     folder = CACHE / "kernels" / release / "lib" / "modules" / release / "kernel" / "net" / "ipv4"
-    ours = OURS if any(path.stem == "tcp_pktpair" for path in modules) else ()
-    return ["reno", "cubic", *ours, *sorted(path.name.split(".")[0][4:] for path in folder.glob("tcp_*.ko*"))]
+    return ["reno", "cubic", *OURS, *sorted(path.name.split(".")[0][4:] for path in folder.glob("tcp_*.ko*"))]
 
 
 def modules_of(release: str, build: str) -> list[Path]:

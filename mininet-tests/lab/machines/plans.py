@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import btf, files, protocol
+from .. import btf, files, image, protocol
+from ..model.errors import PlanError
 from ..model.plan import Plan
-from ..vm import TOP, LabError, SealedGuest, uncompressed_image
+from ..vm import TOP, Guest, LabError, NativeGuest, SealedGuest, uncompressed_image
 
 TRAFFIC_SOURCE = Path(__file__).resolve().parent.parent / "guest" / "traffic.c"
 TRAFFIC_PROGRAM = TOP / "build" / "lab" / "traffic"
@@ -46,19 +47,31 @@ def times(plan: Plan) -> dict[str, str]:
     }
 
 
-class PlanGuest(SealedGuest):
-    """A sealed guest with the traffic engine."""
+def bpftrace() -> Path:
+    """This machine's, which is 200 MB with its libraries; PlanError says how to have it."""
+    path = image.installed("bpftrace")
+    if path is None:
+        raise PlanError("record.bpftrace: bpftrace is not installed: scripts/bootstrap, or apt-get install bpftrace")
+    return Path(path)
 
-    def more_files(self) -> dict[str, Path]:
-        """The engine's program."""
-        return {INSIDE: traffic_program()}
+
+class Plans(Guest):
+    """A guest that carries plans out, of any kind."""
+
+    def _traffic(self) -> str:
+        """Where the guest has the traffic engine."""
+        raise NotImplementedError
+
+    def _types(self) -> Path:
+        """The type information of the guest's kernel."""
+        raise NotImplementedError
 
     def job(self, plans: Sequence[Plan]) -> dict[str, Any]:
         """What the agent is told."""
         return {
             "kind": "plans",
-            "ack_probe": btf.ack_probe(btf.Btf.of_kernel(uncompressed_image(self.kernel))),
-            "traffic": f"/{INSIDE}",
+            "ack_probe": btf.ack_probe(btf.Btf.of_kernel(self._types())),
+            "traffic": self._traffic(),
             "plans": [plan.as_data() for plan in plans],
             "times": [times(plan) for plan in plans],
         }
@@ -81,3 +94,44 @@ class PlanGuest(SealedGuest):
             elif kind == protocol.EXIT and message["error"]:
                 tail = "\n".join(f"    {line}" for line in message["dmesg_tail"])
                 raise LabError(f"{message['error']}\nlast lines of the guest's kernel log:\n{tail}")
+
+
+class PlanGuest(SealedGuest, Plans):
+    """A sealed guest with the traffic engine, and with bpftrace where a plan has a script."""
+
+    _scripts = False
+
+    def _traffic(self) -> str:
+        return f"/{INSIDE}"
+
+    def _types(self) -> Path:
+        return uncompressed_image(self.kernel)
+
+    def job(self, plans: Sequence[Plan]) -> dict[str, Any]:
+        """What the agent is told."""
+        self._scripts = any(plan.record.bpftrace for plan in plans)
+        return super().job(plans)
+
+    def more_files(self) -> dict[str, Path]:
+        """The programs that are not in every guest."""
+        found = {INSIDE: traffic_program()}
+        if self._scripts:
+            program = bpftrace()
+            for path in (str(program), *image.libraries(str(program))):
+                found[image.merged(path).lstrip("/")] = Path(path)
+        return found
+
+
+class NativePlans(NativeGuest, Plans):
+    """This machine, with its own kernel."""
+
+    def _traffic(self) -> str:
+        return str(traffic_program())
+
+    def _types(self) -> Path:
+        return Path("/sys/kernel/btf/vmlinux")
+
+
+def plan_guest(kernel: str | None, clock: str, cpus: int) -> Plans:
+    """A guest for plans, of the kind that the clock needs."""
+    return (NativePlans if clock == "native" else PlanGuest)(kernel, clock, cpus)

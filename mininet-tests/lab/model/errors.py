@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The one error that a user can act on."""
+"""The errors that a user can act on."""
 
 
 class PlanError(Exception):
     """An experiment that cannot be as it is described; the message names value and limit."""
+
+
+class RunError(Exception):
+    """The run is not what it was meant to be; its figures mean nothing."""

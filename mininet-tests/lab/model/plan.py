@@ -30,6 +30,11 @@ STAMP_BYTES = 12
 # The kernels before 6.9 cut no larger burst.
 MAX_BURST_PACKETS = 64
 TRAFFIC = ("engine", "iperf3")
+# What iperf3 (3.12) takes: a time in whole seconds, blocks, socket buffers and segments.
+IPERF3_MAX_SECONDS = 86_400
+IPERF3_MAX_WRITE_BYTES = 1 << 20
+IPERF3_MAX_WINDOW_BYTES = 512 << 20
+IPERF3_MAX_MSS_BYTES = 9_216
 # Eleven days: what the traffic engine takes.
 MAX_SECONDS = 1e6
 
@@ -100,6 +105,22 @@ class Flow:
             return 0
         headers = TCP_HEADER_BYTES if self.family == 4 else TCP_HEADER_BYTES + 20
         return self.packet_bytes - headers + TIME_STAMP_BYTES
+
+    def check_iperf3(self) -> None:
+        """PlanError if iperf3 cannot carry it."""
+        what = f"flow {self.name}: iperf3"
+        if self.exchanges:
+            raise PlanError(f"{what} has no exchanges: must be seconds")
+        if self.bytes:
+            # Its client says that all is sent when all is in the socket's buffer, and its server
+            # then closes the connection: of -n 1000001 over loopback nothing at all is received.
+            raise PlanError(f"{what} hangs up before the last of bytes {self.bytes} have arrived: must be seconds")
+        if self.seconds != int(self.seconds):
+            raise PlanError(f"{what} takes whole seconds: seconds {self.seconds}: must be a whole number")
+        in_range(f"{what}: seconds", self.seconds, 1, IPERF3_MAX_SECONDS)
+        in_range(f"{what}: write_bytes", self.write_bytes, 0, IPERF3_MAX_WRITE_BYTES)
+        in_range(f"{what}: window_bytes", self.window_bytes, 0, IPERF3_MAX_WINDOW_BYTES)
+        in_range(f"{what}: segments of", self.mss_bytes, 0, IPERF3_MAX_MSS_BYTES)
 
 
 @dataclass(frozen=True)
@@ -182,9 +203,9 @@ class Record:
 
     :param acks: every acknowledgement that a sender takes
     :param events: trace events
-    :param sample_s: tcp_info of each flow at this interval; 0 is none
+    :param sample_s: tcp_info of each flow, and the queue of each observed device, at this interval; 0 is none
     :param pcaps: devices whose packets are captured as they leave
-    :param bpftrace: a script
+    :param bpftrace: a script that runs in the guest, from before the run begins until it has ended
     """
 
     acks: bool = True
@@ -198,12 +219,14 @@ class Record:
 class Plan:
     """One run.
 
-    :param observed: devices of which the queue's statistics are kept; () is all that have a queue
+    :param observed: devices of which the queue is sampled (``record.sample_s``); () is all that have a rate
     :param hash_seed: of the queues' flow hashes
     :param sysctls: by node ("*" is each of them), name and value
     :param gro: nodes that merge packets as they arrive
     :param settle_s: the measured window opens so long after the last flow has started
     :param ends_with_flows: sources stop when the last flow has ended
+    :param traffic: what drives the flows: the lab's own engine, or iperf3 where it can (``Flow.check_iperf3``);
+        iperf3 connects when a flow starts
     """
 
     topology: Topology
@@ -219,6 +242,7 @@ class Plan:
     seconds: float = 0.0
     ends_with_flows: bool = False
     traffic: str = "engine"
+    observed: tuple[str, ...] = ()
 
     @property
     def senders(self) -> tuple[Flow | Source, ...]:
@@ -258,6 +282,14 @@ class Plan:
         links = [[link.a, link.b, link.mtu_bytes] for link in self.topology.links]
         return [[list(item) for item in self.topology.nodes.items()], links, self.ipv6]
 
+    @property
+    def sampled(self) -> tuple[str, ...]:
+        """Devices of which the queue is sampled."""
+        if not self.record.sample_s:
+            return ()
+        ways = [(name, way) for link in self.topology.links for name, way in link.ways]
+        return self.observed or tuple(name for name, way in ways if way.rate_bit_s)
+
     def port(self, flow: Flow) -> int:
         """What a flow is known by in traces."""
         return FIRST_FLOW_PORT + self.flows.index(flow)
@@ -279,7 +311,7 @@ class Plan:
             way = changed(self.topology.way(change.device), change)
             way.check(change.device)
             devices.queue(change.device, way, self.hash_seed)
-        for device_name in self.record.pcaps:
+        for device_name in (*self.record.pcaps, *self.observed):
             self.topology.way(device_name)
         named = [*self.gro, *self.sysctls, *(command.node for command in self.commands)]
         for node in named:
@@ -298,6 +330,18 @@ class Plan:
         in_range("the run's length", self.end_s, 0, MAX_SECONDS)
         if self.traffic not in TRAFFIC:
             raise PlanError(f"traffic {self.traffic}: must be one of {', '.join(TRAFFIC)}")
+        if self.traffic == "iperf3":
+            self._check_iperf3()
+
+    def _check_iperf3(self) -> None:
+        for flow in self.flows:
+            flow.check_iperf3()
+        if not self.record.acks:
+            raise PlanError("traffic iperf3: does not say when a flow began and ended: record.acks must be True")
+        if self.record.sample_s:
+            raise PlanError(f"traffic iperf3: sample_s {self.record.sample_s}: must be 0, or traffic engine")
+        if self.ends_with_flows:
+            raise PlanError("traffic iperf3: ends_with_flows: must be False, or traffic engine")
 
     def as_data(self) -> dict[str, Any]:
         """For JSON; ``of`` reads it."""
@@ -321,6 +365,7 @@ class Plan:
                 "changes": tuple(Change(**one) for one in data["changes"]),
                 "record": Record(**record),
                 "gro": tuple(data["gro"]),
+                "observed": tuple(data.get("observed", ())),
             }
         )
 

@@ -14,7 +14,9 @@ A scenario is a Python file, of ours or a user's, with
 ``VARIANTS`` (may be left out)
     values of parameters that the claim is about
 ``measure(values, plan, raw)`` (may be left out)
-    further metrics of a run, by name
+    further metrics of a run, by name; what "series" holds is kept in the run's JSON for ``draw``, and is no metric
+``draw(runs, folder)`` (may be left out)
+    further pictures of runs (their JSON); returns the files
 ``checks(values, cc, qdisc)`` (may be left out)
     the :class:`Check` of each metric that the claim is about
 """
@@ -31,7 +33,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .errors import PlanError
+from .errors import PlanError, RunError
 from .plan import Plan
 
 FOLDER = Path(__file__).resolve().parents[2] / "studies"
@@ -134,7 +136,7 @@ class Scenario:
 
     def plan(self, values: Values, cc: str, qdisc: str, seed: int) -> Plan:
         """The plan of one run, checked."""
-        plan = self.module.plan(values, cc, qdisc, seed)
+        plan = self._call("plan", values, cc, qdisc, seed)
         if not isinstance(plan, Plan):
             raise PlanError(f"{self.path}: plan() returned {type(plan).__name__}, not a Plan")
         plan.check()
@@ -142,13 +144,24 @@ class Scenario:
 
     def measure(self, values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
         """The scenario's own metrics of a run."""
-        own = getattr(self.module, "measure", None)
-        return own(values, plan, raw) if own else {}
+        return dict(self._call("measure", values, plan, raw)) if hasattr(self.module, "measure") else {}
 
     def checks(self, values: Values, cc: str, qdisc: str) -> list[Check]:
         """What the claim asserts of a run."""
-        own = getattr(self.module, "checks", None)
-        return list(own(values, cc, qdisc)) if own else []
+        return list(self._call("checks", values, cc, qdisc)) if hasattr(self.module, "checks") else []
+
+    def draw(self, runs: list[dict[str, Any]], folder: Path) -> list[Path]:
+        """The scenario's own pictures of runs."""
+        return list(self._call("draw", runs, folder)) if hasattr(self.module, "draw") else []
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        """One of the file's functions; PlanError says where it fails, since the file may be a user's."""
+        try:
+            return getattr(self.module, name)(*arguments)
+        except (PlanError, RunError):
+            raise
+        except Exception as error:
+            raise PlanError(_where(self.path, error)) from None
 
 
 def nearest(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:
@@ -171,18 +184,40 @@ def load(name: str) -> Scenario:
             raise PlanError(f"no scenario {name}{nearest(name, names())}; lab list shows them all")
     elif not path.is_file():
         raise PlanError(f"{path}: there is no such file")
+    path = path.resolve()
     spec = importlib.util.spec_from_file_location(f"scenarios.{path.stem}", path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        raise PlanError(f"{path}: line {error.lineno}: {error.msg}") from None
+        raise PlanError(f"{error.filename or path}: line {error.lineno}: {error.msg}") from None
+    except UnicodeDecodeError as error:
+        raise PlanError(f"{path}: is no text: {error}") from None
+    except PlanError as error:
+        raise PlanError(f"{path}: {error}") from None
     except Exception as error:
-        frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-        line = f" line {frames[-1].lineno}:" if frames else ""
-        raise PlanError(f"{path}:{line} {type(error).__name__}: {error}") from None
+        raise PlanError(_where(path, error)) from None
     for attribute in ("CLAIM", "PARAMETERS", "COMBINATIONS", "plan"):
         if not hasattr(module, attribute):
             raise PlanError(f"{path}: has no {attribute}: see Documentation/lab.rst")
-    return Scenario(path.stem.replace("_", "-"), path.resolve(), module)
+    _check_module(path, module)
+    return Scenario(path.stem.replace("_", "-"), path, module)
+
+
+def _check_module(path: Path, module: ModuleType) -> None:
+    """PlanError names what is not as it is described above."""
+    pairs = module.COMBINATIONS
+    if not pairs or not all(len(pair) == 2 and all(isinstance(name, str) for name in pair) for pair in pairs):
+        raise PlanError(f"{path}: COMBINATIONS {pairs}: must be pairs of a congestion control and a queue")
+    wrong = [name for name, one in module.PARAMETERS.items() if not isinstance(one, Parameter)]
+    wrong += [name for variant in getattr(module, "VARIANTS", []) for name in variant if name not in module.PARAMETERS]
+    if wrong:
+        raise PlanError(f"{path}: {wrong[0]}: must be a Parameter of PARAMETERS")
+
+
+def _where(path: Path, error: Exception) -> str:
+    """What went wrong in a scenario's file, with the line."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    line = f" line {frames[-1].lineno}:" if frames else ""
+    return f"{path}:{line} {type(error).__name__}: {error}"

@@ -92,9 +92,14 @@ class Link:
         """The device at ``b``."""
         return f"{self.b}-{self.a}"
 
+    @property
+    def ways(self) -> tuple[tuple[str, Way], ...]:
+        """Both directions, by the device that packets leave."""
+        return (self.device_a, self.there), (self.device_b, self.back)
+
     def check(self) -> None:
         """PlanError if it cannot be built."""
-        for device, way in ((self.device_a, self.there), (self.device_b, self.back)):
+        for device, way in self.ways:
             if len(device) > DEVICE_NAME_CHARACTERS:
                 raise PlanError(f"link {device}: a device's name has at most {DEVICE_NAME_CHARACTERS} characters")
             way.check(device)

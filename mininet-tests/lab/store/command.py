@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..model import scenario
 from ..model.errors import PlanError
+from ..model.plan import TRAFFIC
 from ..show.progress import Progress
 from . import sweep as sweeping
 from .engine import Engine, EngineError
@@ -45,6 +46,7 @@ def add_sweep_options(parser: argparse.ArgumentParser) -> None:
         "--modules", metavar="A,B", help="folders of modules, or revisions to build (default: the checkout's)"
     )
     parser.add_argument("--kernel", metavar="A,B", help="unpacked kernels (default: Debian 12's)")
+    parser.add_argument("--traffic", choices=TRAFFIC, help="what drives the flows (default: the scenario's choice)")
     cpus = len(os.sched_getaffinity(0))
     parser.add_argument("-j", default=str(cpus), metavar="N", help=f"guests at a time; each uses one core ({cpus})")
     parser.add_argument("--out", default="study", metavar="FOLDER", help="the study, which may be there already")
@@ -104,6 +106,7 @@ def request_of(arguments: argparse.Namespace) -> sweeping.Request:
         seeds=seeds(arguments.seeds),
         builds=chosen("--modules", arguments.modules, ("",)),
         kernels=chosen("--kernel", arguments.kernel, ("",)),
+        traffic=arguments.traffic or "",
     )
 
 

@@ -64,6 +64,11 @@ def modules_of(run: Run) -> list[str]:
     return [module for module, mark in MODULE_MARKS.items() if mark in text]
 
 
+def programs_of(run: Run) -> list[str]:
+    """Programs in the guest that only some plans use."""
+    return ["bpftrace"] if run.plan.record.bpftrace else []
+
+
 def ingredients(run: Run, surroundings: Surroundings) -> dict[str, str]:
     """All that a run's result comes from, by name; PlanError if a module that it uses is not built."""
     found = {
@@ -73,6 +78,7 @@ def ingredients(run: Run, surroundings: Surroundings) -> dict[str, str]:
     }
     found |= {f"tool {name}": of_file(path) for name, path in surroundings.tools.items()}
     found |= {f"code {name}": of_file(path) for name, path in surroundings.code.items()}
+    found |= {f"tool {name}": of_file(surroundings.programs[name]()) for name in programs_of(run)}
     found |= {f"machine {name}": text for name, text in surroundings.machine.items()}
     for module in modules_of(run):
         if module not in surroundings.modules:

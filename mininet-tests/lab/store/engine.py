@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -33,6 +33,7 @@ class Surroundings:
         modules), by the name that it has there
     :param code: the guest's own code, likewise
     :param modules: the project's modules for this kernel, by their name; what is not built is missing
+    :param programs: those that only some plans use, each found when one does; PlanError if it is not installed
     :param machine: what else a result may depend on, such as the CPU model that the guest sees
     :param ccs: congestion controls that the guest has; () if it is not known
     """
@@ -45,6 +46,7 @@ class Surroundings:
     modules: Mapping[str, Path]
     machine: Mapping[str, str] = field(default_factory=dict)
     ccs: tuple[str, ...] = ()
+    programs: Mapping[str, Callable[[], Path]] = field(default_factory=dict)
 
 
 class Engine(Protocol):

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import threading
-import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..model.devices import QUEUES
 from ..model.errors import PlanError
 from ..model.plan import Plan
 from ..model.scenario import Scenario, Values, nearest
@@ -38,6 +38,7 @@ class Request:
     seeds: tuple[int, ...] = (1,)
     builds: tuple[str, ...] = ("",)
     kernels: tuple[str, ...] = ("",)
+    traffic: str = ""
 
     def as_data(self) -> dict[str, Any]:
         """For the manifest."""
@@ -66,15 +67,25 @@ def expand(request: Request, engine: Engine) -> Asked:
         for build in request.builds:
             one = engine.surroundings(kernel, build)
             surroundings[kernel or one.release, build] = one
-            _check_ccs(request.ccs, one)
+            check_ccs(request.ccs, one.ccs)
+    asked = Asked({}, surroundings)
+    runs = planned(request, list(surroundings))
+    return replace(asked, runs={run: digest(asked.ingredients(run)) for run in runs})
+
+
+def planned(request: Request, machines: Sequence[tuple[str, str]]) -> list[Run]:
+    """Every run of a request, each once; PlanError names what cannot be.
+
+    :param machines: kernels and builds
+    """
     _check_names(request.scenarios)
+    _check_qdiscs(request)
     runs: dict[str, Run] = {}
-    for run in _runs(request, list(surroundings)):
+    for run in _runs(request, machines):
         runs.setdefault(canonical(run.identity), run)
         if len(runs) > MAX_RUNS:
             raise PlanError(f"more than {MAX_RUNS} runs: fewer --seeds, or fewer values of --set")
-    asked = Asked({}, surroundings)
-    return replace(asked, runs={run: digest(asked.ingredients(run)) for run in runs.values()})
+    return list(runs.values())
 
 
 def _runs(request: Request, machines: Sequence[tuple[str, str]]) -> Iterable[Run]:
@@ -84,8 +95,12 @@ def _runs(request: Request, machines: Sequence[tuple[str, str]]) -> Iterable[Run
             for cc, qdisc in _combinations(scenario, request):
                 for seed in request.seeds:
                     plan = _plan(scenario, values, cc, qdisc, seed)
+                    other = request.traffic not in ("", plan.traffic)
+                    chosen = {**values, "traffic": request.traffic} if other else values
+                    if other:
+                        plan = _plan(scenario, chosen, cc, qdisc, seed, request.traffic)
                     for kernel, build in machines:
-                        yield Run(scenario, values, cc, qdisc, seed, build, kernel, plan)
+                        yield Run(scenario, chosen, cc, qdisc, seed, build, kernel, plan)
 
 
 def _settings_of(scenario: Scenario, request: Request) -> list[str]:
@@ -106,24 +121,33 @@ def _combinations(scenario: Scenario, request: Request) -> list[tuple[str, str]]
     return [(cc, qdisc) for cc in request.ccs or (first_cc,) for qdisc in request.qdiscs or (first_qdisc,)]
 
 
-def _plan(scenario: Scenario, values: Values, cc: str, qdisc: str, seed: int) -> Plan:
-    what = f"{scenario.name} {cc}+{qdisc} seed {seed}"
+def _plan(scenario: Scenario, values: Values, cc: str, qdisc: str, seed: int, traffic: str = "") -> Plan:
     try:
-        return scenario.plan(values, cc, qdisc, seed)
+        plan = scenario.plan(values, cc, qdisc, seed)
+        if traffic:
+            # iperf3 does not say when a flow began and ended, but its ACKs do
+            acks = plan.record.acks or traffic == "iperf3"
+            plan = replace(plan, traffic=traffic, record=replace(plan.record, acks=acks))
+            plan.check()
+        return plan
     except PlanError as error:
-        raise PlanError(f"{what}: {error}") from None
-    except Exception as error:
-        # the file is a user's
-        frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename == str(scenario.path)]
-        line = f" line {frames[-1].lineno}:" if frames else ""
-        raise PlanError(f"{what}: {scenario.path}:{line} {type(error).__name__}: {error}") from None
+        raise PlanError(f"{scenario.name} {cc}+{qdisc} seed {seed}: {error}") from None
 
 
-def _check_ccs(ccs: Sequence[str], surroundings: Surroundings) -> None:
+def check_ccs(ccs: Sequence[str], known: Sequence[str]) -> None:
+    """PlanError if one is not known; () is that nothing is."""
     for cc in ccs:
-        if surroundings.ccs and cc not in surroundings.ccs:
-            known = ", ".join(surroundings.ccs)
-            raise PlanError(f"--cc {cc}: must be one of {known}{nearest(cc, surroundings.ccs)}")
+        if known and cc not in known:
+            raise PlanError(f"--cc {cc}: must be one of {', '.join(known)}{nearest(cc, known)}")
+
+
+def _check_qdiscs(request: Request) -> None:
+    """PlanError if one is neither a queue of the lab's nor a scenario's own word."""
+    own = {qdisc for one in request.scenarios for _, qdisc in one.combinations}
+    known = [*QUEUES, *sorted(own - set(QUEUES))]
+    for qdisc in request.qdiscs:
+        if qdisc not in known:
+            raise PlanError(f"--qdisc {qdisc}: must be one of {', '.join(known)}{nearest(qdisc, known)}")
 
 
 def _check_names(scenarios: Sequence[Scenario]) -> None:

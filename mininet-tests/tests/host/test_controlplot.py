@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from lab import controlplot
+from lab.show import controlplot
 from lab.vm import LabError
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """scripts/lab: every bad input has its own message, before anything is booted."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,12 +10,34 @@ from pathlib import Path
 
 import pytest
 from conftest import TOP
-from lab import vm
+from lab import cli, vm
+from lab.model import scenario
+from lab.model.plan import Plan
+from lab.store import boot
+from lab.store.run import Run
 
 LAB = TOP / "scripts" / "lab"
 
 
-def lab(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+# A chain of two hosts and a router; what a test replaces, it breaks.
+SCENARIO = """
+from lab.model.plan import Flow, Plan, Record
+from lab.model.scenario import Parameter
+from lab.model.topology import Link, Topology, Way
+from lab.topologies import topology
+
+CLAIM = "a flow"
+PARAMETERS = {"seconds": Parameter(4.0, "s", "of it", 1, 600)}
+COMBINATIONS = [("cubic", "fq_codel")]
+
+def plan(values, cc, qdisc, seed):
+    there = Way(rate_bit_s=10_000_000, queue=qdisc)
+    network = Topology("chain", {"a": "host", "r": "router", "b": "host"}, (Link("a", "r"), Link("r", "b", there)))
+    return Plan(network, (Flow("f", "a", "b", cc, seconds=values["seconds"]),), record=Record())
+"""
+
+
+def lab(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     # Without QEMU on the path, a boot that should not happen would fail loudly.
     return subprocess.run(
         [LAB, *arguments],
@@ -32,38 +55,152 @@ def test_list() -> None:
     assert done.returncode == 0
     names = [line.split()[0] for line in done.stdout.splitlines()]
     assert names == sorted(names)
-    assert {"smoke", "demo-dumbbell", "pair-gap-is-n-packet-times", "unload-under-traffic"} <= set(names)
+    assert {"b1-slow-cross-traffic", "three-bottlenecks", "traffic-engines-agree"} <= set(names)
     assert all(len(line.split()) > 3 for line in done.stdout.splitlines())
 
 
+THREE = "three-bottlenecks"
 BAD = {
-    "unknown scenario": (["run", "smok"], "no scenario smok (near: smoke)"),
-    "misspelt parameter": (["run", "smoke", "--set", "secnds=3"], "smoke has no parameter secnds (near: seconds)"),
-    "parameters listed": (["run", "smoke", "--set", "secnds=3"], "it has: rate_mbit (10.0 Mbit/s), seconds (4.0 s)"),
-    "too small": (["run", "smoke", "--set", "rate_mbit=0"], "rate_mbit=0: must be at least 0.1 Mbit/s"),
-    "too large": (["run", "smoke", "--set", "seconds=1e9"], "seconds=1e9: must be at most 600 s"),
-    "not a number": (["run", "smoke", "--set", "seconds=soon"], "seconds=soon: must be a number (s)"),
-    "not a setting": (["run", "smoke", "--set", "seconds"], "--set seconds: must be name=value"),
-    "unknown queue": (["run", "smoke", "--qdisc", "fq_rrr"], "--qdisc fq_rrr: must be one of fq_rr, fq_codel"),
-    "unknown algorithm": (["run", "smoke", "--cc", "bbbr"], "--cc bbbr: must be one of reno, cubic, pktpair"),
-    "unknown kernel": (["run", "smoke", "--kernel", "9.9"], "kernel 9.9 is not unpacked"),
+    "unknown scenario": (["run", "three-botlenecks"], "no scenario three-botlenecks (near: three-bottlenecks"),
+    "misspelt parameter": (["run", THREE, "--set", "secnds=3"], "has no parameter secnds (near: seconds)"),
+    "parameters listed": (
+        ["run", THREE, "--set", "secnds=3"],
+        "it has: bottlenecks (3 links), rate_mbit (10.0 Mbit/s)",
+    ),
+    "too small": (["run", THREE, "--set", "rate_mbit=0"], "rate_mbit=0: must be at least 0.5 Mbit/s"),
+    "too large": (["run", THREE, "--set", "seconds=1e9"], "seconds=1e9: must be at most 600 s"),
+    "not a number": (["run", THREE, "--set", "seconds=soon"], "seconds=soon: must be a number (s)"),
+    "not whole": (["run", THREE, "--set", "bottlenecks=2.5"], "bottlenecks=2.5: must be a whole number (links)"),
+    "not a setting": (["run", THREE, "--set", "seconds"], "--set seconds: must be name=value"),
+    "set twice": (
+        ["run", THREE, "--set", "seconds=3", "--set", "seconds=4"],
+        "--set seconds=4: seconds was set before",
+    ),
+    "unknown queue": (["run", THREE, "--qdisc", "fq_rrr"], "--qdisc fq_rrr: must be one of fq_rr, cake"),
+    "unknown algorithm": (["run", THREE, "--cc", "bbbr"], "--cc bbbr: must be one of reno, cubic, pktpair"),
+    "unknown kernel": (["run", THREE, "--kernel", "9.9"], "kernel 9.9 is not unpacked"),
+    "seed": (["run", THREE, "--seed", "0"], "--seed 0: must be at least 1"),
+    "no seed": (["run", THREE, "--seed", "one"], "--seed one: must be a whole number"),
+    "two virtual CPUs for runs": (["run", THREE, "--cpus", "2"], "--cpus 2: the virtual clock counts"),
+    "iperf3 has no files": (["run", "b3-short-files", "--traffic", "iperf3"], "flow primary: iperf3 hangs up before"),
     "kernel can be added": (["exec", "--kernel", "9.9", "--", "true"], "scripts/bootstrap --kernel 9.9"),
     "two virtual CPUs": (["exec", "--cpus", "2", "--", "true"], "--cpus 2: the virtual clock counts"),
     "nothing to draw": (["draw", "pyproject.toml"], "pyproject.toml: Expecting value"),
     "no file to draw": (["draw", "no-such.json"], "no-such.json: "),
+    "no trace to plot": (["plot", "no-such.trace"], "no-such.trace: No such file"),
     "no command": (["exec", "--"], "exec needs a command"),
     "no terminal": (["shell"], "shell needs a terminal"),
 }
 
 
+def refused(folder: Path, *arguments: str | Path) -> str:
+    """What is said where nothing can be run; nothing is left of it."""
+    temporary = folder / "tmp"
+    temporary.mkdir()
+    done = lab(*arguments, TMPDIR=str(temporary))
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(temporary.iterdir()) == []
+    return done.stderr
+
+
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input(case: str) -> None:
+def test_bad_input(case: str, tmp_path: Path) -> None:
     """Bad input to lab is refused with its own message."""
     arguments, message = BAD[case]
-    done = lab(*arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
+    assert message in refused(tmp_path, *arguments)
+
+
+BROKEN = {
+    "no topology": (
+        'Topology("chain"',
+        'topology("dumbel") or Topology("chain"',
+        "no topology dumbel (near: dumbbell)",
+    ),
+    "no rate": ("rate_bit_s=10_000_000", "rate_bit_s=0", "link r-b: a queue (fq_codel) needs a rate: rate_bit_s is 0"),
+    "no path": ('Link("a", "r")', 'Link("a", "c")', "topology chain: there is no path from a to b"),
+    "no node": ('"a", "b", cc', '"a", "z", cc', "topology chain has no node z; it has: a, r, b"),
+    "syntax": ("def plan(", "def plan((", "broken.py: line 11: "),
+    "name": ("PARAMETERS = {", "PARAMETERS = {nobody: 1, ", "broken.py: line 8: NameError: name 'nobody'"),
+    "in the plan": ("there = Way", "there = Weg", "broken.py: line 12: NameError: name 'Weg'"),
+    "no plan": ("return Plan(", "return (lambda *_, **more: more)(", "broken.py: plan() returned dict, not a Plan"),
+    "no pairs": ('[("cubic", "fq_codel")]', "[]", "broken.py: COMBINATIONS []: must be pairs of a congestion control"),
+    "no queue": ('("cubic", "fq_codel")', '("cubic",)', "COMBINATIONS [('cubic',)]: must be pairs"),
+    "no parameter": ("PARAMETERS = {", 'PARAMETERS = {"loss": 0.1, ', "broken.py: loss: must be a Parameter"),
+    "no such variant": ("CLAIM =", 'VARIANTS = [{"los": 1}]\nCLAIM =', "broken.py: los: must be a Parameter"),
+    "nothing": ("CLAIM =", "CLAIMS =", "broken.py: has no CLAIM"),
+    "unknown link": ("Link(", "Lynk(", "NameError: name 'Lynk'"),
+    "no device": ("Record()", 'Record(pcaps=("r-z",))', "topology chain has no device r-z; it has: a-r, r-a, r-b, b-r"),
+    "not observed": ("record=Record()", 'observed=("r-z",)', "topology chain has no device r-z; it has: a-r, r-a"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_file_that_is_wrong(case: str, tmp_path: Path) -> None:
+    """A scenario's file that is wrong is refused with the line, or with the value and its limit."""
+    old, new, message = BROKEN[case]
+    text = SCENARIO.replace(old, new)
+    if case == "no path":
+        text = text.replace('"r": "router"', '"c": "host", "r": "router"').replace(
+            'Link("r", "b"', 'Link("c", "r"), Link("r", "b"'
+        )
+    (tmp_path / "broken.py").write_text(text)
+    assert message in refused(tmp_path, "run", tmp_path / "broken.py")
+
+
+def test_what_iperf3_cannot_carry(tmp_path: Path) -> None:
+    """A flow that iperf3 would send otherwise than it is planned is refused, by its name."""
+    path = tmp_path / "mine.py"
+    path.write_text(SCENARIO)
+    said = refused(tmp_path, "run", path, "--set", "seconds=25.9", "--traffic", "iperf3")
+    assert "flow f: iperf3 takes whole seconds: seconds 25.9: must be a whole number" in said
+
+
+def asked(*words: str | Path) -> list[Run]:
+    """What a command line would run."""
+    return boot.requested(cli.parser().parse_args(["run", *map(str, words)]))
+
+
+def test_seconds_hold(tmp_path: Path) -> None:
+    """A time of a fraction of a second is planned as it is, to the nanosecond that a guest is told."""
+    path = tmp_path / "mine.py"
+    path.write_text(SCENARIO)
+    (run,) = asked(path, "--set", "seconds=25.9")
+    (flow,) = Plan.of(json.loads(json.dumps(run.job()))).flows
+    assert (flow.seconds, round(flow.seconds * 1e9)) == (25.9, 25_900_000_000)
+
+
+def test_lists_and_repeated_options(tmp_path: Path) -> None:
+    """Every value of a list is run, under every algorithm, over every queue."""
+    path = tmp_path / "mine.py"
+    path.write_text(SCENARIO)
+    runs = asked(path, "--set", "seconds=3,4", "--cc", "cubic", "--cc", "bbr", "--qdisc", "cake", "--qdisc", "fq")
+    assert [(run.values["seconds"], run.cc, run.qdisc) for run in runs] == [
+        (seconds, cc, qdisc) for seconds in (3.0, 4.0) for cc in ("cubic", "bbr") for qdisc in ("cake", "fq")
+    ]
+    assert len({boot.label(run) for run in runs}) == len(runs)
+
+
+@pytest.mark.parametrize("name", scenario.names())
+def test_trace_and_pcap_of_any_scenario(name: str) -> None:
+    """Traced are ACKs and what the modules in use have to say; captured is what leaves each queue."""
+    for run in asked(name, "--trace", "--pcap"):
+        record = run.plan.record
+        text = json.dumps(run.job())
+        assert record.acks
+        assert ("pktpair:pktpair_sample" in record.events) == (
+            "pktpair" in f"{run.cc} {text}".replace("pktpair:pktpair_sample", "")
+        )
+        assert ("fq_rr:fq_rr_enqueue" in record.events) == ('"queue": "fq_rr"' in text)
+        rates = {name for link in run.plan.topology.links for name, way in link.ways if way.rate_bit_s}
+        assert rates and rates <= set(record.pcaps)
+
+
+def test_what_is_not_traced_is_sampled() -> None:
+    """Of a run without recorded ACKs there is something to draw."""
+    (run,) = asked("b1-slow-cross-traffic")
+    assert (run.plan.record.acks, run.plan.record.sample_s) == (False, 0.02)
+    assert all(run.plan.record.sample_s == 0 for run in asked("three-bottlenecks"))
 
 
 def test_kvm_absent(tmp_path: Path) -> None:
@@ -112,7 +249,9 @@ def test_module_not_built(tmp_path: Path) -> None:
     for name in (kernel, "9.9.9-test"):
         (tmp_path / "kernels" / name).mkdir(parents=True)
         (tmp_path / "kernels" / name / "complete").touch()
-    done = lab("run", "smoke", "--kernel", "9.9.9-test", PKTPAIR_CACHE=str(tmp_path))
+    done = lab(
+        "run", THREE, "--cc", "pktpair", "--qdisc", "fq_rr", "--kernel", "9.9.9-test", PKTPAIR_CACHE=str(tmp_path)
+    )
     assert done.returncode == 2
     assert "tcp_pktpair and sch_fq_rr not built for kernel 9.9.9-test: scripts/build-modules" in done.stderr
 

@@ -6,11 +6,13 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import fake_lab
 import pytest
 from fake_lab import FakeEngine, sweep
+from lab.machines import plans
 from lab.model.errors import PlanError
 from lab.model.scenario import load
 from lab.show.progress import Progress
@@ -68,6 +70,48 @@ def test_the_scenarios_own_combinations(engine, out) -> None:
     """Without --cc and --qdisc the scenario's own combinations are run."""
     assert sweep(engine, "--out", out) == 0
     assert engine.titles == ["fair-share pktpair+fq_rr seed 1", "fair-share bbr+cake seed 1"]
+
+
+def test_iperf3_in_place_of_the_labs_own_traffic(engine, out, capsys) -> None:
+    """--traffic iperf3 is other runs, which stand beside the others; what iperf3 cannot carry is refused."""
+    assert sweep(engine, "--out", out) == 0
+    assert sweep(engine, "--traffic", "iperf3", "--out", out) == 0
+    assert sweep(engine, "--traffic", "engine", "--out", out) == 0
+    assert [title.replace(" seed 1", "") for title in engine.titles] == [
+        *("fair-share pktpair+fq_rr", "fair-share bbr+cake"),
+        *("fair-share pktpair+fq_rr traffic=iperf3", "fair-share bbr+cake traffic=iperf3"),
+    ]
+    assert len(results(out)) == 4
+    capsys.readouterr()
+    path = engine.folder / "files.py"
+    path.write_text(fake_lab.SCENARIO.replace("seconds=5.0", "bytes=1000"))
+    assert sweep(engine, path, "--traffic", "iperf3", "--out", out) == 2
+    assert "files pktpair+fq_rr seed 1: flow f0: iperf3 hangs up" in capsys.readouterr().err
+
+
+def test_a_program_that_only_some_plans_use(engine, out, capsys, monkeypatch) -> None:
+    """bpftrace is part of what a run with a script comes from; where it is missing, what to install is said."""
+    path = engine.folder / "scripted.py"
+    path.write_text(fake_lab.SCENARIO.replace("hash_seed=seed,", "hash_seed=seed, record=Record(bpftrace='BEGIN {}'),"))
+    path.write_text(path.read_text().replace("import Change,", "import Record, Change,"))
+    program = engine.folder / "bpftrace"
+    program.write_text("0.17")
+    found = [sweeping.expand(sweeping.Request((load(str(path)),)), with_bpftrace(engine, lambda: program))]
+    program.write_text("0.18.0")
+    found.append(sweeping.expand(sweeping.Request((load(str(path)),)), with_bpftrace(engine, lambda: program)))
+    assert set(found[0].runs.values()).isdisjoint(found[1].runs.values())
+    monkeypatch.setattr(plans.image, "installed", lambda name: None)
+    with pytest.raises(PlanError, match="bpftrace is not installed: scripts/bootstrap, or apt-get install bpftrace"):
+        sweeping.expand(sweeping.Request((load(str(path)),)), with_bpftrace(engine, plans.bpftrace))
+    # who has no script does not need it
+    assert expanded(with_bpftrace(engine, plans.bpftrace)).runs
+
+
+def with_bpftrace(engine, program) -> FakeEngine:
+    own = engine.surroundings
+    changed = FakeEngine(engine.folder)
+    changed.surroundings = lambda kernel, modules: replace(own(kernel, modules), programs={"bpftrace": program})
+    return changed
 
 
 def test_what_is_there_is_not_run_again(engine, out) -> None:
@@ -239,7 +283,7 @@ def test_an_interrupt_ends_the_guests(engine, out, monkeypatch) -> None:
         (("-j", "two"), "-j two: must be a whole number"),
         (("--cc", "brr"), "--cc brr: must be one of pktpair, pktpair_1994, bbr, cubic (near: bbr)"),
         (("--cc", "bbr,"), "--cc bbr,: has an empty name"),
-        (("--qdisc", "kake"), "queue kake: must be one of "),
+        (("--qdisc", "kake"), "--qdisc kake: must be one of fq_rr, cake, "),
         (("--modules", "nowhere"), "--modules nowhere: there is no such folder or revision"),
         (("--set", "rate_mbit=0"), "rate_mbit=0: must be at least 1 Mbit/s"),
         (("--set", "rate=1"), "fair-share has no parameter rate"),

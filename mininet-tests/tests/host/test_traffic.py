@@ -31,6 +31,7 @@ BEGIN_IN_NS = 200 * MS
 FILE_BYTES = 1792000
 RECEIVED = struct.Struct("=IIqq")
 SAMPLE = struct.Struct("=IIQQQ8I")
+QUEUE_SAMPLE = struct.Struct("=IIQII")
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may enter namespaces and force socket buffers")
 
@@ -318,3 +319,35 @@ def test_a_run_begins_in_the_future(programs: dict[str, Path], tmp_path: Path, b
     process = start(programs["sanitized"], tmp_path, f"{FLOW} bytes=1", END)
     out, err = process.communicate(begin)
     assert (process.returncode, out, err) == (1, "ready\n", f"traffic: {said}\n")
+
+
+@needs_root
+@pytest.mark.parametrize("build", ["plain", "sanitized"])
+def test_queues_are_sampled(programs: dict[str, Path], tmp_path: Path, elsewhere: str, build: str) -> None:
+    """Of ten packets behind 0.1 Mbit/s, a sample shows those that wait, their bytes, and what was dropped"""
+    shaped = "tbf rate 100kbit burst 1600 limit 6056"
+    subprocess.run(
+        ["nsenter", f"--net={elsewhere}", "tc", "qdisc", "add", "dev", "lo", "root", *shaped.split()], check=True
+    )
+    source = UDP.replace(OWN, elsewhere) + f" packet_bytes=1500 times={times(tmp_path, *[0] * 10, 300 * MS)}"
+    drive(programs[build], tmp_path, source, "sample every_ns=5000000", f"queue name=lo in={elsewhere}", END)
+    samples = list(QUEUE_SAMPLE.iter_unpack((tmp_path / "queues").read_bytes()))
+    assert {sample[0] for sample in samples} == {0}
+    # one leaves at once, four wait, five find no room; the last comes when two have left
+    assert max(packets for _, packets, _, _, _ in samples) == 4
+    assert {(packets, size) for _, packets, _, size, _ in samples} <= {(n, n * 1514) for n in range(5)}
+    assert samples[-1][4] == 5
+    moments = [time_ns for _, _, time_ns, _, _ in samples]
+    assert moments == sorted(moments) and moments[0] >= 0
+
+
+@needs_root
+def test_a_queue_that_cannot_be_read_is_said(programs: dict[str, Path], tmp_path: Path, elsewhere: str) -> None:
+    """A device that is not there, and a line without one; a device without a queue has an empty one"""
+    program = programs["plain"]
+    assert "nowhere: SIOCGIFINDEX: No such device" in refused(program, tmp_path, f"queue name=nowhere in={OWN}", END)
+    assert "plan line 1: missing key in" in refused(program, tmp_path, "queue name=lo", END)
+    assert "is too long for a device" in refused(program, tmp_path, f"queue name={'x' * 16} in={OWN}", END)
+    source = UDP.replace(OWN, elsewhere) + f" packet_bytes=1500 times={times(tmp_path, 0)}"
+    drive(program, tmp_path, source, "sample every_ns=5000000", f"queue name=lo in={elsewhere}", END)
+    assert {sample[1::2] for sample in QUEUE_SAMPLE.iter_unpack((tmp_path / "queues").read_bytes())} == {(0, 0)}

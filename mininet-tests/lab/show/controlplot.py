@@ -13,18 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import matplotlib
-
-matplotlib.use("Agg")
-
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from numpy.typing import NDArray
+from matplotlib.figure import Figure
 
-from . import figures, measure
-from .vm import LabError
+from ..analyse.figures import Floats, events
+from ..vm import LabError
+from . import pictures
 
-Floats = NDArray[np.float64]
 # Smallest packet of data that counts as one: acknowledgements queue, too.
 DATA_BYTES = 100
 
@@ -49,19 +45,19 @@ class Traced:
 
 def flows_of(trace: str) -> dict[int, int]:
     """Trains of each flow in a trace, by its port."""
-    return dict(Counter(int(sample["sport"]) for _, sample in measure.events(trace, "pktpair_sample")))
+    return dict(Counter(int(sample["sport"]) for _, sample in events(trace, "pktpair_sample")))
 
 
 def traced_flow(trace: str, port: int) -> Traced:
     """One flow's events."""
     samples = [
         (moment, sample)
-        for moment, sample in measure.events(trace, "pktpair_sample")
+        for moment, sample in events(trace, "pktpair_sample")
         if int(sample["sport"]) == port and int(sample["service_ns"])
     ]
     queued = [
         (moment, int(packet["flow_packets"]))
-        for moment, packet in measure.events(trace, "fq_rr_enqueue")
+        for moment, packet in events(trace, "fq_rr_enqueue")
         if int(packet["sport"]) == port and int(packet["len"]) >= DATA_BYTES
     ]
     if not samples:
@@ -96,9 +92,10 @@ def bounded(axis: Axes, *drawn: Floats) -> None:
 
 def draw(flow: Traced, port: int, path: Path) -> Path:
     """Four panels over time."""
-    blue, orange, green = figures.FLOW_COLOURS[:3]
-    with plt.rc_context(figures.STYLE):
-        figure, (queue, pipe, rate, gap) = plt.subplots(4, 1, figsize=(9, 9.5), sharex=True)
+    blue, orange, green = pictures.COLOURS[:3]
+    with matplotlib.rc_context(pictures.STYLE):
+        figure = Figure(figsize=(9, 9.5), layout="constrained")
+        queue, pipe, rate, gap = figure.subplots(4, 1, sharex=True)
         queue.plot(flow.queue_time_s, flow.queue, ".", ms=1.5, color=blue, label="queue found at fq_rr")
         queue.plot(flow.time_s, flow.estimate, lw=0.8, color=orange, label="estimated queue")
         queue.plot(flow.time_s, flow.setpoint, lw=1.2, color=green, label="setpoint (below zero: drains)")
@@ -119,8 +116,7 @@ def draw(flow: Traced, port: int, path: Path) -> Path:
         for axis in (queue, pipe, rate, gap):
             axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1), markerscale=6)
         queue.set_title(f"tcp_pktpair, flow from port {port}")
-        figure.tight_layout()
-        return figures.save(figure, path)
+        return pictures.save(figure, path)
 
 
 def plot(recording: Path, port: int | None, out: Path | None) -> Path:
