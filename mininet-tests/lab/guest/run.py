@@ -210,8 +210,8 @@ def capture(network: Network, device: str) -> subprocess.Popen[bytes]:
 
 def run_one(network: Network, tracer: Tracer, plan: Plan, job: dict[str, Any], times: dict[str, str]) -> dict[str, Any]:
     """One run."""
+    allow(plan.ccs)
     network.begin(plan)
-    allow({flow.cc for flow in plan.flows if flow.cc})
     engine = Engine(plan, network, job["traffic"], times, WORK / "traffic")
     commands = Commands(network, {f"@{Path(path).stem}": path for path in job["modules"]})
     captures = {device: capture(network, device) for device in plan.record.pcaps}

@@ -30,6 +30,8 @@ STAMP_BYTES = 12
 # The kernels before 6.9 cut no larger burst.
 MAX_BURST_PACKETS = 64
 TRAFFIC = ("engine", "iperf3")
+# What chooses the congestion control of a node's own.
+CC_SYSCTL = "net.ipv4.tcp_congestion_control"
 # Eleven days: what the traffic engine takes.
 MAX_SECONDS = 1e6
 
@@ -241,6 +243,12 @@ class Plan:
     def ipv6(self) -> bool:
         """Whether nodes need addresses of that family."""
         return any(item.family == IPV6 for item in (*self.flows, *self.sources))
+
+    @property
+    def ccs(self) -> set[str]:
+        """The congestion controls that its flows and sysctls name."""
+        chosen = {settings.get(CC_SYSCTL, "") for settings in self.sysctls.values()}
+        return {*chosen, *(flow.cc for flow in self.flows)} - {""}
 
     @property
     def structure(self) -> list[Any]:
