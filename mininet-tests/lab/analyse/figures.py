@@ -38,6 +38,7 @@ from ..model.topology import STOCK_MTU_BYTES
 QUANTILES = (0.5, 0.95, 0.99)
 _LINE = re.compile(r"\s(\d+\.\d+): (\w+): (.*)")
 _PAIR = re.compile(r"(\w+)=(-?[\w.-]+)")
+_ENTRIES = re.compile(r"^# entries-in-buffer/entries-written: (\d+)/(\d+)", re.MULTILINE)
 RECEIVED = np.dtype([("source", "<u4"), ("reserved", "<u4"), ("sent_ns", "<i8"), ("delay_ns", "<i8")])
 
 Floats = NDArray[np.float64]
@@ -221,19 +222,40 @@ def queue_figures(raw: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
     return {"drops": sum(figures.values()), **figures}
 
 
+@dataclass
+class Arrived:
+    """A source's packets that arrived, in this order; times from the beginning of the run."""
+
+    time_s: Floats
+    delay_s: Floats
+
+    def between(self, begin_s: float, end_s: float) -> Floats:
+        """Delays of what arrived from one moment until another."""
+        return self.delay_s[(self.time_s >= begin_s) & (self.time_s < end_s)]
+
+
+def arrived(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Arrived]:
+    """What arrived of each source, by its name."""
+    records = np.frombuffer(zlib.decompress(base64.b64decode(raw["received"])), dtype=RECEIVED)
+    found = {}
+    for index, source in enumerate(plan.sources):
+        own = records[records["source"] == index]
+        found[source.name] = Arrived((own["sent_ns"] + own["delay_ns"]) / 1e9, own["delay_ns"] / 1e9)
+    return found
+
+
 def source_figures(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Packets and delays of each source."""
     if not plan.sources:
         return {}
-    records = np.frombuffer(zlib.decompress(base64.b64decode(raw["received"])), dtype=RECEIVED)
+    packets = arrived(plan, raw)
     figures: dict[str, Any] = {}
-    for index, (source, result) in enumerate(zip(plan.sources, raw["sources"], strict=True)):
+    for source, result in zip(plan.sources, raw["sources"], strict=True):
         if result["not_sent"]:
             raise RunError(f"source {source.name}: {result['not_sent']} packets found the host's own queue full")
         figures[f"{source.name}_sent"] = result["sent"]
         figures[f"{source.name}_received"] = result["received"]
-        delay_s = records["delay_ns"][records["source"] == index] / 1e9
-        figures |= quantiles(delay_s, source.name + "_delay_{}_s")
+        figures |= quantiles(packets[source.name].delay_s, source.name + "_delay_{}_s")
     return figures
 
 
@@ -275,6 +297,10 @@ def fill_in(found: Figures, scenario: Scenario, values: Values, plan: Plan, raw:
     """Everything that is computed from what the guest recorded."""
     if raw["missing_events"]:
         raise RunError(f"this kernel does not have the trace events {', '.join(raw['missing_events'])}")
+    entries = _ENTRIES.search(raw["trace"])
+    if entries and entries[1] != entries[2]:
+        lost = int(entries[2]) - int(entries[1])
+        raise RunError(f"the first {lost} of {entries[2]} trace events were lost: a shorter run, or a lower rate")
     for command in raw["commands"]:
         if command["error"]:
             raise RunError(f"command {command['name']}: {command['error']}")
