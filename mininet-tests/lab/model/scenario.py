@@ -17,6 +17,9 @@ A scenario is a Python file, of ours or a user's, with
     further metrics of a run, by name
 ``checks(values, cc, qdisc)`` (may be left out)
     the :class:`Check` of each metric that the claim is about
+``draw(found)`` (may be left out)
+    pictures for the study's page beside the usual ones: a text and a Matplotlib ``Figure``
+    for each, from a list of :class:`~lab.show.runs.Drawn`, the first run of each combination
 """
 
 from __future__ import annotations
@@ -149,6 +152,11 @@ class Scenario:
         """What the claim asserts of a run."""
         own = getattr(self.module, "checks", None)
         return list(own(values, cc, qdisc)) if own else []
+
+    def draw(self, found: Sequence[Any]) -> list[tuple[str, Any]]:
+        """The scenario's own pictures of runs."""
+        own = getattr(self.module, "draw", None)
+        return list(own(found)) if own else []
 
 
 def nearest(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:

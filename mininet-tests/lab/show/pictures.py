@@ -59,7 +59,7 @@ class Series:
 def distribution(scale: Scale, series: Sequence[Series]) -> str:
     """Each seed's value as a dot, and the mean with its interval; a row for each series."""
     with matplotlib.rc_context(STYLE):
-        figure, axes = _axes(0.7 + ROW_INCHES * len(series))
+        figure, axes = panel(0.7 + ROW_INCHES * len(series))
         for row, one in enumerate(series):
             colour = COLOURS[one.look % len(COLOURS)]
             values = [value for _, part in one.points for value in part]
@@ -72,13 +72,13 @@ def distribution(scale: Scale, series: Sequence[Series]) -> str:
         axes.yaxis.set_visible(False)
         axes.spines["left"].set_visible(False)
         axes.set_xlabel(scale.title)
-        return _address(figure)
+        return address(figure)
 
 
 def line(scale: Scale, place: Scale, series: Sequence[Series]) -> str:
     """The mean at each value of a parameter, with its interval; a line for each series."""
     with matplotlib.rc_context(STYLE):
-        figure, axes = _axes(HEIGHT_INCHES + 0.18 * len(series))
+        figure, axes = panel(HEIGHT_INCHES + 0.18 * len(series))
         for one in series:
             found = [(where, interval(values)) for where, values in sorted(one.points, key=lambda point: point[0])]
             axes.errorbar(
@@ -102,15 +102,17 @@ def line(scale: Scale, place: Scale, series: Sequence[Series]) -> str:
         axes.set_xlabel(place.title)
         axes.set_ylabel(scale.title)
         figure.legend(loc="outside upper left")
-        return _address(figure)
+        return address(figure)
 
 
-def _axes(height_inches: float) -> tuple[Figure, Axes]:
+def panel(height_inches: float) -> tuple[Figure, Axes]:
+    """An empty picture."""
     figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
     return figure, figure.add_subplot()
 
 
-def _address(figure: Figure) -> str:
+def address(figure: Figure) -> str:
+    """A picture as an address that holds it."""
     picture = io.BytesIO()
     figure.savefig(picture, format="svg", metadata={"Date": None})
     return "data:image/svg+xml;base64," + base64.b64encode(picture.getvalue()).decode()
