@@ -62,10 +62,10 @@ LEAST_WINDOW_S = 0.5
 SPARSE_GAP_S, SPARSE_BYTES, SPARSE_START_S = PACKET_S * 2.618034, 200, 0.5
 # What is drawn, and where a figure of 0 stands.
 RATIOS = {
-    "goodput_ratio_least": "goodput,\nleast of others",
-    "rtt_p99_ratio": "round trip p99,\nothers",
-    "sparse_packets_ratio": "packets/s,\nbelow its share",
-    "sparse_delay_p99_ratio": "delay p99,\nbelow its share",
+    "goodput_ratio_least": "goodput,\nleast of\nothers",
+    "rtt_p99_ratio": "round trip\np99,\nothers",
+    "sparse_packets_ratio": "packets/s,\nbelow\nits share",
+    "sparse_delay_p99_ratio": "delay p99,\nbelow\nits share",
 }
 LEAST_DRAWN = 1e-3
 FLOODERS = {"flow": "one port", "host": f"{HOST_PORTS} ports of a host"}
@@ -180,6 +180,9 @@ def draw(found: Sequence[Drawn]) -> list[Picture]:
                 axes.annotate(text, (place, height), (0, 5), textcoords="offset points", ha="center", size=5)
         axes.set_xticks(range(len(RATIOS)), list(RATIOS.values()), fontsize=6)
         axes.set_yscale("log")
+        axes.set_ylim(min(0.5, axes.get_ylim()[0]), max(2.0, axes.get_ylim()[1]))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.minorticks_off()
         axes.set_ylabel("with the flood / without")
         figure.legend(loc="outside upper left", ncols=2)
         pictures.append((f"what others have, a flood from {FLOODERS[kind]}", figure))

@@ -14,7 +14,6 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
 from ..analyse.figures import Acks, Figures, Floats, acks_of_flows, propagation_s
 from ..model.layout import lay_out
@@ -136,7 +135,7 @@ def distribution(delays: Sequence[tuple[str, Floats]]) -> Figure:
         found = np.maximum(np.quantile(delay_s, parts) * 1e3, LEAST_MS)
         axes.plot(found, parts, c=COLOURS[index % len(COLOURS)], lw=1, label=name)
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.set_xlabel("queue delay, ms")
     axes.set_ylabel("part of ACKs")
     figure.legend(loc="outside upper left")
@@ -146,6 +145,6 @@ def distribution(delays: Sequence[tuple[str, Floats]]) -> Figure:
 def _name(figure: Figure, axes: Axes, left: str, flows: int) -> None:
     axes.set_xlabel("time, s")
     axes.set_ylabel(left)
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter("{x:g}")
     if flows <= MAX_NAMES:
         figure.legend(loc="outside upper left", ncols=4, markerscale=6)

@@ -4,6 +4,7 @@
 import base64
 import struct
 import zlib
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -203,6 +204,26 @@ def test_a_flow_that_is_starved_by_a_flood_has_no_delay():
     raw = {"trace": "\n".join(trace), "begin_s": BEGIN_S, "received": received((0, 3.0, 0.01)), "sources": sources}
     found = scenario.measure(values, plan, raw)
     assert (found["goodput_ratio_most"], found["rtt_p99_ratio"], found["sparse_packets_ratio"]) == (0, None, 0)
+
+
+def test_the_picture_of_a_flood_has_every_queue():
+    """One for each kind of flood; what starved stands at the bottom and says so."""
+    scenario = load("a-flood-costs-one-share")
+    names = ("goodput_ratio_least", "rtt_p99_ratio", "sparse_packets_ratio", "sparse_delay_p99_ratio")
+    found = []
+    for values in scenario.values({}):
+        for qdisc, ratios in (("fq_rr", (1.0, 0.99, 1.01, 1.0)), ("cake", (0.0, None, 0.5, 3.0))):
+            run = SimpleNamespace(values=values, cc="cubic", qdisc=qdisc)
+            metrics = dict(zip(names, ratios, strict=True))
+            found.append(SimpleNamespace(run=run, figures=figures.Figures(metrics)))
+    pictures = scenario.draw(found)
+    assert [text.rpartition("from ")[2] for text, _ in pictures] == ["one port", "1000 ports of a host"]
+    for _, figure in pictures:
+        (axes,) = figure.axes
+        rows = {line.get_label(): list(line.get_ydata()) for line in axes.lines}
+        assert {label.split()[0] for label in rows} == {"cubic+fq_rr", "cubic+cake"}
+        assert next(row for label, row in rows.items() if "cake" in label) == [0.001, 0.001, 0.5, 3.0]
+        assert [text.get_text() for text in axes.texts].count("none") == 2
 
 
 def test_what_a_malicious_source_takes():

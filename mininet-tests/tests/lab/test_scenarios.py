@@ -14,7 +14,7 @@ from lab.store.study import Study
 LAB = TOP / "scripts" / "lab"
 # What makes a scenario short; of its combinations the first is run.
 SHORT: dict[str, list[str]] = {
-    "a-flood-costs-one-share": ["seconds=4", "flood=flow"],
+    "a-flood-costs-one-share": ["times=20", "flood=flow"],
     "a-malicious-source-is-held-off": ["interval=10", "discipline=fair"],
     "a-stopped-flow-leaves-its-share": ["stops=2"],
     "demo-dumbbell": ["rate_mbit=10", "seconds=8"],
