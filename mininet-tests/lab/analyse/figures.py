@@ -4,6 +4,7 @@
 window
     from ``settle_s`` after the last flow's start to the first flow's end, so
     that every flow is sending all the time. Runs of files or exchanges have none.
+    What there was before it is reported apart (``utilisation_start``, ``start_*``).
 goodput of a flow
     payload acknowledged in the window over its length; of a file, over its own time.
 utilisation of a device
@@ -173,11 +174,7 @@ def window_figures(plan: Plan, layout: Layout, acks: Mapping[int, Acks]) -> dict
     goodput = [
         (one.at(one.acked_bytes, end_s) - one.at(one.acked_bytes, begin_s)) * 8 / (end_s - begin_s) for one in seen
     ]
-    delays = []
-    for flow, one in zip(plan.flows, seen, strict=True):
-        chosen = (one.time_s >= begin_s) & (one.time_s < end_s) & (one.rtt_s > 0)
-        delays.append(one.rtt_s[chosen] - propagation_s(layout, flow))
-    delay_s = np.concatenate(delays)
+    delay_s = queue_delays(plan, layout, seen, begin_s, end_s)
     if not len(delay_s):
         raise RunError(f"nothing was acknowledged from {begin_s:.3f} to {end_s:.3f} s, while all flows should send")
     used = utilisations(plan, layout, seen, begin_s, end_s)
@@ -189,7 +186,29 @@ def window_figures(plan: Plan, layout: Layout, acks: Mapping[int, Acks]) -> dict
         "jain": rounded(jain(goodput)),
         "goodput_bit_s": rounded(sum(goodput), 0),
         **quantiles(delay_s, "queue_delay_{}_s"),
+        **start_figures(plan, layout, seen, begin_s),
     }
+
+
+def start_figures(plan: Plan, layout: Layout, seen: Sequence[Acks], end_s: float) -> dict[str, Any]:
+    """What there was from the first flow's start to the beginning of the window."""
+    begin_s = min(flow.start_s for flow in plan.flows)
+    if end_s <= begin_s:
+        return {}
+    used = utilisations(plan, layout, seen, begin_s, end_s)
+    return {
+        **({"utilisation_start": max(used.values())} if used else {}),
+        **quantiles(queue_delays(plan, layout, seen, begin_s, end_s), "start_queue_delay_{}_s"),
+    }
+
+
+def queue_delays(plan: Plan, layout: Layout, seen: Sequence[Acks], begin_s: float, end_s: float) -> Floats:
+    """Of all flows' acknowledgements between two moments."""
+    delays = []
+    for flow, one in zip(plan.flows, seen, strict=True):
+        chosen = (one.time_s >= begin_s) & (one.time_s < end_s) & (one.rtt_s > 0)
+        delays.append(one.rtt_s[chosen] - propagation_s(layout, flow))
+    return np.concatenate(delays)
 
 
 def utilisations(plan: Plan, layout: Layout, seen: Sequence[Acks], begin_s: float, end_s: float) -> dict[str, float]:

@@ -158,6 +158,24 @@ def test_a_trace_that_lost_events_is_no_result():
     assert "lost" not in (figures.figures(scenario, values, "pktpair", "fq_rr", plan, raw).error or "")
 
 
+def test_the_start_is_reported_apart():
+    """Half of the link and a long queue before the window, all of it and a short one in it."""
+    network = flows.dumbbell("fq_rr", 1500 * 8 * 100, (20,), 100)
+    plan = Plan(network, (Flow("f1", "s1", "d1", seconds=4, start_s=1.0),), settle_s=2.0)
+    moments = [1 + i / 50 for i in range(100)] + [3 + i / 100 for i in range(1, 201)]
+    trace = [ack(at, FIRST_PORT, 0.12 if at < 3 else 0.03, 1448 * i) for i, at in enumerate(moments)]
+    found = figures.window_figures(plan, lay_out(network), figures.acks_of_flows("\n".join(trace), BEGIN_S))
+    assert (found["window_begin_s"], found["window_end_s"]) == (3, 5)
+    assert found["utilisation"] == pytest.approx(1, abs=0.01)
+    assert found["utilisation_start"] == pytest.approx(0.5, abs=0.01)
+    assert (found["queue_delay_p50_s"], found["start_queue_delay_p50_s"]) == (0.01, 0.1)
+    unsettled = figures.window_figures(
+        Plan(network, plan.flows), lay_out(network), figures.acks_of_flows("\n".join(trace), BEGIN_S)
+    )
+    assert unsettled["utilisation"] == pytest.approx(0.75, abs=0.01)
+    assert "utilisation_start" not in unsettled
+
+
 @pytest.mark.parametrize("slower", [0.0, 0.02])
 def test_what_a_flood_costs(slower):
     """Goodputs, delays and rates before and with it, and their ratios."""
