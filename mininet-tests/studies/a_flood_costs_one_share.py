@@ -12,11 +12,9 @@ hosts: ``srchost``, a queue for each as here, and ``dual-srchost``, queues for f
 fairness among hosts.  fq_codel has none.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from lab.analyse.figures import Floats, acks_of_flows, arrived, rounded
@@ -24,9 +22,6 @@ from lab.flows import dumbbell, staggered
 from lab.model.plan import Plan, Source, in_range
 from lab.model.scenario import Check, Parameter, Value, Values
 from lab.model.topology import STOCK_MTU_BYTES
-
-if TYPE_CHECKING:
-    from lab.show.runs import Drawn, Picture
 
 CLAIM = "a flood at 100 times the link costs others nothing beyond one share: goodput and p99 delay within 1 %"
 COMBINATIONS = [("cubic", "fq_rr"), ("cubic", "fq_codel"), ("cubic", "cake")]
@@ -158,35 +153,36 @@ def p99(delays_s: Floats) -> float | None:
     return rounded(np.quantile(delays_s, 0.99)) if len(delays_s) else None
 
 
-def draw(found: Sequence[Drawn]) -> list[Picture]:
+def draw(runs: list[dict[str, Any]], folder: Path) -> list[Path]:
     """What others have with a flood over what they have with a flow in its place, all queues side by side."""
-    from lab.show.pictures import COLOURS, HEIGHT_INCHES, panel  # slow to import, and not needed before
+    from lab.show.pictures import COLOURS, HEIGHT_INCHES, WIDTH_INCHES, save  # slow to import, and not needed before
+    from matplotlib.figure import Figure
 
-    pictures = []
-    for kind in dict.fromkeys(one.run.values["flood"] for one in found):
-        figure, axes = panel(HEIGHT_INCHES)
+    kinds = list(dict.fromkeys(run["parameters"]["flood"] for run in runs))
+    figure = Figure(figsize=(WIDTH_INCHES * len(kinds), HEIGHT_INCHES), layout="constrained")
+    for kind, axes in zip(kinds, figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0], strict=True):
         axes.axhspan(0.99, 1.01, color="#cccccc", label="1 %")
-        shown = [one for one in found if one.run.values["flood"] == kind]
-        for index, one in enumerate(shown):
+        shown = [run for run in runs if run["parameters"]["flood"] == kind]
+        for index, run in enumerate(shown):
             places = np.arange(len(RATIOS)) + 0.18 * (index - (len(shown) - 1) / 2)
             # what never arrives has no delay, and stands at the bottom
-            ratios = [one.figures.metrics[name] or 0.0 for name in RATIOS]
-            mode = by_host(one.run.values, one.run.qdisc)
-            label = f"{one.run.cc}+{one.run.qdisc} {mode}".rstrip()
+            ratios = [run["metrics"][name] or 0.0 for name in RATIOS]
+            mode = by_host(run["parameters"], run["qdisc"])
             drawn = np.clip(ratios, LEAST_DRAWN, None)
+            label = f"{run['cc']}+{run['qdisc']} {mode}".rstrip()
             axes.plot(places, drawn, "o", ms=4, color=COLOURS[index % len(COLOURS)], label=label)
             for place, height, ratio in zip(places, drawn, ratios, strict=True):
                 text = f"{ratio:.3g}" if ratio else "none"
                 axes.annotate(text, (place, height), (0, 5), textcoords="offset points", ha="center", size=5)
+        axes.set_title(f"a flood from {FLOODERS[kind]}")
         axes.set_xticks(range(len(RATIOS)), list(RATIOS.values()), fontsize=6)
         axes.set_yscale("log")
         axes.set_ylim(min(0.5, axes.get_ylim()[0]), max(2.0, axes.get_ylim()[1]))
         axes.yaxis.set_major_formatter("{x:g}")
         axes.minorticks_off()
-        axes.set_ylabel("with the flood / without")
-        figure.legend(loc="outside upper left", ncols=2)
-        pictures.append((f"what others have, a flood from {FLOODERS[kind]}", figure))
-    return pictures
+        axes.legend(fontsize=6)
+    figure.axes[0].set_ylabel("with the flood / without")
+    return [save(figure, folder / "what_others_have.png")]
 
 
 def checks(values: Values, cc: str, qdisc: str) -> list[Check]:

@@ -17,9 +17,8 @@ A scenario is a Python file, of ours or a user's, with
     further metrics of a run, by name
 ``checks(values, cc, qdisc)`` (may be left out)
     the :class:`Check` of each metric that the claim is about
-``draw(found)`` (may be left out)
-    pictures for the study's page beside the usual ones: a text and a Matplotlib ``Figure``
-    for each, from a list of :class:`~lab.show.runs.Drawn`, the first run of each combination
+``draw(runs, folder)`` (may be left out)
+    further pictures of runs (their JSON); returns the files
 """
 
 from __future__ import annotations
@@ -153,10 +152,10 @@ class Scenario:
         own = getattr(self.module, "checks", None)
         return list(own(values, cc, qdisc)) if own else []
 
-    def draw(self, found: Sequence[Any]) -> list[tuple[str, Any]]:
+    def draw(self, runs: list[dict[str, Any]], folder: Path) -> list[Path]:
         """The scenario's own pictures of runs."""
         own = getattr(self.module, "draw", None)
-        return list(own(found)) if own else []
+        return list(own(runs, folder)) if own else []
 
 
 def nearest(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:

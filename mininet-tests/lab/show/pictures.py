@@ -7,12 +7,14 @@ import base64
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from .. import files
 from ..analyse.statistics import interval
 from .units import Scale
 
@@ -25,6 +27,7 @@ LOGARITHMIC_FROM = 20
 # Colours that people with any kind of colour vision can tell apart (Okabe and Ito).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = "osD^vP*X"
+FILE_DOTS_PER_INCH = 130
 # More values of a parameter than this are not named one by one.
 MAX_TICKS = 8
 STYLE = {
@@ -109,6 +112,14 @@ def panel(height_inches: float) -> tuple[Figure, Axes]:
     """An empty picture."""
     figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
     return figure, figure.add_subplot()
+
+
+def save(figure: Figure, path: Path) -> Path:
+    """A picture as a PNG file, which is whole whenever it is there."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=FILE_DOTS_PER_INCH)
+    files.write(path, picture.getvalue())
+    return path
 
 
 def address(figure: Figure) -> str:

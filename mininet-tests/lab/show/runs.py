@@ -6,8 +6,11 @@ A scenario that has ``draw`` adds its own.
 
 from __future__ import annotations
 
+import base64
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -29,7 +32,8 @@ LEAST_MS = 0.05
 # More flows than this are not named one by one.
 MAX_NAMES = 8
 
-Picture = tuple[str, Figure]
+# A text, and an address that holds the picture.
+Picture = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -43,14 +47,21 @@ class Drawn:
     raw: dict[str, Any]
     figures: Figures
 
+    def as_data(self) -> dict[str, Any]:
+        """What a scenario's ``draw`` is told of it."""
+        run, figures = self.run, self.figures
+        labels = {"scenario": run.scenario.name, "title": run.title, "cc": run.cc, "qdisc": run.qdisc, "seed": run.seed}
+        results = {"flows": figures.flows, "metrics": figures.metrics, "checks": figures.checks}
+        return {**labels, "parameters": dict(run.values), **results}
 
-def draw(found: Sequence[Drawn]) -> list[tuple[str, str]]:
-    """Of runs of one scenario: a text and an address that holds the picture, for each; or a text that says why not."""
-    pictures: list[tuple[str, str]] = []
+
+def draw(found: Sequence[Drawn]) -> list[Picture]:
+    """Of runs of one scenario; a text without a picture says why there is none."""
+    pictures: list[Picture] = []
     with matplotlib.rc_context(STYLE):
-        for draw_some in (lambda: own(found), lambda: over_time(found)):
+        for some in (own, over_time):
             try:
-                pictures += [(text, address(figure)) for text, figure in draw_some()]
+                pictures += some(found)
             except Exception as error:
                 # of a user's scenario, say: the page is none the worse for it
                 pictures.append((f"cannot be drawn: {type(error).__name__}: {error}", ""))
@@ -59,7 +70,10 @@ def draw(found: Sequence[Drawn]) -> list[tuple[str, str]]:
 
 def own(found: Sequence[Drawn]) -> list[Picture]:
     """The scenario's own pictures."""
-    return list(found[0].run.scenario.draw(found)) if found else []
+    with tempfile.TemporaryDirectory() as folder:
+        paths = found[0].run.scenario.draw([one.as_data() for one in found], Path(folder)) if found else []
+        coded = [(path.stem.replace("_", " "), base64.b64encode(path.read_bytes()).decode()) for path in paths]
+    return [(text, f"data:image/png;base64,{picture}") for text, picture in coded]
 
 
 def over_time(found: Sequence[Drawn]) -> list[Picture]:
@@ -71,14 +85,15 @@ def over_time(found: Sequence[Drawn]) -> list[Picture]:
         if acks:
             name = one.run.title.removeprefix(f"{one.run.scenario.name} ")
             queues = queue_delays(one.run, acks)
-            pictures.append((f"{name}: goodput of each flow", goodput(one.run, acks)))
-            pictures.append((f"{name}: queue delay of each ACK", delay_over_time(queues)))
+            pictures.append((f"{name}: goodput of each flow", address(goodput(one.run, acks))))
+            pictures.append((f"{name}: queue delay of each ACK", address(delay_over_time(queues))))
             begin_s, end_s = one.run.plan.window_s or (0.0, np.inf)
             inside = [delay_s[(time_s >= begin_s) & (time_s < end_s)] for _, time_s, delay_s in queues]
             delays.append((name, np.concatenate(inside)))
     delays = [(name, delay_s) for name, delay_s in delays if len(delay_s)]
     if delays:
-        pictures.append(("part of ACKs with at most so much queue delay, in the measured window", distribution(delays)))
+        text = "part of ACKs with at most so much queue delay, in the measured window"
+        pictures.append((text, address(distribution(delays))))
     return pictures
 
 

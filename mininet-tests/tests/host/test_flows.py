@@ -4,7 +4,6 @@
 import base64
 import struct
 import zlib
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from lab.model.errors import PlanError
 from lab.model.layout import lay_out
 from lab.model.plan import CC_SYSCTL, Command, Flow, Plan, Source
 from lab.model.scenario import Scenario, load
+from lab.show import pictures
 
 PORTED = (
     *("a-flood-costs-one-share", "a-malicious-source-is-held-off", "a-stopped-flow-leaves-its-share"),
@@ -224,20 +224,22 @@ def test_a_flow_that_is_starved_by_a_flood_has_no_delay():
     assert (found["goodput_ratio_most"], found["rtt_p99_ratio"], found["sparse_packets_ratio"]) == (0, None, 0)
 
 
-def test_the_picture_of_a_flood_has_every_queue():
-    """One for each kind of flood; what starved stands at the bottom and says so."""
+def test_the_picture_of_a_flood_has_every_queue(tmp_path, monkeypatch):
+    """A panel for each kind of flood; what starved stands at the bottom and says so."""
     scenario = load("a-flood-costs-one-share")
     names = ("goodput_ratio_least", "rtt_p99_ratio", "sparse_packets_ratio", "sparse_delay_p99_ratio")
-    found = []
+    runs, drawn = [], []
     for values in scenario.values({}):
         for qdisc, ratios in (("fq_rr", (1.0, 0.99, 1.01, 1.0)), ("cake", (0.0, None, 0.5, 3.0))):
-            run = SimpleNamespace(values=values, cc="cubic", qdisc=qdisc)
             metrics = dict(zip(names, ratios, strict=True))
-            found.append(SimpleNamespace(run=run, figures=figures.Figures(metrics)))
-    pictures = scenario.draw(found)
-    assert [text.rpartition("from ")[2] for text, _ in pictures] == ["one port", "1000 ports of a host"]
-    for _, figure in pictures:
-        (axes,) = figure.axes
+            runs.append({"cc": "cubic", "qdisc": qdisc, "parameters": values, "metrics": metrics})
+    plain = pictures.save
+    monkeypatch.setattr(pictures, "save", lambda figure, path: drawn.append(figure) or plain(figure, path))
+    (path,) = scenario.draw(runs, tmp_path)
+    assert path.read_bytes().startswith(b"\x89PNG")
+    panels = drawn[0].axes
+    assert [axes.get_title() for axes in panels] == ["a flood from one port", "a flood from 1000 ports of a host"]
+    for axes in panels:
         rows = {line.get_label(): list(line.get_ydata()) for line in axes.lines}
         assert {label.split()[0] for label in rows} == {"cubic+fq_rr", "cubic+cake"}
         assert next(row for label, row in rows.items() if "cake" in label) == [0.001, 0.001, 0.5, 3.0]
