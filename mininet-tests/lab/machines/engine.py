@@ -72,9 +72,8 @@ class Guests:
             tree = CACHE / "kernels" / release / "lib" / "modules" / release
             # the cache removes it when a file of the lab's has changed
             base = self._folder / f"image-{release}"
-            with image.kept_base(tree, CACHE / "images") as kept:
-                base.unlink(missing_ok=True)
-                shutil.copyfile(kept.name, base)
+            base.unlink(missing_ok=True)
+            image.copy_base(tree, CACHE / "images", base)
             version = subprocess.run([EMULATOR, "--version"], capture_output=True, text=True, check=True).stdout
             built = modules_of(release, modules)
             return Surroundings(

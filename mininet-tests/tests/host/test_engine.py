@@ -3,8 +3,10 @@
 
 import subprocess
 from pathlib import Path
+from typing import IO
 
 import pytest
+from lab import image
 from lab.machines import engine
 
 
@@ -23,3 +25,18 @@ def test_a_revision_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     found = engine.unpack("HEAD", tmp_path / "tree") / "scripts" / "build"
     assert found.read_text() == "of then"
     assert found.stat().st_mode & 0o111
+
+
+def test_the_cached_image_may_be_removed_while_it_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a command in another checkout, whose image is another one."""
+    cached = tmp_path / "cached"
+    cached.write_bytes(b"image")
+
+    def removed(tree: Path, cache: Path) -> IO[bytes]:
+        kept = cached.open("rb")
+        cached.unlink()
+        return kept
+
+    monkeypatch.setattr(image, "kept_base", removed)
+    image.copy_base(tmp_path, tmp_path, tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == b"image"
