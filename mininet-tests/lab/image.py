@@ -306,15 +306,19 @@ def kept_base(tree: Path, cache: Path) -> IO[bytes]:
         return path.open("rb")
 
 
+def copy_base(tree: Path, cache: Path, out: Path) -> None:
+    """Write what is the same for every job; another command may remove the cached one meanwhile."""
+    with kept_base(tree, cache) as kept, out.open("wb") as copy:
+        shutil.copyfileobj(kept, copy)
+
+
 def build(tree: Path, cache: Path, job: dict[str, Any], extra: dict[str, Path], out: Path) -> None:
     """Write a guest's whole root file system.
 
     :param cache: folder that keeps the part that all jobs share
     :param extra: more files, by their path in the guest
     """
-    with kept_base(tree, cache) as kept, out.open("wb") as copy:
-        shutil.copyfileobj(kept, copy)
-        copy.flush()
+    copy_base(tree, cache, out)
     with out.open("ab") as appended:
         archive = Archive(appended)
         archive.file("lab/job.json", json.dumps(job).encode())

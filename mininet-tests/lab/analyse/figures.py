@@ -4,6 +4,7 @@
 window
     from ``settle_s`` after the last flow's start to the first flow's end, so
     that every flow is sending all the time. Runs of files or exchanges have none.
+    What there was before it is reported apart (``utilisation_start``, ``start_*``).
 goodput of a flow
     payload acknowledged in the window over its length; of a file, over its own time.
 utilisation of a device
@@ -44,6 +45,7 @@ from ..model.topology import STOCK_MTU_BYTES
 QUANTILES = (0.5, 0.95, 0.99)
 _LINE = re.compile(r"\s(\d+\.\d+): (\w+): (.*)")
 _PAIR = re.compile(r"(\w+)=(-?[\w.-]+)")
+_ENTRIES = re.compile(r"^# entries-in-buffer/entries-written: (\d+)/(\d+)", re.MULTILINE)
 RECEIVED = np.dtype([("source", "<u4"), ("reserved", "<u4"), ("sent_ns", "<i8"), ("delay_ns", "<i8")])
 SAMPLE = np.dtype(
     [("flow", "<u4"), ("cwnd", "<u4"), ("time_ns", "<i8"), ("bytes_acked", "<u8"), ("pacing_rate", "<u8")]
@@ -235,11 +237,7 @@ def window_figures(plan: Plan, layout: Layout, acks: Mapping[int, Acks]) -> dict
     goodput = [
         (one.at(one.acked_bytes, end_s) - one.at(one.acked_bytes, begin_s)) * 8 / (end_s - begin_s) for one in seen
     ]
-    delays = []
-    for flow, one in zip(plan.flows, seen, strict=True):
-        chosen = (one.time_s >= begin_s) & (one.time_s < end_s) & (one.rtt_s > 0)
-        delays.append(one.rtt_s[chosen] - propagation_s(layout, flow))
-    delay_s = np.concatenate(delays)
+    delay_s = queue_delays(plan, layout, seen, begin_s, end_s)
     if not len(delay_s):
         raise RunError(f"nothing was acknowledged from {begin_s:.3f} to {end_s:.3f} s, while all flows should send")
     used = utilisations(plan, layout, seen, begin_s, end_s)
@@ -251,7 +249,29 @@ def window_figures(plan: Plan, layout: Layout, acks: Mapping[int, Acks]) -> dict
         "jain": rounded(jain(goodput)),
         "goodput_bit_s": rounded(sum(goodput), 0),
         **quantiles(delay_s, "queue_delay_{}_s"),
+        **start_figures(plan, layout, seen, begin_s),
     }
+
+
+def start_figures(plan: Plan, layout: Layout, seen: Sequence[Acks], end_s: float) -> dict[str, Any]:
+    """What there was from the first flow's start to the beginning of the window."""
+    begin_s = min(flow.start_s for flow in plan.flows)
+    if end_s <= begin_s:
+        return {}
+    used = utilisations(plan, layout, seen, begin_s, end_s)
+    return {
+        **({"utilisation_start": max(used.values())} if used else {}),
+        **quantiles(queue_delays(plan, layout, seen, begin_s, end_s), "start_queue_delay_{}_s"),
+    }
+
+
+def queue_delays(plan: Plan, layout: Layout, seen: Sequence[Acks], begin_s: float, end_s: float) -> Floats:
+    """Of all flows' acknowledgements between two moments."""
+    delays = []
+    for flow, one in zip(plan.flows, seen, strict=True):
+        chosen = (one.time_s >= begin_s) & (one.time_s < end_s) & (one.rtt_s > 0)
+        delays.append(one.rtt_s[chosen] - propagation_s(layout, flow))
+    return np.concatenate(delays)
 
 
 def utilisations(plan: Plan, layout: Layout, seen: Sequence[Acks], begin_s: float, end_s: float) -> dict[str, float]:
@@ -284,19 +304,40 @@ def queue_figures(raw: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
     return {"drops": sum(figures.values()), **figures}
 
 
+@dataclass
+class Arrived:
+    """A source's packets that arrived, in this order; times from the beginning of the run."""
+
+    time_s: Floats
+    delay_s: Floats
+
+    def between(self, begin_s: float, end_s: float) -> Floats:
+        """Delays of what arrived from one moment until another."""
+        return self.delay_s[(self.time_s >= begin_s) & (self.time_s < end_s)]
+
+
+def arrived(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Arrived]:
+    """What arrived of each source, by its name."""
+    records = unpacked(raw["received"], RECEIVED)
+    found = {}
+    for index, source in enumerate(plan.sources):
+        own = records[records["source"] == index]
+        found[source.name] = Arrived((own["sent_ns"] + own["delay_ns"]) / 1e9, own["delay_ns"] / 1e9)
+    return found
+
+
 def source_figures(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Packets and delays of each source."""
     if not plan.sources:
         return {}
-    records = unpacked(raw["received"], RECEIVED)
+    packets = arrived(plan, raw)
     figures: dict[str, Any] = {}
-    for index, (source, result) in enumerate(zip(plan.sources, raw["sources"], strict=True)):
+    for source, result in zip(plan.sources, raw["sources"], strict=True):
         if result["not_sent"]:
             raise RunError(f"source {source.name}: {result['not_sent']} packets found the host's own queue full")
         figures[f"{source.name}_sent"] = result["sent"]
         figures[f"{source.name}_received"] = result["received"]
-        delay_s = records["delay_ns"][records["source"] == index] / 1e9
-        figures |= quantiles(delay_s, source.name + "_delay_{}_s")
+        figures |= quantiles(packets[source.name].delay_s, source.name + "_delay_{}_s")
     return figures
 
 
@@ -343,6 +384,10 @@ def fill_in(found: Figures, scenario: Scenario, values: Values, plan: Plan, raw:
     """Everything that is computed from what the guest recorded."""
     if raw["missing_events"]:
         raise RunError(f"this kernel does not have the trace events {', '.join(raw['missing_events'])}")
+    entries = _ENTRIES.search(raw["trace"])
+    if entries and entries[1] != entries[2]:
+        lost = int(entries[2]) - int(entries[1])
+        raise RunError(f"the first {lost} of {entries[2]} trace events were lost: a shorter run, or a lower rate")
     for command in raw["commands"]:
         if command["error"]:
             raise RunError(f"command {command['name']}: {command['error']}")

@@ -106,14 +106,18 @@ def _find(
     if isinstance(scenario, PlanError):
         return Found(asked, "", Figures(error=str(scenario)))
     try:
-        record = study.load(asked["run"])
-        labels = {name: asked[name] for name in ("values", "cc", "qdisc", "seed", "build", "kernel")}
-        run = Run(scenario, plan=Plan.of(record["job"]), **labels)
-        return Found(asked, scenario.claim, figures(run, record["raw"]))
+        return Found(asked, scenario.claim, figures(*opened(study, asked, scenario)))
     except Exception as error:
         # of a scenario of the user's, say: the other runs are none the worse for it
         reason = str(error) if isinstance(error, StudyError) else f"{type(error).__name__}: {error}"
         return Found(asked, scenario.claim, Figures(error=reason))
+
+
+def opened(study: Study, asked: Row, scenario: Scenario) -> tuple[Run, Row]:
+    """A run of a study and its raw result."""
+    record = study.load(asked["run"])
+    labels = {name: asked[name] for name in ("values", "cc", "qdisc", "seed", "build", "kernel")}
+    return Run(scenario, plan=Plan.of(record["job"]), **labels), record["raw"]
 
 
 def _tabulate(runs: Sequence[Found], missing: list[Row]) -> Table:

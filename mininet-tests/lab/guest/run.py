@@ -247,7 +247,7 @@ class Participants:
 def follow(plan: Plan, network: Network, others: Participants, begin_ns: int) -> None:
     """Do what the plan says while the run lasts, each at its time."""
     agenda: list[tuple[float, Change | Command | Flow]] = [
-        (item.at_s, item) for item in (*plan.commands, *plan.changes)
+        (item.at_s, item) for item in plan.actions
     ]
     if others.iperf3:
         agenda += [(flow.start_s, flow) for flow in plan.flows]
@@ -263,8 +263,8 @@ def follow(plan: Plan, network: Network, others: Participants, begin_ns: int) ->
 
 def run_one(network: Network, tracer: Tracer, plan: Plan, job: dict[str, Any], times: dict[str, str]) -> dict[str, Any]:
     """One run."""
+    allow(plan.ccs)
     network.begin(plan)
-    allow({flow.cc for flow in plan.flows if flow.cc})
     with contextlib.ExitStack() as stack:
         engine = Engine(plan, network, job["traffic"], times, WORK / "traffic")
         stack.callback(engine.kill)

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import io
 import itertools
 import json
 import os
 import shutil
 import subprocess
-import tarfile
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -72,9 +70,8 @@ class Guests:
             tree = CACHE / "kernels" / release / "lib" / "modules" / release
             # the cache removes it when a file of the lab's has changed
             base = self._folder / f"image-{release}"
-            with image.kept_base(tree, CACHE / "images") as kept:
-                base.unlink(missing_ok=True)
-                shutil.copyfile(kept.name, base)
+            base.unlink(missing_ok=True)
+            image.copy_base(tree, CACHE / "images", base)
             version = subprocess.run([EMULATOR, "--version"], capture_output=True, text=True, check=True).stdout
             built = modules_of(release, modules)
             return Surroundings(
@@ -189,16 +186,22 @@ def _revision(name: str) -> str:
     return done.stdout.strip()
 
 
+def unpack(revision: str, folder: Path) -> Path:
+    """A new folder with the files of a revision of this checkout."""
+    folder.mkdir()
+    packed = subprocess.run(["git", "-C", str(TOP), "archive", revision], capture_output=True, check=True)
+    # by tar: the tarfile of the distribution's Python 3.11.2 cannot be told to keep within a folder
+    subprocess.run(["tar", "-x", "-C", str(folder)], input=packed.stdout, check=True)
+    return folder
+
+
 def _build(folder: Path, release: str) -> None:
     """Build a revision's modules for a kernel, and its plugin for tc, unless they are there."""
     BUILDS.mkdir(parents=True, exist_ok=True)
     with files.locked(BUILDS / "lock"):
         if not folder.exists():
-            packed = subprocess.run(["git", "-C", str(TOP), "archive", folder.name], capture_output=True, check=True)
-            partial = Path(tempfile.mkdtemp(dir=BUILDS))
-            with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-                archive.extractall(partial, filter="data")
-            partial.rename(folder)
+            with tempfile.TemporaryDirectory(dir=BUILDS) as partial:
+                unpack(folder.name, Path(partial) / "tree").rename(folder)
         if (folder / "build" / release).exists():
             return
         environment = {**os.environ, "PKTPAIR_CACHE": str(CACHE)}

@@ -35,6 +35,8 @@ IPERF3_MAX_SECONDS = 86_400
 IPERF3_MAX_WRITE_BYTES = 1 << 20
 IPERF3_MAX_WINDOW_BYTES = 512 << 20
 IPERF3_MAX_MSS_BYTES = 9_216
+# What chooses the congestion control of a node's own.
+CC_SYSCTL = "net.ipv4.tcp_congestion_control"
 # Eleven days: what the traffic engine takes.
 MAX_SECONDS = 1e6
 
@@ -275,6 +277,12 @@ class Plan:
     def ipv6(self) -> bool:
         """Whether nodes need addresses of that family."""
         return any(item.family == IPV6 for item in self.senders)
+
+    @property
+    def ccs(self) -> set[str]:
+        """The congestion controls that its flows and sysctls name."""
+        chosen = {settings.get(CC_SYSCTL, "") for settings in self.sysctls.values()}
+        return {*chosen, *(flow.cc for flow in self.flows)} - {""}
 
     @property
     def structure(self) -> list[Any]:

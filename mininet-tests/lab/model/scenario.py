@@ -19,6 +19,8 @@ A scenario is a Python file, of ours or a user's, with
     further pictures of runs (their JSON); returns the files
 ``checks(values, cc, qdisc)`` (may be left out)
     the :class:`Check` of each metric that the claim is about
+``draw(runs, folder)`` (may be left out)
+    further pictures of runs (their JSON); returns the files
 """
 
 from __future__ import annotations
@@ -162,6 +164,11 @@ class Scenario:
             raise
         except Exception as error:
             raise PlanError(_where(self.path, error)) from None
+
+    def draw(self, runs: list[dict[str, Any]], folder: Path) -> list[Path]:
+        """The scenario's own pictures of runs."""
+        own = getattr(self.module, "draw", None)
+        return list(own(runs, folder)) if own else []
 
 
 def nearest(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:

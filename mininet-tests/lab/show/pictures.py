@@ -68,7 +68,7 @@ class Series:
 def distribution(scale: Scale, series: Sequence[Series]) -> str:
     """Each seed's value as a dot, and the mean with its interval; a row for each series."""
     with matplotlib.rc_context(STYLE):
-        figure, axes = _axes(0.7 + ROW_INCHES * len(series))
+        figure, axes = panel(0.7 + ROW_INCHES * len(series))
         for row, one in enumerate(series):
             colour = COLOURS[one.look % len(COLOURS)]
             values = [value for _, part in one.points for value in part]
@@ -81,13 +81,13 @@ def distribution(scale: Scale, series: Sequence[Series]) -> str:
         axes.yaxis.set_visible(False)
         axes.spines["left"].set_visible(False)
         axes.set_xlabel(scale.title)
-        return _address(figure)
+        return address(figure)
 
 
 def line(scale: Scale, place: Scale, series: Sequence[Series]) -> str:
     """The mean at each value of a parameter, with its interval; a line for each series."""
     with matplotlib.rc_context(STYLE):
-        figure, axes = _axes(HEIGHT_INCHES + 0.18 * len(series))
+        figure, axes = panel(HEIGHT_INCHES + 0.18 * len(series))
         for one in series:
             found = [(where, interval(values)) for where, values in sorted(one.points, key=lambda point: point[0])]
             axes.errorbar(
@@ -111,7 +111,7 @@ def line(scale: Scale, place: Scale, series: Sequence[Series]) -> str:
         axes.set_xlabel(place.title)
         axes.set_ylabel(scale.title)
         figure.legend(loc="outside upper left")
-        return _address(figure)
+        return address(figure)
 
 
 def of_run(run: Mapping[str, Any], title: str, path: Path) -> Path:
@@ -180,6 +180,12 @@ def _label(index: int, name: str) -> str:
     return name if index < MAX_LABELS else f"_{name}"
 
 
+def panel(height_inches: float) -> tuple[Figure, Axes]:
+    """An empty picture."""
+    figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
+    return figure, figure.add_subplot()
+
+
 def save(figure: Figure, path: Path) -> Path:
     """A picture as a PNG file, which is whole whenever it is there."""
     picture = io.BytesIO()
@@ -188,12 +194,8 @@ def save(figure: Figure, path: Path) -> Path:
     return path
 
 
-def _axes(height_inches: float) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
-    return figure, figure.add_subplot()
-
-
-def _address(figure: Figure) -> str:
+def address(figure: Figure) -> str:
+    """A picture as an address that holds it."""
     picture = io.BytesIO()
     figure.savefig(picture, format="svg", metadata={"Date": None})
     return "data:image/svg+xml;base64," + base64.b64encode(picture.getvalue()).decode()

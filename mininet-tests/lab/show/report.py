@@ -13,10 +13,13 @@ import jinja2
 import pandas as pd
 
 from ..analyse.statistics import interval
-from ..analyse.table import Found, Table
+from ..analyse.table import Found, Table, opened
+from ..model.scenario import load
+from ..store.digest import canonical
 from ..store.study import Study
 from . import pictures
 from .pictures import Series
+from .runs import Drawn, draw
 from .units import Scale, scale
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -24,6 +27,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 MAX_ROWS = 60
 # Of each figure against each parameter, one for each value of the others.
 MAX_PANELS = 12
+# Combinations of a scenario of which a run is drawn: their raw results are all in memory.
+MAX_DRAWN = 12
 VARIANT = ("build", "kernel")
 
 
@@ -62,6 +67,8 @@ class Section:
     :param constant: figures that are the same in every run, as text
     :param rows: a text for each combination and figure
     :param pictures: of each figure: a text, and an address that holds the picture
+    :param drawn: of single runs, likewise; without an address the text says why there is none
+    :param undrawn: combinations of which no run is drawn
     """
 
     name: str
@@ -73,6 +80,8 @@ class Section:
     constant: list[str] = field(default_factory=list)
     pictures: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     left_out: int = 0
+    drawn: list[tuple[str, str]] = field(default_factory=list)
+    undrawn: int = 0
 
 
 def write(study: Study, table: Table) -> Path:
@@ -87,7 +96,7 @@ def write(study: Study, table: Table) -> Path:
         done=[one for one in table.runs if one.figures.error is None],
         broken=list(_broken(table)),
         missing=table.missing,
-        sections=[_section(name, group, table) for name, group in _by_scenario(table).items()],
+        sections=[_section(name, group, table, study) for name, group in _by_scenario(table).items()],
     )
     return study.write("report.html", page)
 
@@ -116,7 +125,7 @@ def _by_scenario(table: Table) -> dict[str, list[Found]]:
     return found
 
 
-def _section(name: str, runs: list[Found], table: Table) -> Section:
+def _section(name: str, runs: list[Found], table: Table, study: Study) -> Section:
     frame = table.frame[(table.frame["scenario"] == name) & table.frame["error"].isna()]
     varying = [column for column in (*table.parameters, *VARIANT) if frame[column].nunique(dropna=False) > 1]
     keys = [*dict.fromkeys(["cc", "qdisc", *varying])]
@@ -134,7 +143,21 @@ def _section(name: str, runs: list[Found], table: Table) -> Section:
         combinations.append(Combination(labels, _label(labels, keys), kind, found, len(members), checks))
     section = Section(name, runs[0].claim, combinations, [one for one in varying if one in table.parameters])
     _fill_in(section, figures)
+    _draw(section, runs, study)
     return section
+
+
+def _draw(section: Section, runs: list[Found], study: Study) -> None:
+    """Pictures of the first run of each combination that has figures."""
+    first: dict[str, Found] = {}
+    for one in runs:
+        if one.figures.error is None:
+            first.setdefault(canonical({**one.asked, "run": "", "seed": 0}), one)
+    if first:
+        scenario = load(next(iter(first.values())).asked["path"])
+        chosen = list(first.values())[:MAX_DRAWN]
+        section.drawn = draw([Drawn(*opened(study, one.asked, scenario), one.figures) for one in chosen])
+        section.undrawn = len(first) - len(chosen)
 
 
 def _label(labels: dict[str, Any], keys: list[str]) -> str:

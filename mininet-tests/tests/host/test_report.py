@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import fake_lab
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
@@ -15,7 +16,10 @@ import pyarrow.parquet
 import pytest
 from fake_lab import FakeEngine, sweep
 from lab.analyse import statistics, table
-from lab.analyse.figures import Figures
+from lab.analyse.figures import Figures, acks_of_flows
+from lab.model.scenario import load
+from lab.show import report as page_of_study
+from lab.show import runs
 from lab.show.units import scale
 from lab.store import command
 from lab.store.study import Study
@@ -258,3 +262,83 @@ def test_units(name, value, title, text) -> None:
     """A figure's unit follows from the end of its name, its scale from its size."""
     found = scale(name, [value])
     assert (found.title, found.text(value)) == (title, text)
+
+
+OWN_PICTURE = """
+def draw(runs, folder):
+    words = [f"{run['cc']}_{run['seed']}_{run['parameters']['rate_mbit']}_{run['metrics']['delay_s']}" for run in runs]
+    path = folder / f"{'+'.join(words)}.png"
+    path.write_bytes(b"a picture")
+    return [path]
+"""
+
+
+def with_trace(engine, monkeypatch) -> None:
+    """Of two flows over 10 Mbit/s: an ACK each 10 ms for 5 s, 1250 and 2500 bytes at a time, 3 and 6 ms of queue."""
+    lines = [
+        f" x-0 [000] ..s2. {100 + i / 100:.6f}: ack: sport={10001 + flow} rtt_us={3000 * (flow + 1)}"
+        f" acked={1250 * (flow + 1) * i} delivered={i} retrans=0 cwnd=10"
+        for i in range(1, 501)
+        for flow in (0, 1)
+    ]
+    plain = engine.run
+    monkeypatch.setattr(engine, "run", lambda run: {**plain(run), "begin_s": 100.0, "trace": "\n".join(lines)})
+
+
+def test_every_run_can_be_drawn(engine, out, monkeypatch) -> None:
+    """Goodput and queue delay over time of each combination's first run, and the delays' distributions of all."""
+    with_trace(engine, monkeypatch)
+    assert sweep(engine, "--seeds", "2-3", "--out", out) == 0
+    page = reported(out)
+    texts = re.findall(r"<figcaption>(.*?)</figcaption>", page.partition("<h3>Runs</h3>")[2])
+    assert texts == [
+        *("pktpair+fq_rr seed 2: goodput of each flow", "pktpair+fq_rr seed 2: queue delay of each ACK"),
+        *("bbr+cake seed 2: goodput of each flow", "bbr+cake seed 2: queue delay of each ACK"),
+        "part of ACKs with at most so much queue delay, in the measured window",
+    ]
+    assert all(address.startswith("data:image/svg+xml;base64,") for address in Resources(page).loaded)
+
+
+def test_what_is_drawn_of_a_run(engine, out, monkeypatch) -> None:
+    """Rates are of the payload between two moments; queue delays are round trips without the path's."""
+    with_trace(engine, monkeypatch)
+    assert sweep(engine, "--cc", "bbr", "--qdisc", "cake", "--out", out) == 0
+    study = Study(out)
+    (asked,) = study.manifest()["runs"]
+    run, raw = table.opened(study, asked, load(asked["path"]))
+    acks = acks_of_flows(raw["trace"], raw["begin_s"])
+    edges_s = np.array([1.0, 1.5, 3.0])
+    assert runs.rates(acks[10001], edges_s).tolist() == pytest.approx([1e6, 1e6])
+    assert runs.rates(acks[10002], edges_s).tolist() == pytest.approx([2e6, 2e6])
+    (first, second) = runs.queue_delays(run, acks)
+    assert (first[0], second[0]) == ("f0", "f1")
+    assert set(first[2]) == {0.003} and set(second[2]) == {0.006}
+
+
+def test_a_scenarios_own_picture(engine, out) -> None:
+    """A scenario draws from the first run of each combination, its parameters and figures."""
+    (engine.folder / "fair_share.py").write_text(fake_lab.SCENARIO + OWN_PICTURE)
+    assert sweep(engine, "--seeds", "2-3", "--out", out) == 0
+    page = reported(out)
+    assert "<figcaption>pktpair 2 10 0.002+bbr 2 10 0.002</figcaption>" in page
+    assert f"data:image/png;base64,{base64.b64encode(b'a picture').decode()}" in Resources(page).loaded
+
+
+def test_a_picture_that_cannot_be_drawn(engine, out) -> None:
+    """A scenario's picture that fails leaves the page whole, and the reason on it."""
+    (engine.folder / "fair_share.py").write_text(fake_lab.SCENARIO + "def draw(runs, folder):\n    return runs[9]\n")
+    assert sweep(engine, "--out", out) == 0
+    page = reported(out)
+    assert "<figcaption>cannot be drawn: IndexError: list index out of range</figcaption>" in page
+    assert "What was asked" in page
+
+
+def test_more_combinations_than_are_drawn(engine, out, monkeypatch) -> None:
+    """Runs are drawn of a limited number of combinations, and the page says of how many not."""
+    (engine.folder / "fair_share.py").write_text(fake_lab.SCENARIO + OWN_PICTURE)
+    monkeypatch.setattr(page_of_study, "MAX_DRAWN", 3)
+    assert sweep(engine, "--set", "rate_mbit=1,2,5", "--out", out) == 0
+    page = reported(out)
+    assert "3 further combinations are left out" in page
+    (caption,) = re.findall("<figcaption>(.*?)</figcaption>", page.partition("<h3>Runs</h3>")[2])
+    assert len(caption.split("+")) == 3
