@@ -23,7 +23,7 @@ from lab import protocol
 from lab.guest import frozen
 from lab.guest.network import Network, NetworkError
 from lab.guest.tracer import ACK_EVENT, Tracer
-from lab.model.plan import FIRST_FLOW_PORT, FIRST_SOURCE_PORT, MAX_FLOWS, Change, Command, Plan
+from lab.model.plan import FIRST_FLOW_PORT, FIRST_SOURCE_PORT, MAX_SOURCE_PORTS, Change, Command, Plan
 
 WORK = Path("/run/pktpair-lab")
 # Runs begin on a whole second: the phase of every periodic timer is the same.
@@ -32,6 +32,8 @@ SECOND_NS = 1_000_000_000
 LEAD_S = 2
 # Flows end some round trips after their time is up; far above any path's.
 DRAIN_S = 60
+# Ports that traces are kept of: flows' and sources' own; servers' are above.
+TRACED_PORTS = range(FIRST_FLOW_PORT, FIRST_SOURCE_PORT + MAX_SOURCE_PORTS)
 # A command of a plan has so long after the run.
 PATIENCE_S = 5
 
@@ -220,7 +222,7 @@ def run_one(network: Network, tracer: Tracer, plan: Plan, job: dict[str, Any], t
         begin_ns = (time.monotonic_ns() // SECOND_NS + 1 + LEAD_S) * SECOND_NS
         sleep_until(begin_ns - SECOND_NS // 4)
         events = [*([ACK_EVENT] if plan.record.acks else []), *plan.record.events]
-        missing = tracer.start(events, range(FIRST_FLOW_PORT, FIRST_FLOW_PORT + MAX_FLOWS))
+        missing = tracer.start(events, TRACED_PORTS)
         # the collector would take some milliseconds to look through a long list
         gc.disable()
         engine.begin(begin_ns)
