@@ -125,6 +125,7 @@ class Engine:
             "sndbuf": flow.window_bytes,
             "rcvbuf": flow.window_bytes,
             "write": flow.write_bytes or flow.bytes,
+            "unsent": flow.unsent_bytes,
             "connect": flow.connects,
         }
         if flow.cc:

@@ -63,6 +63,8 @@ class Flow:
     :param packet_bytes: of full packets as IP datagrams; 0: what the path allows
     :param window_bytes: both socket buffers; 0: the system's
     :param write_bytes: handed over at a time; 0: a file at once, what is sent for a time by 128 KiB
+    :param unsent_bytes: what waits in the socket unsent before the application stops handing over; 0: what
+        its buffer takes, of which a third is then handed over at once
     :param family: 4 or 6
     :param background: it is there for what it does to the others: the measured window does not wait
         for it, and the window's metrics leave it out
@@ -80,6 +82,7 @@ class Flow:
     packet_bytes: int = 0
     window_bytes: int = 0
     write_bytes: int = 0
+    unsent_bytes: int = 0
     family: int = 4
     background: bool = False
 
@@ -89,7 +92,7 @@ class Flow:
         if len(what) != 1:
             given = " and ".join(what) or "none"
             raise PlanError(f"flow {self.name}: needs one of bytes, seconds, exchanges; has {given}")
-        for name in ("bytes", "seconds", "start_s", "packet_bytes", "window_bytes", "write_bytes"):
+        for name in ("bytes", "seconds", "start_s", "packet_bytes", "window_bytes", "write_bytes", "unsent_bytes"):
             in_range(f"flow {self.name}: {name}", getattr(self, name), 0)
         if self.family not in UDP_HEADER_BYTES:
             raise PlanError(f"flow {self.name}: family {self.family}: must be 4 or 6")
