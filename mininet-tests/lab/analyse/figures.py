@@ -228,24 +228,40 @@ def queue_figures(raw: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
     return {"drops": sum(figures.values()), **figures}
 
 
-def received(raw: Mapping[str, Any]) -> NDArray[np.void]:
-    """Packets of sources that arrived: number of the source, when it was sent (from the beginning), and its delay."""
-    return np.frombuffer(zlib.decompress(base64.b64decode(raw["received"])), dtype=RECEIVED)
+@dataclass
+class Arrived:
+    """A source's packets that arrived, in this order; times from the beginning of the run."""
+
+    time_s: Floats
+    delay_s: Floats
+
+    def between(self, begin_s: float, end_s: float) -> Floats:
+        """Delays of what arrived from one moment until another."""
+        return self.delay_s[(self.time_s >= begin_s) & (self.time_s < end_s)]
+
+
+def arrived(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Arrived]:
+    """What arrived of each source, by its name."""
+    records = np.frombuffer(zlib.decompress(base64.b64decode(raw["received"])), dtype=RECEIVED)
+    found = {}
+    for index, source in enumerate(plan.sources):
+        own = records[records["source"] == index]
+        found[source.name] = Arrived((own["sent_ns"] + own["delay_ns"]) / 1e9, own["delay_ns"] / 1e9)
+    return found
 
 
 def source_figures(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Packets and delays of each source."""
     if not plan.sources:
         return {}
-    records = received(raw)
+    packets = arrived(plan, raw)
     figures: dict[str, Any] = {}
-    for index, (source, result) in enumerate(zip(plan.sources, raw["sources"], strict=True)):
+    for source, result in zip(plan.sources, raw["sources"], strict=True):
         if result["not_sent"]:
             raise RunError(f"source {source.name}: {result['not_sent']} packets found the host's own queue full")
         figures[f"{source.name}_sent"] = result["sent"]
         figures[f"{source.name}_received"] = result["received"]
-        delay_s = records["delay_ns"][records["source"] == index] / 1e9
-        figures |= quantiles(delay_s, source.name + "_delay_{}_s")
+        figures |= quantiles(packets[source.name].delay_s, source.name + "_delay_{}_s")
     return figures
 
 
