@@ -12,9 +12,12 @@ What is promised:
 
 * Where each ACK tells of one segment or a few as they arrived (even), mean gap and service time
   are those of n packet times within 1 %.
-* Where ACKs come in bunches, wait, or are cut short by losses (bunched), a train's time is up to
-  a bunch longer or shorter than its segments', and only part of that cancels: 4 % of the gap, and
-  5 % of the service time, which is what the law is given.
+* Where ACKs come in bunches of a millisecond, are held, or are cut short by losses (bunched), a train's
+  time is up to a bunch longer or shorter than its segments', and only part of that cancels: 4 % of
+  the gap, and 5 % of the service time, which is what the law is given.
+* Where ACKs wait for full packets of 3 ms each (queued), a train's time is a whole number of these.
+  Trains may keep step with them, and then nothing cancels: half a packet of 3 ms in the 14 ms
+  between the first and the last ACK of a train of 16, one part in nine.
 * The law needs a sample a round trip.  How many trains give one is a figure of the path and of
   the length that trains have grown to; its bound says only that trains are not wasted (``sampled``).
 """
@@ -37,7 +40,7 @@ class Case:
 
     :param ways: by device, what is different about the way that packets take from there
     :param late: likewise, once the connection has sent for a while
-    :param bunched: ACKs do not come as segments arrived
+    :param acks: how they come: even, as segments arrived; bunched; or queued
     :param sampled: smallest share of trains that has to give a sample, where the flow is
         alone and among others; 0: deliveries may have to do
     :param shows: a verdict that has to occur, which shows that the case bites
@@ -51,7 +54,7 @@ class Case:
     train_min: int = 0
     reverse: bool = False
     write_bytes: int = flows.BLOCK_BYTES
-    bunched: bool = False
+    acks: str = "even"
     sampled: tuple[float, float] = (0.9, 0.9)
     shows: str = "sample"
 
@@ -65,7 +68,7 @@ CASES = {
     "gro": Case(
         "the receiver's interface merges what comes within a millisecond",
         gro_hold_us=1000,
-        bunched=True,
+        acks="bunched",
         # of a train that fills little more than a bunch all ACKs but the first are smaller than
         # usual, and taken for the timer's: down to every second train, until they have grown
         sampled=(0.4, 0.4),
@@ -90,22 +93,22 @@ CASES = {
         "ACKs wait in a FIFO of 4 Mbit/s with the packets of a CUBIC flow",
         ways={"x-r": REVERSE},
         reverse=True,
-        bunched=True,
+        acks="queued",
     ),
     "batched": Case(
-        "ACKs come to the sender in bunches, once a millisecond", ways={"r-s1": {"slot_ms": 1.0}}, bunched=True
+        "ACKs come to the sender in bunches, once a millisecond", ways={"r-s1": {"slot_ms": 1.0}}, acks="bunched"
     ),
     "held": Case(
         "the application writes 16 bytes at a time, and so holds its socket much of the time",
         write_bytes=16,
-        bunched=True,
+        acks="bunched",
         sampled=(0.5, 0.5),
         shows="held",
     ),
     "sack": Case(
         "every 50th data packet is lost behind the bottleneck",
         late={"x-d1": {"lose_every": 50}},
-        bunched=True,
+        acks="bunched",
         # a loss spoils its own train, and what the hole leaves of the next comes back as one
         # ACK; of trains of 32, one or two are whole between a loss and the next
         sampled=(0.25, 0.25),
@@ -113,9 +116,7 @@ CASES = {
     ),
 }
 
-CLAIM = (
-    "mean gap and service time are right within 1 %, and within 4 and 5 % where ACKs are bunched or packets are lost"
-)
+CLAIM = "gap and service time are right within 1 %; 4 and 5 % with bunched ACKs or losses, 11 % with a queue of ACKs"
 COMBINATIONS = [("pktpair", "fq_rr")]
 PARAMETERS = {
     "case": Parameter("delayed", "", "what is done to the measured flow", choices=tuple(CASES)),
@@ -133,9 +134,9 @@ SETTLE_S = 2.0
 # Before the flow's last segments, whose ACKs must arrive.
 UNDONE_BEFORE_END_S = 0.05
 BUFFER_PACKETS = 20_000
-# Largest relative errors of the mean gap and of the service time: even, bunched.
-GAP_ERROR = (0.01, 0.04)
-SERVICE_ERROR = (0.01, 0.05)
+# Largest relative errors of the mean gap and of the service time.
+GAP_ERROR = {"even": 0.01, "bunched": 0.04, "queued": 0.11}
+SERVICE_ERROR = {"even": 0.01, "bunched": 0.05, "queued": 0.11}
 # Of the other flows' socket buffers: several times their share of the pipe.
 WINDOW_BYTES = 400_000
 
@@ -216,7 +217,7 @@ def checks(values: Values, cc: str, qdisc: str) -> list[Check]:
     """Bounds of the case; without samples there is no mean gap, and deliveries show the service time."""
     case = CASES[values["case"]]
     sampled = case.sampled[values["flows"] > 1]
-    gap, service = GAP_ERROR[case.bunched], SERVICE_ERROR[case.bunched]
+    gap, service = GAP_ERROR[case.acks], SERVICE_ERROR[case.acks]
     wanted = [Check("service_error", "in", [-service, service])]
     if sampled:
         wanted += [
