@@ -30,6 +30,7 @@ from typing import Any
 
 from . import reference
 from .model import arrivals
+from .model.devices import LEAVES
 from .model.plan import TCP_HEADER_BYTES, Flow, Plan, Record, Source
 from .model.scenario import Parameter
 from .model.topology import Link, Topology, Way
@@ -56,8 +57,6 @@ CAKE_BYTES_PER_PACKET = 1728
 LONGEST_S = 20.0
 # The row of benchmark 9 that is about two transfers.
 DIFFERENCE = "difference"
-# A bucket of one packet is to be one of the device's, or tbf warns.
-IN_BUCKET = ("fq_codel", "pfifo", "fq", "sfq", "fq_pie", "red", "netem")
 
 
 @dataclass(frozen=True)
@@ -177,7 +176,8 @@ class Benchmark:
             for name, device in (("there", link.device_a), ("back", link.device_b)):
                 way = queue if device in self.bottlenecks else Way()
                 ways[name] = replace(way, delay_ms=self.delays_ms.get(device, 0.0))
-            narrow = qdisc in IN_BUCKET and {link.device_a, link.device_b} & set(self.bottlenecks)
+            # a bucket of one packet is to be one of the device's, or tbf warns
+            narrow = qdisc in LEAVES and {link.device_a, link.device_b} & set(self.bottlenecks)
             mtu_bytes = setting.packet_bytes if narrow else link.mtu_bytes
             links.append(Link(link.a, link.b, ways["there"], ways["back"], mtu_bytes))
         return Topology("dumbbell", bare.nodes, tuple(links), bare.arguments)

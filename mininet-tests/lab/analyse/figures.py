@@ -5,12 +5,14 @@ window
     from ``settle_s`` after the last flow's start to the first flow's end, so
     that every flow is sending all the time. Runs of files or exchanges have none.
     What there was before it is reported apart (``utilisation_start``, ``start_*``).
+    Flows in the background count in the utilisation of devices, and in nothing else here.
 goodput of a flow
     payload acknowledged in the window over its length; of a file, over its own time.
 utilisation of a device
     packets delivered in the window of flows that pass it (selectively acknowledged ones
     included), each with the IP and TCP headers of a full packet, over what its rate
-    allows. ``utilisation`` is that of the device that is used most.
+    allows. ``utilisation`` is that of the device that is used most, of those that measured
+    flows' data pass.
 queue delay
     round trip of the newest segment of each acknowledgement, minus the path's
     propagation delay, over all flows' acknowledgements in the window. It contains
@@ -233,51 +235,57 @@ def window_figures(plan: Plan, layout: Layout, acks: Mapping[int, Acks]) -> dict
     if window is None or not plan.record.acks:
         return {}
     begin_s, end_s = window
-    seen = [acks[plan.port(flow)] for flow in plan.flows]
+    seen = [acks[plan.port(flow)] for flow in plan.measured]
     goodput = [
         (one.at(one.acked_bytes, end_s) - one.at(one.acked_bytes, begin_s)) * 8 / (end_s - begin_s) for one in seen
     ]
-    delay_s = queue_delays(plan, layout, seen, begin_s, end_s)
+    delay_s = queue_delays(plan, layout, acks, begin_s, end_s)
     if not len(delay_s):
         raise RunError(f"nothing was acknowledged from {begin_s:.3f} to {end_s:.3f} s, while all flows should send")
-    used = utilisations(plan, layout, seen, begin_s, end_s)
+    used = utilisations(plan, layout, acks, begin_s, end_s)
+    passed = {device.name for flow in plan.measured for device in layout.path(flow.source, flow.sink)}
+    of_measured = [value for name, value in used.items() if name in passed]
     return {
         "window_begin_s": rounded(begin_s),
         "window_end_s": rounded(end_s),
-        **({"utilisation": max(used.values())} if used else {}),
+        **({"utilisation": max(of_measured)} if of_measured else {}),
         **{f"utilisation_{device}": value for device, value in used.items()},
         "jain": rounded(jain(goodput)),
         "goodput_bit_s": rounded(sum(goodput), 0),
         **quantiles(delay_s, "queue_delay_{}_s"),
-        **start_figures(plan, layout, seen, begin_s),
+        **start_figures(plan, layout, acks, begin_s),
     }
 
 
-def start_figures(plan: Plan, layout: Layout, seen: Sequence[Acks], end_s: float) -> dict[str, Any]:
+def start_figures(plan: Plan, layout: Layout, acks: Mapping[int, Acks], end_s: float) -> dict[str, Any]:
     """What there was from the first flow's start to the beginning of the window."""
-    begin_s = min(flow.start_s for flow in plan.flows)
+    begin_s = min(flow.start_s for flow in plan.measured)
     if end_s <= begin_s:
         return {}
-    used = utilisations(plan, layout, seen, begin_s, end_s)
+    used = utilisations(plan, layout, acks, begin_s, end_s)
     return {
         **({"utilisation_start": max(used.values())} if used else {}),
-        **quantiles(queue_delays(plan, layout, seen, begin_s, end_s), "start_queue_delay_{}_s"),
+        **quantiles(queue_delays(plan, layout, acks, begin_s, end_s), "start_queue_delay_{}_s"),
     }
 
 
-def queue_delays(plan: Plan, layout: Layout, seen: Sequence[Acks], begin_s: float, end_s: float) -> Floats:
-    """Of all flows' acknowledgements between two moments."""
+def queue_delays(plan: Plan, layout: Layout, acks: Mapping[int, Acks], begin_s: float, end_s: float) -> Floats:
+    """Of the measured flows' acknowledgements between two moments."""
     delays = []
-    for flow, one in zip(plan.flows, seen, strict=True):
+    for flow in plan.measured:
+        one = acks[plan.port(flow)]
         chosen = (one.time_s >= begin_s) & (one.time_s < end_s) & (one.rtt_s > 0)
         delays.append(one.rtt_s[chosen] - propagation_s(layout, flow))
     return np.concatenate(delays)
 
 
-def utilisations(plan: Plan, layout: Layout, seen: Sequence[Acks], begin_s: float, end_s: float) -> dict[str, float]:
+def utilisations(
+    plan: Plan, layout: Layout, acks: Mapping[int, Acks], begin_s: float, end_s: float
+) -> dict[str, float]:
     """Of each device that has a rate, by its name."""
     bits: dict[str, float] = {}
-    for flow, one in zip(plan.flows, seen, strict=True):
+    for flow in plan.flows:
+        one = acks[plan.port(flow)]
         packets = one.at(one.delivered_packets, end_s) - one.at(one.delivered_packets, begin_s)
         for device in layout.path(flow.source, flow.sink):
             if device.leaving.rate_bit_s:
@@ -396,7 +404,9 @@ def fill_in(found: Figures, scenario: Scenario, values: Values, plan: Plan, raw:
     acks = acks_of_flows(raw["trace"], raw["begin_s"])
     raw = of_engine(plan, raw, acks)
     found.flows = flow_figures(plan, layout, raw, acks)
-    found.metrics["retransmits"] = sum(flow["retransmits"] for flow in found.flows)
+    found.metrics["retransmits"] = sum(
+        flow["retransmits"] for flow, planned in zip(found.flows, plan.flows, strict=True) if not planned.background
+    )
     found.metrics |= window_figures(plan, layout, acks)
     found.metrics |= queue_figures(raw, layout)
     found.metrics |= source_figures(plan, raw)

@@ -153,11 +153,17 @@ def _of_flow(flow: Mapping[str, Any]) -> Row:
 
 
 def _scalars(figures: Mapping[str, Any]) -> Row:
-    """What a cell can hold; numbers of numpy as Python's."""
-    plain = {name: value.item() if hasattr(value, "item") else value for name, value in figures.items()}
-    return {
-        name: value for name, value in plain.items() if value is None or isinstance(value, bool | int | float | str)
-    }
+    """What a cell can hold, numbers of numpy as Python's; of a list or mapping a cell each: name_1, name_key."""
+    found: Row = {}
+    for name, value in figures.items():
+        plain = value.item() if hasattr(value, "item") else value
+        if isinstance(plain, list | tuple):
+            plain = dict(enumerate(plain, 1))
+        if isinstance(plain, Mapping):
+            found |= _scalars({f"{name}_{key}": one for key, one in plain.items()})
+        elif plain is None or isinstance(plain, bool | int | float | str):
+            found[name] = plain
+    return found
 
 
 def _names(rows: Iterable[Mapping[str, Any]], taken: set[str], prefix: str) -> dict[str, str]:

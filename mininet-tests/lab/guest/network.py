@@ -17,6 +17,7 @@ from typing import Any
 
 from mininet.net import Mininet
 
+from lab.model.devices import LEAVES
 from lab.model.layout import lay_out
 from lab.model.plan import Change, Plan, changed
 from lab.model.topology import Topology
@@ -89,6 +90,8 @@ class Network:
         self._down: set[str] = set()
         self._settings: list[tuple[str, Path, str]] = []
         self._merging: tuple[str, ...] = ()
+        self._hold_us = 0.0
+        self._route_options: dict[str, str] = {}
 
     def __enter__(self) -> Network:
         return self
@@ -137,25 +140,41 @@ class Network:
         for device in self.layout.devices.values():
             self._set(device.name, plan.hash_seed)
         for node, values in plan.sysctls.items():
-            for one in self.layout.topology.nodes if node == "*" else (node,):
+            for one in self._named(node):
                 for name, value in values.items():
-                    self._write(one, name, value)
+                    self._write(one, Path("/proc/sys", name.replace(".", "/")), value, f"sysctl {name}")
+        for module, values in plan.module_parameters.items():
+            for name, value in values.items():
+                path = Path("/sys/module", module, "parameters", name)
+                self._write("root", path, value, f"parameter {name} of {module}")
+        self._route_options = {one: options for node, options in plan.routes.items() for one in self._named(node)}
+        for node in self._route_options:
+            self._change_routes(node)
         self._merging = plan.gro
         for node in plan.gro:
             self._merge(node, "on")
+        self._hold_us = plan.gro_hold_us
+        if self._hold_us:
+            for node in plan.gro:
+                self._hold(node, self._hold_us)
 
     def end(self) -> None:
         """Take away what a run has set."""
         for node in self._merging:
             self._merge(node, "off")
+            if self._hold_us:
+                self._hold(node, 0)
         for node, path, value in reversed(self._settings):
-            with self.inside(node):
+            with self._where(node):
                 path.write_text(value)
         for device in [name for name in self._down if name in self.layout.devices]:
             self._take("up", device)
         for device in self._queued:
             lines = [f"qdisc del dev {device} root", f"qdisc del dev {device} clsact"]
             self._tc(self.layout.devices[device].node).do(device, lines, may_fail=True)
+        changed_routes, self._route_options = list(self._route_options), {}
+        for node in changed_routes:
+            self._change_routes(node)
         self._merging, self._settings = (), []
         self._queued.clear()
 
@@ -231,7 +250,7 @@ class Network:
                 gone = {route.split()[0] for route in old} - {route.split()[0] for route in new}
                 again = new if node in (device.node, device.peer) else [route for route in new if route not in old]
                 # the kernel has removed some of those already
-                lines = [f"route replace {route}" for route in again]
+                lines = [f"route replace {self._with_options(node, route)}" for route in again]
                 if lines:
                     self.must(node, ["ip", f"-{family}", "-batch", "-"], "\n".join(lines) + "\n")
                 for route in gone:
@@ -243,19 +262,43 @@ class Network:
                 words = ["ip", "neigh", "replace", other.address, "lladdr", other.mac, "nud", "permanent", "dev"]
                 self.must(one.node, [*words, one.name])
 
-    def _write(self, node: str, name: str, value: str) -> None:
-        path = Path("/proc/sys", name.replace(".", "/"))
+    def _named(self, node: str) -> list[str]:
+        """The nodes that a name stands for."""
+        return list(self.layout.topology.nodes) if node == "*" else [node]
+
+    def _where(self, node: str) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext() if node == "root" else self.inside(node)
+
+    def _write(self, node: str, path: Path, value: str, what: str) -> None:
+        """A setting that lasts as long as the run."""
         try:
-            with self.inside(node):
+            with self._where(node):
                 before = path.read_text()
                 path.write_text(value)
         except OSError as error:
-            raise NetworkError(f"{node}: sysctl {name}={value}: {error.strerror}") from None
+            raise NetworkError(f"{node}: {what}={value}: {error.strerror}") from None
         self._settings.append((node, path, before))
+
+    def _with_options(self, node: str, route: str) -> str:
+        return f"{route} {self._route_options.get(node, '')}".rstrip()
+
+    def _change_routes(self, node: str) -> None:
+        """Give a node's routes the options that it has now."""
+        for family in self._families:
+            lines = [f"route change {self._with_options(node, one)}\n" for one in self.layout.routes(node, family)]
+            self.must(node, ["ip", f"-{family}", "-batch", "-"], "".join(lines))
 
     def _merge(self, node: str, state: str) -> None:
         for device in self.layout.of_node(node):
             self.must(node, ["ethtool", "-K", device.name, "gro", state])
+
+    def _hold(self, node: str, hold_us: float) -> None:
+        # the timer counts where interrupts are put off as well
+        values = {"gro_flush_timeout": round(hold_us * 1e3), "napi_defer_hard_irqs": int(hold_us > 0)}
+        for device in self.layout.of_node(node):
+            # a node's devices are in its own sysfs only
+            lines = [f"echo {value} >/sys/class/net/{device.name}/{name}" for name, value in values.items()]
+            self.must(node, ["sh", "-ec", "\n".join(lines)])
 
     def _tc(self, node: str) -> Tc:
         if node not in self._tcs:
@@ -272,5 +315,4 @@ def _kind(line: str) -> list[str]:
     """Where a line stands and which discipline it names, without its options."""
     words = line.split()
     names = ("fq_rr", "cake", "tbf", "htb", "netem", "clsact", "gact", "mirred", "police")
-    leaves = ("fq_codel", "pfifo", "fq", "sfq", "fq_pie", "red")
-    return [words[0], words[3], *(word for word in words[4:] if word in names or word in leaves or word == "root")]
+    return [words[0], words[3], *(word for word in words[4:] if word in (*names, *LEAVES, "root"))]

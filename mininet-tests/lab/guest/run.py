@@ -25,7 +25,7 @@ from lab.guest.bpftrace import Script
 from lab.guest.iperf3 import Iperf3
 from lab.guest.network import Network, NetworkError
 from lab.guest.tracer import ACK_EVENT, Tracer
-from lab.model.plan import FIRST_FLOW_PORT, FIRST_SOURCE_PORT, MAX_FLOWS, Change, Command, Flow, Plan
+from lab.model.plan import FIRST_FLOW_PORT, FIRST_SOURCE_PORT, MAX_SOURCE_PORTS, Change, Command, Flow, Plan
 
 WORK = Path("/run/pktpair-lab")
 # Runs begin on a whole second: the phase of every periodic timer is the same.
@@ -34,6 +34,8 @@ SECOND_NS = 1_000_000_000
 LEAD_S = 2
 # Flows end some round trips after their time is up; far above any path's.
 DRAIN_S = 60
+# Ports that traces are kept of: flows' and sources' own; servers' are above.
+TRACED_PORTS = range(FIRST_FLOW_PORT, FIRST_SOURCE_PORT + MAX_SOURCE_PORTS)
 # A command of a plan has so long after the run.
 PATIENCE_S = 5
 
@@ -128,6 +130,7 @@ class Engine:
             "sndbuf": flow.window_bytes,
             "rcvbuf": flow.window_bytes,
             "write": flow.write_bytes or flow.bytes,
+            "unsent": flow.unsent_bytes,
             "connect": flow.connects,
         }
         if flow.cc:
@@ -246,9 +249,7 @@ class Participants:
 
 def follow(plan: Plan, network: Network, others: Participants, begin_ns: int) -> None:
     """Do what the plan says while the run lasts, each at its time."""
-    agenda: list[tuple[float, Change | Command | Flow]] = [
-        (item.at_s, item) for item in plan.actions
-    ]
+    agenda: list[tuple[float, Change | Command | Flow]] = [(item.at_s, item) for item in plan.actions]
     if others.iperf3:
         agenda += [(flow.start_s, flow) for flow in plan.flows]
     for at_s, item in sorted(agenda, key=lambda entry: entry[0]):
@@ -275,7 +276,7 @@ def run_one(network: Network, tracer: Tracer, plan: Plan, job: dict[str, Any], t
         begin_ns = (time.monotonic_ns() // SECOND_NS + 1 + LEAD_S) * SECOND_NS
         sleep_until(begin_ns - SECOND_NS // 4)
         events = [*([ACK_EVENT] if plan.record.acks else []), *plan.record.events]
-        missing = tracer.start(events, range(FIRST_FLOW_PORT, FIRST_FLOW_PORT + MAX_FLOWS))
+        missing = tracer.start(events, TRACED_PORTS)
         # the collector would take some milliseconds to look through a long list
         gc.disable()
         engine.begin(begin_ns)

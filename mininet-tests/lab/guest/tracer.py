@@ -12,7 +12,7 @@ ACK_EVENT = "lab:ack"
 
 
 class Tracer:
-    """Trace events of the flows' own ports."""
+    """Trace events of the own ports of flows and sources."""
 
     def __init__(self, acks: str | None) -> None:
         """:param acks: the definition of the event that shows an acknowledgement in this kernel"""

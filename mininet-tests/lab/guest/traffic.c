@@ -33,6 +33,7 @@
  *	[mss]			TCP_MAXSEG of the client; 0: not set
  *	[sndbuf] [rcvbuf]	of both ends; 0: not set
  *	[write]			bytes per system call; 0: 131072
+ *	[unsent]		TCP_NOTSENT_LOWAT of the ends that send; 0: not set
  *	[connect]		before (default): connected before the run begins;
  *				start: connected at start_ns
  * source: UDP packets at given times, to port 9
@@ -157,7 +158,7 @@ struct exchange {
 struct flow {
 	struct ends ends;
 	char *cc, *connect, *exchanges_file;
-	u64 start_ns, bytes, seconds_ns, mss, sndbuf, rcvbuf, write;
+	u64 start_ns, bytes, seconds_ns, mss, sndbuf, rcvbuf, write, unsent;
 	struct exchange *exchanges;
 	size_t exchange_count;
 	int listener, client, server;
@@ -396,6 +397,7 @@ static const struct key flow_keys[] = {
 	NUMBER("sndbuf", struct flow, sndbuf, false, 0, MOST_BUFFER_BYTES),
 	NUMBER("rcvbuf", struct flow, rcvbuf, false, 0, MOST_BUFFER_BYTES),
 	NUMBER("write", struct flow, write, false, 0, MOST_BUFFER_BYTES),
+	NUMBER("unsent", struct flow, unsent, false, 0, MOST_BUFFER_BYTES),
 	TEXT("connect", struct flow, connect, false),
 	{ .name = NULL },
 };
@@ -674,6 +676,8 @@ static void set_flow_options(const struct flow *flow, int fd)
 		must(set_option(fd, SOL_SOCKET, SO_SNDBUF, flow->sndbuf), who, "sndbuf");
 	if (flow->rcvbuf)
 		must(set_option(fd, SOL_SOCKET, SO_RCVBUF, flow->rcvbuf), who, "rcvbuf");
+	if (flow->unsent)
+		must(set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, flow->unsent), who, "unsent");
 	if (flow->cc && *flow->cc && (fd == flow->client || flow->exchanges))
 		must(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, flow->cc, strlen(flow->cc)),
 		     who, flow->cc);

@@ -118,21 +118,31 @@ def _red(shaped: Shaped) -> str:
     return f"red limit {limit} {own} {rate}"
 
 
+def _bfifo(shaped: Shaped) -> str:
+    # room for so many full packets, which small ones share by their bytes
+    return f"bfifo limit {(shaped.way.limit_packets or 100) * shaped.frame_bytes}"
+
+
+# Queues that cannot shape, and what tc is told of each.
+LEAVES: dict[str, Callable[[Shaped], str]] = {
+    "bfifo": _bfifo,
+    "fq_codel": lambda s: f"fq_codel{s.limit()} quantum {s.frame_bytes}",
+    "pfifo": lambda s: f"pfifo{s.limit()}",
+    "fq": lambda s: f"fq{s.limit()}{s.limit('flow_limit')} nopacing quantum {s.frame_bytes}",
+    "sfq": lambda s: (
+        f"sfq limit {min(s.way.limit_packets or SFQ_LIMIT_PACKETS, SFQ_LIMIT_PACKETS)} depth 127"
+        f" quantum {s.frame_bytes}"
+    ),
+    "fq_pie": lambda s: f"fq_pie{s.limit()} quantum {s.frame_bytes}",
+    "red": _red,
+    "netem": lambda s: f"netem{s.limit()}",
+}
 QUEUES: dict[str, Callable[[str, Shaped], list[str]]] = {
     "fq_rr": _fq_rr,
     "cake": _cake,
     "htb": _htb,
     "policer": _policer,
-    "fq_codel": _in_bucket(lambda s: f"fq_codel{s.limit()} quantum {s.frame_bytes}"),
-    "pfifo": _in_bucket(lambda s: f"pfifo{s.limit()}"),
-    "fq": _in_bucket(lambda s: f"fq{s.limit()}{s.limit('flow_limit')} nopacing quantum {s.frame_bytes}"),
-    "sfq": _in_bucket(
-        lambda s: f"sfq limit {min(s.way.limit_packets or SFQ_LIMIT_PACKETS, SFQ_LIMIT_PACKETS)} depth 127"
-        f" quantum {s.frame_bytes}"
-    ),
-    "fq_pie": _in_bucket(lambda s: f"fq_pie{s.limit()} quantum {s.frame_bytes}"),
-    "red": _in_bucket(_red),
-    "netem": _in_bucket(lambda s: f"netem{s.limit()}"),
+    **{name: _in_bucket(leaf) for name, leaf in LEAVES.items()},
 }
 
 
@@ -166,10 +176,12 @@ def netem(device: str, way: Way, verb: str = "add") -> list[str]:
 
 
 def arriving(device: str, way: Way, intermediate: str = "") -> list[str]:
-    """Lines for what comes in by a device: each n-th packet is lost, the others may take an intermediate device."""
+    """Lines for what comes in by a device: some packets are lost, the others may take an intermediate device."""
     actions = []
     if way.lose_every:
         actions.append(f"action gact pipe random determ drop {way.lose_every}")
+    if way.keep_every:
+        actions.append(f"action gact drop random determ pipe {way.keep_every}")
     if intermediate:
         actions.append(f"action mirred egress redirect dev {intermediate}")
     if not actions:

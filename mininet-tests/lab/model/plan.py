@@ -70,7 +70,11 @@ class Flow:
     :param packet_bytes: of full packets as IP datagrams; 0: what the path allows
     :param window_bytes: both socket buffers; 0: the system's
     :param write_bytes: handed over at a time; 0: a file at once, what is sent for a time by 128 KiB
+    :param unsent_bytes: what waits in the socket unsent before the application stops handing over; 0: what
+        its buffer takes, of which a third is then handed over at once
     :param family: 4 or 6
+    :param background: it is there for what it does to the others: the measured window does not wait
+        for it, and the window's metrics leave it out
     """
 
     name: str
@@ -85,7 +89,9 @@ class Flow:
     packet_bytes: int = 0
     window_bytes: int = 0
     write_bytes: int = 0
+    unsent_bytes: int = 0
     family: int = 4
+    background: bool = False
 
     def check(self) -> None:
         """PlanError if it cannot be."""
@@ -93,7 +99,7 @@ class Flow:
         if len(what) != 1:
             given = " and ".join(what) or "none"
             raise PlanError(f"flow {self.name}: needs one of bytes, seconds, exchanges; has {given}")
-        for name in ("bytes", "seconds", "start_s", "packet_bytes", "window_bytes", "write_bytes"):
+        for name in ("bytes", "seconds", "start_s", "packet_bytes", "window_bytes", "write_bytes", "unsent_bytes"):
             in_range(f"flow {self.name}: {name}", getattr(self, name), 0)
         if self.family not in UDP_HEADER_BYTES:
             raise PlanError(f"flow {self.name}: family {self.family}: must be 4 or 6")
@@ -224,7 +230,10 @@ class Plan:
     :param observed: devices of which the queue is sampled (``record.sample_s``); () is all that have a rate
     :param hash_seed: of the queues' flow hashes
     :param sysctls: by node ("*" is each of them), name and value
+    :param module_parameters: by kernel module, name and value
+    :param routes: by node ("*" is each of them): options of its routes, as ip takes them ("quickack 1")
     :param gro: nodes that merge packets as they arrive
+    :param gro_hold_us: what arrives at these nodes is held so long for more to merge; 0 is not at all
     :param settle_s: the measured window opens so long after the last flow has started
     :param ends_with_flows: sources stop when the last flow has ended
     :param traffic: what drives the flows: the lab's own engine, or iperf3 where it can (``Flow.check_iperf3``);
@@ -239,7 +248,10 @@ class Plan:
     record: Record = dataclasses.field(default_factory=Record)
     hash_seed: int = 1
     sysctls: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+    module_parameters: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+    routes: Mapping[str, str] = dataclasses.field(default_factory=dict)
     gro: tuple[str, ...] = ()
+    gro_hold_us: float = 0.0
     settle_s: float = 0.0
     seconds: float = 0.0
     ends_with_flows: bool = False
@@ -266,12 +278,17 @@ class Plan:
 
     @property
     def window_s(self) -> tuple[float, float] | None:
-        """The measured window, in which every flow is sending, or None."""
-        if not self.flows or any(not flow.seconds for flow in self.flows):
+        """The measured window, in which every flow is sending that is measured, or None."""
+        if not self.measured or any(not flow.seconds for flow in self.measured):
             return None
-        begin = max(flow.start_s for flow in self.flows) + self.settle_s
-        end = min(flow.start_s + flow.seconds for flow in self.flows)
+        begin = max(flow.start_s for flow in self.measured) + self.settle_s
+        end = min(flow.start_s + flow.seconds for flow in self.measured)
         return (begin, end) if end > begin else None
+
+    @property
+    def measured(self) -> tuple[Flow, ...]:
+        """The flows that the window's metrics are about."""
+        return tuple(flow for flow in self.flows if not flow.background)
 
     @property
     def ipv6(self) -> bool:
@@ -321,7 +338,7 @@ class Plan:
             devices.queue(change.device, way, self.hash_seed)
         for device_name in (*self.record.pcaps, *self.observed):
             self.topology.way(device_name)
-        named = [*self.gro, *self.sysctls, *(command.node for command in self.commands)]
+        named = [*self.gro, *self.sysctls, *self.routes, *(command.node for command in self.commands)]
         for node in named:
             if node not in ("*", "root"):
                 layout.of_node(node)
@@ -334,6 +351,9 @@ class Plan:
                 raise PlanError(f"{name}: {names.count(name)} flows or sources of this name")
         in_range("flows", len(self.flows), 0, MAX_FLOWS)
         in_range("ports of sources", sum(source.ports for source in self.sources), 0, MAX_SOURCE_PORTS)
+        in_range("gro_hold_us", self.gro_hold_us, 0)
+        if self.gro_hold_us and not self.gro:
+            raise PlanError(f"gro_hold_us {self.gro_hold_us}: no node is in gro")
         in_range("sample_s", self.record.sample_s, 0)
         in_range("the run's length", self.end_s, 0, MAX_SECONDS)
         if self.traffic not in TRAFFIC:

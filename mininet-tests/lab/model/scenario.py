@@ -165,11 +165,6 @@ class Scenario:
         except Exception as error:
             raise PlanError(_where(self.path, error)) from None
 
-    def draw(self, runs: list[dict[str, Any]], folder: Path) -> list[Path]:
-        """The scenario's own pictures of runs."""
-        own = getattr(self.module, "draw", None)
-        return list(own(runs, folder)) if own else []
-
 
 def nearest(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:
     """A hint at what was probably meant, or nothing."""

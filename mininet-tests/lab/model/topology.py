@@ -36,6 +36,7 @@ class Way:
     :param jitter_ms: the delay is drawn evenly from so much less to so much more; packets keep their order
     :param slot_ms: packets are delivered in bunches, one each so many milliseconds
     :param lose_every: each n-th packet is lost; 0 is none. It is the same packet in every run
+    :param keep_every: each n-th packet arrives and no other, as where a link thins ACKs; 0 is all
     :param loss: part of packets that is lost at random
     """
 
@@ -47,6 +48,7 @@ class Way:
     jitter_ms: float = 0.0
     slot_ms: float = 0.0
     lose_every: int = 0
+    keep_every: int = 0
     loss: float = 0.0
 
     @property
@@ -56,7 +58,7 @@ class Way:
 
     def check(self, name: str) -> None:
         """PlanError if a value is out of its range; ``name`` is the device's."""
-        lowest = {"rate_bit_s": 0, "limit_packets": 0, "lose_every": 0}
+        lowest = {"rate_bit_s": 0, "limit_packets": 0, "lose_every": 0, "keep_every": 0}
         lowest |= {"delay_ms": 0, "jitter_ms": 0, "slot_ms": 0, "loss": 0}
         for one, low in lowest.items():
             value = getattr(self, one)
@@ -66,8 +68,11 @@ class Way:
             raise PlanError(f"link {name}: loss {self.loss}: must be at most 1")
         if self.lose_every == 1:
             raise PlanError(f"link {name}: lose_every 1: nothing would arrive; must be 0 or at least 2")
-        if self.lose_every and self.loss:
-            raise PlanError(f"link {name}: loss {self.loss} beside lose_every {self.lose_every}: one of them")
+        if self.keep_every == 1:
+            raise PlanError(f"link {name}: keep_every 1: nothing would be lost; must be 0 or at least 2")
+        losses = [f"{one} {getattr(self, one)}" for one in ("loss", "lose_every", "keep_every") if getattr(self, one)]
+        if len(losses) > 1:
+            raise PlanError(f"link {name}: {' beside '.join(losses)}: one of them")
         if self.queue and not self.rate_bit_s:
             raise PlanError(f"link {name}: a queue ({self.queue}) needs a rate: rate_bit_s is 0")
 

@@ -58,6 +58,7 @@ def modules_of(run: Run) -> list[str]:
         words += [str(value) for value in change.values.values()]
     for command in plan.commands:
         words += command.argv
+    words += plan.module_parameters
     for settings in plan.sysctls.values():
         words += settings.values()
     text = "\n".join(words)

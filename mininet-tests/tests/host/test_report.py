@@ -66,7 +66,7 @@ def test_columns(engine, out) -> None:
     assert list(frame.columns) == [
         *("run", "scenario", "seed", "cc", "qdisc", "build", "kernel"),
         *("rate_mbit", "loss", "flows", "pause_s", "note"),
-        *("flow", "flow_cc", "goodput_bit_s", "delay_s", "run_goodput_bit_s", "drops"),
+        *("flow", "flow_cc", "goodput_bit_s", "delay_s", "run_goodput_bit_s", "window_s_1", "window_s_2", "drops"),
         *("checks_passed", "checks_failed", "error"),
     ]
     assert len(frame) == 2 * 2 * (1 + 2)

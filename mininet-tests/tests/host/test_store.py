@@ -188,6 +188,7 @@ CHAIN = Topology("chain", {"a": "host", "b": "host"}, (Link("a", "b", back=Way(r
         ({"flows": (Flow("pktpair", "a", "b", "cubic", bytes=1),)}, "bbr", []),
         ({"changes": (Change(1.0, "a-b", {"queue": "fq_rr", "rate_bit_s": 1}),)}, "bbr", ["sch_fq_rr"]),
         ({"commands": (Command("unload", 1.0, "root", ("insmod", "@sch_fq_rr")),)}, "bbr", ["sch_fq_rr"]),
+        ({"module_parameters": {"tcp_pktpair": {"train_min": "5"}}}, "bbr", ["tcp_pktpair"]),
         ({"sysctls": {"a": {"net.ipv4.tcp_congestion_control": "pktpair"}}}, "", ["tcp_pktpair"]),
         ({"record": Record(events=("fq_rr:fq_rr_enqueue",))}, "bbr", ["sch_fq_rr"]),
     ],

@@ -77,6 +77,17 @@ def test_a_delay_line_never_stands_beside_a_shaper():
     assert lines[2].startswith("qdisc add dev d1~r root") and "delay 5ms" in lines[2]
 
 
+def test_one_packet_of_many_arrives_where_the_others_are_thinned_out():
+    lines = lay_out(a_line(keep_every=8)).devices["d1-r"].receiving_lines()
+    assert lines[0] == "qdisc add dev d1-r clsact"
+    assert lines[1].endswith("ingress matchall action gact drop random determ pipe 8")
+
+
+def test_a_fifo_of_bytes_has_room_for_so_many_full_packets():
+    lines = devices.queue("r-x", Way(rate_bit_s=10**6, queue="bfifo", limit_packets=3), 1, packet_bytes=500)
+    assert lines[1].endswith("bfifo limit 1542")
+
+
 def test_without_a_shaper_the_delay_line_is_the_senders():
     layout = lay_out(a_line(delay_ms=5, slot_ms=4))
     assert layout.devices["r-d1"].sending_lines(1) == [
@@ -105,6 +116,12 @@ def test_every_queue_has_the_rate_and_its_own_options(queue):
         ((Link("s1", "r"), Link("r", "d1", Way(delay_ms=-1))), "link r-d1: delay_ms -1: must be at least 0"),
         ((Link("s1", "r"), Link("r", "d1", Way(delay_ms=float("nan")))), "delay_ms nan: must be at least 0"),
         ((Link("s1", "r"), Link("r", "d1", Way(lose_every=1))), "lose_every 1: nothing would arrive"),
+        ((Link("s1", "r"), Link("r", "d1", Way(keep_every=1))), "keep_every 1: nothing would be lost"),
+        ((Link("s1", "r"), Link("r", "d1", Way(keep_every=-8))), "keep_every -8: must be at least 0"),
+        (
+            (Link("s1", "r"), Link("r", "d1", Way(lose_every=2, keep_every=3))),
+            "lose_every 2 beside keep_every 3: one of them",
+        ),
         ((Link("s1", "r"), Link("r", "d1", Way(loss=1.5))), "loss 1.5: must be at most 1"),
         ((Link("s1", "r"), Link("r", "d1", mtu_bytes=60)), "mtu_bytes 60: must be 68 to 65535"),
     ],
@@ -202,6 +219,9 @@ def test_data_of_a_plan_read_back_are_the_same():
         changes=(Change(0.7, "r-d1", {"rate_bit_s": 5}),),
         record=Record(events=("a:b",), pcaps=("r-d1",)),
         gro=("d1",),
+        gro_hold_us=500.0,
+        routes={"d1": "quickack 1"},
+        module_parameters={"tcp_pktpair": {"train_min": "5"}},
     )
     plan.check()
     assert Plan.of(json.loads(json.dumps(plan.as_data()))) == plan
@@ -221,6 +241,9 @@ def test_data_of_a_plan_read_back_are_the_same():
         (a_plan(record=Record(pcaps=("nothing",))), "no device nothing"),
         (a_plan(traffic="netperf"), "traffic netperf: must be one of engine, iperf3"),
         (a_plan(sysctls={"q": {}}), "no node q"),
+        (a_plan(routes={"q": "quickack 1"}), "no node q"),
+        (a_plan(gro_hold_us=100.0), "gro_hold_us 100.0: no node is in gro"),
+        (a_plan(gro=("d1",), gro_hold_us=-1.0), "gro_hold_us -1.0: must be at least 0"),
         (
             dataclasses.replace(
                 a_plan(flows=(Flow("f1", "s1", "d1", bytes=1, family=6),)),

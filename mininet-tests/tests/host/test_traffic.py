@@ -161,6 +161,17 @@ def test_a_write_that_blocks_is_given_up(programs: dict[str, Path], tmp_path: Pa
 
 
 @needs_root
+@pytest.mark.parametrize("unsent", [0, 40_000])
+def test_what_waits_unsent_is_bounded(programs: dict[str, Path], tmp_path: Path, unsent: int) -> None:
+    """Of a write of a megabyte no more waits unsent than was said, and without a bound nearly all of it does"""
+    flow = f"{FLOW} seconds_ns={100 * MS} write=1000000 sndbuf=4000000 rcvbuf=20000 unsent={unsent}"
+    found = drive(programs["plain"], tmp_path, flow, f"sample every_ns={MS}", END)
+    most_bytes = max(sample[10] for sample in found.samples)
+    # the packet that goes over the bound is filled
+    assert most_bytes <= unsent + 65536 if unsent else most_bytes > 500_000
+
+
+@needs_root
 @pytest.mark.parametrize("connect", ["before", "start"])
 def test_exchanges(programs: dict[str, Path], tmp_path: Path, connect: str) -> None:
     """Each request follows the response before it by the time to think"""

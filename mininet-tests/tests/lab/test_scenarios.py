@@ -18,6 +18,14 @@ SHORT: dict[str, list[str]] = {
     "a-malicious-source-is-held-off": ["interval=10", "discipline=fair"],
     "a-stopped-flow-leaves-its-share": ["stops=2"],
     "demo-dumbbell": ["rate_mbit=10", "seconds=8"],
+    "mixed-packet-sizes": ["packet=1500", "other_packet=150"],
+    "pacing-follows-the-backlog": [],
+    "pair-gap-is-n-packet-times": ["flows=2", "round_trip=40", "samples=1000", "settle=1"],
+    # of what a receiver can do: ACKs that are thinned, merged packets, a queue on the way back
+    "pair-sensing-by-receiver": ["case=stretch-8,gro,reverse", "flows=4", "seconds=1"],
+    "pktpair-keeps-its-share": ["uncontrolled=7", "load=5", "seconds=5", "settle=1.5"],
+    "propagation-delay-is-honest": ["case=longer-route,reverse-queue", "seconds=20"],
+    "queue-estimate-is-the-truth": ["flows=1", "rate_mbit=16", "seconds=1"],
     "smoke": [],
     "unload-under-traffic": [],
 }

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Figures of a run's raw result are computed as they are defined."""
+
+import base64
+import zlib
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from lab.analyse import figures, table
+from lab.model import scenario
+from lab.model.layout import lay_out
+from lab.model.plan import FIRST_FLOW_PORT, Flow, Plan, Record, Source
+from lab.model.scenario import Check
+from lab.model.topology import Link, Topology, Way
+
+RATE_BIT_S = 12_000_000  # a full packet is a millisecond
+BEGIN_S = 100.0
+NODES = {"s1": "host", "r": "router", "d1": "host"}
+THERE, BACK = Way(rate_bit_s=RATE_BIT_S, queue="pfifo"), Way(rate_bit_s=RATE_BIT_S, queue="pfifo", delay_ms=10)
+LINE = Topology("line", NODES, (Link("s1", "r"), Link("r", "d1", THERE, BACK)))
+LAYOUT = lay_out(LINE)
+
+
+def plan(flows: int = 1, seconds: float = 4.0, **more: Any) -> Plan:
+    sending = tuple(Flow(f"f{i + 1}", "s1", "d1", "cubic", seconds=seconds) for i in range(flows))
+    return replace(Plan(LINE, sending, settle_s=1.0), **more)
+
+
+def ack(time_s: float, port: int, rtt_us: int, packets: int, retrans: int = 0) -> str:
+    return (
+        f" <idle>-0 [000] ..s2. {time_s:.6f}: ack: (tcp_rate_gen+0x0/0x170) sport={port} rtt_us={rtt_us}"
+        f" acked={packets * 1448 + 1} delivered={packets} retrans={retrans} cwnd=10 packets_out=4"
+    )
+
+
+def full_link(share: int = 1, of: int = 1, delay_us: int = 3000) -> list[str]:
+    """Acknowledgements of a flow that has 1/of of the link, one per packet."""
+    times = np.arange(0.010 * of, 5.0, 0.001 * of)
+    port = FIRST_FLOW_PORT + share - 1
+    return [ack(BEGIN_S + t, port, 10_000 + delay_us, n + 1) for n, t in enumerate(times)]
+
+
+def acks(lines: list[str]) -> dict[int, figures.Acks]:
+    return figures.acks_of_flows("\n".join(lines), BEGIN_S)
+
+
+def result(name: str = "f1", **more: Any) -> dict[str, Any]:
+    """What the traffic engine says of a flow."""
+    numbers = {"began_ns": 500_000_000, "ended_ns": 1_510_000_000, "bytes_acked": 101 * 1448}
+    return {"name": name, "error": None, "cc": "cubic", "retransmits": 7, "data_packets_sent": 108, **numbers, **more}
+
+
+def raw(lines: list[str], **more: Any) -> dict[str, Any]:
+    common = {"missing_events": [], "commands": [], "sources": [], "qdiscs": {}, "warnings": [], "error": None}
+    return {"trace": "\n".join(lines), "begin_s": BEGIN_S, "flows": [result()], **common, **more}
+
+
+def test_full_link() -> None:
+    """A flow with a packet every packet time uses all of the link."""
+    metrics = figures.window_figures(plan(), LAYOUT, acks(full_link()))
+    assert (metrics["window_begin_s"], metrics["window_end_s"]) == (1, 4)
+    assert metrics["utilisation"] == metrics["utilisation_r-d1"] == pytest.approx(1, abs=0.001)
+    assert metrics["goodput_bit_s"] == pytest.approx(RATE_BIT_S * 1448 / 1500, rel=0.001)
+    assert metrics["queue_delay_p50_s"] == metrics["queue_delay_p99_s"] == pytest.approx(0.003)
+
+
+def test_shares() -> None:
+    """Two flows with half and a quarter of the link: utilisation, Jain index and goodput."""
+    metrics = figures.window_figures(plan(2), LAYOUT, acks(full_link(1, 2) + full_link(2, 4)))
+    assert metrics["utilisation"] == pytest.approx(0.75, abs=0.002)
+    assert metrics["jain"] == pytest.approx(0.9, abs=0.002)  # (2 + 1)^2 / (2 (4 + 1))
+
+
+def test_a_flow_in_the_background() -> None:
+    """A flow in the background counts in what its links carry, and neither opens nor shuts the window."""
+    fill = Flow("fill", "d1", "s1", "cubic", start_s=1.5, seconds=1.0, background=True)
+    both = replace(plan(), flows=(*plan().flows, fill))
+    metrics = figures.window_figures(both, LAYOUT, acks(full_link(1, 2) + full_link(2, 1, 90_000)))
+    assert both.window_s == plan().window_s == (1, 4)
+    assert metrics["utilisation"] == metrics["utilisation_r-d1"] == pytest.approx(0.5, abs=0.002)
+    assert metrics["utilisation_d1-r"] == pytest.approx(1, abs=0.001)
+    assert metrics["jain"] == 1
+    assert metrics["queue_delay_p99_s"] == pytest.approx(0.003)
+    assert replace(both, flows=(fill,)).window_s is None
+
+
+def test_retransmissions_of_a_flow_in_the_background_are_its_own() -> None:
+    """What a flow in the background sends again is not the measured flows'."""
+    lines = full_link(1, 2) + full_link(2, 2)
+    both = plan(2)
+    both = replace(both, flows=(both.flows[0], replace(both.flows[1], background=True)))
+    smoke = scenario.load("three-bottlenecks")
+    found = figures.figures(
+        smoke, {}, "cubic", "pfifo", both, raw(lines, flows=[result("f1"), result("f2", retransmits=50)])
+    )
+    assert found.error is None
+    assert found.metrics["retransmits"] == 7
+    assert [flow["retransmits"] for flow in found.flows] == [7, 50]
+
+
+def test_flow_figures() -> None:
+    """A flow's bytes and times are the traffic engine's, its round trips those of its acknowledgements."""
+    lines = [ack(100.0, 10001, -1, 0), ack(100.510, 10001, 10_000, 1), ack(101.510, 10001, 30_000, 101, 7)]
+    (flow,) = figures.flow_figures(plan(), LAYOUT, raw(lines), acks(lines))
+    assert flow["bytes"] == 101 * 1448
+    assert flow["completion_s"] == pytest.approx(1.01)
+    assert flow["goodput_bit_s"] == pytest.approx(101 * 1448 * 8 / 1.01, abs=1)
+    assert (flow["retransmits"], flow["rtt_min_s"], flow["propagation_s"]) == (7, 0.01, 0.01)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({}, "flow f1: nothing was acknowledged"),
+        ({"error": "send: Connection reset"}, "flow f1: send: Connection reset"),
+        ({"cc": "reno"}, "flow f1: congestion control reno, not cubic"),
+    ],
+)
+def test_a_flow_that_did_not_do_what_it_was_to_do(more: dict[str, Any], message: str) -> None:
+    """A flow of which nothing came, that failed or that ran another algorithm is an error, not a zero."""
+    with pytest.raises(figures.RunError, match=message):
+        figures.flow_figures(plan(), LAYOUT, raw([], flows=[result(**more)]), {})
+
+
+def test_silent_window() -> None:
+    """So is a window without an acknowledgement."""
+    early = [line for line in full_link() if float(line.split()[3][:-1]) < 101]
+    with pytest.raises(figures.RunError, match=r"nothing was acknowledged from 1\.000 to 4\.000 s"):
+        figures.window_figures(plan(), LAYOUT, acks(early))
+
+
+@pytest.mark.parametrize("reason", [figures.RunError("nothing came"), IndexError("nothing came")])
+def test_a_run_without_figures_is_reported_as_one(monkeypatch: pytest.MonkeyPatch, reason: Exception) -> None:
+    """A run whose figures cannot be computed says why, and its checks fail."""
+
+    def nothing(*_: object) -> None:
+        raise reason
+
+    monkeypatch.setattr(figures, "fill_in", nothing)
+    one = scenario.load("wifi-reverse-path")
+    values = one.values({})[0]
+    found = figures.figures(one, values, "pktpair", "fq_rr", plan(), raw([]))
+    assert found.error is not None and "nothing came" in found.error
+    assert [check["pass"] for check in found.checks] == [True, False, False]
+
+
+def test_a_delay_line_that_drops() -> None:
+    """A delay line that dropped a packet makes the run an error, unless it was told to."""
+    entry = {"kind": "netem", "root": True, "drops": 1}
+    with pytest.raises(figures.RunError, match="the delay line of s1-r dropped 1 packets"):
+        figures.queue_figures({"qdiscs": {"s1-r": [entry]}}, LAYOUT)
+    assert figures.queue_figures({"qdiscs": {"s1-r": [{**entry, "drops": 0}]}}, LAYOUT) == {"drops": 0}
+    lossy = lay_out(replace(LINE, links=(Link("s1", "r", Way(loss=0.1)), LINE.links[1])))
+    assert figures.queue_figures({"qdiscs": {"s1-r": [entry]}}, lossy) == {"drops": 0}
+
+
+def test_drops_counted_once() -> None:
+    """Drops are the leaf's, since its parent counts them too."""
+    tbf, leaf = {"kind": "tbf", "root": True, "drops": 5}, {"kind": "pfifo", "parent": "1:1", "drops": 5}
+    for entries in ([tbf, leaf], [tbf]):
+        found = figures.queue_figures({"qdiscs": {"r-d1": entries}}, LAYOUT)
+        assert found == {"drops": 5, "drops_r-d1": 5}
+
+
+def test_source_figures() -> None:
+    """Packets and delays of each source come from what its sink has received."""
+    model = {"model": "constant", "rate_packets_s": 10}
+    two = plan(0, sources=(Source("u1", "s1", "d1", model, 1.0, 500), Source("u2", "s1", "d1", model, 1.0, 500)))
+    records = np.array([(1, 0, 5, 4_000_000), (0, 0, 7, 2_000_000)], dtype=figures.RECEIVED)
+    packed = base64.b64encode(zlib.compress(records.tobytes())).decode()
+    sent = [{"name": name, "sent": 10, "not_sent": 0, "received": 1} for name in ("u1", "u2")]
+    found = figures.source_figures(two, {"received": packed, "sources": sent})
+    assert (found["u1_delay_p50_s"], found["u2_delay_p50_s"], found["u2_received"]) == (0.002, 0.004, 1)
+    with pytest.raises(figures.RunError, match="source u2: 3 packets found the host's own queue full"):
+        figures.source_figures(two, {"received": packed, "sources": [sent[0], {**sent[1], "not_sent": 3}]})
+
+
+@pytest.mark.parametrize(
+    ("op", "expected", "measured", "good"),
+    [
+        (">=", 0.97, 0.97, True),
+        (">=", 0.97, 0.96, False),
+        ("<=", 3, 4, False),
+        ("==", 0, 0, True),
+        ("in", [0.99, 1.01], 1.01, True),
+        ("in", [0.99, 1.01], 1.02, False),
+        (">=", 1, None, False),
+    ],
+)
+def test_judge(op: str, expected: Any, measured: Any, good: bool) -> None:
+    """A check compares, and fails where there is nothing to compare."""
+    metrics = {} if measured is None else {"x": measured}
+    (verdict,) = figures.judge([Check("x", op, expected)], metrics)
+    assert verdict == {"quantity": "x", "op": op, "expected": expected, "measured": measured, "pass": good}
+
+
+def test_a_missing_event_is_an_error() -> None:
+    """Figures without the events that they are made of are refused."""
+    found = figures.Figures()
+    one = scenario.load("wifi-reverse-path")
+    with pytest.raises(figures.RunError, match="does not have the trace events a:b, c:d"):
+        figures.fill_in(found, one, {}, plan(record=Record()), raw([], missing_events=["a:b", "c:d"]))
+
+
+def test_what_a_cell_can_hold() -> None:
+    """Lists and mappings have a cell for each value; what cannot be one is left out."""
+    metrics = {"shares": [0.25, np.float64(0.5)], "trains": {"sample": 7, "held": 1}, "n": 3, "s": {1, 2}}
+    assert table._scalars(metrics) == {
+        **{"shares_1": 0.25, "shares_2": 0.5},
+        **{"trains_sample": 7, "trains_held": 1, "n": 3},
+    }

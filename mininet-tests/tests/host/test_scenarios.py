@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The project's scenarios: what each has, and that nothing in a parameter's range plans nonsense."""
+
+import pytest
+from lab import flows
+from lab.model import scenario
+from lab.model.errors import PlanError
+from lab.model.plan import Flow, Plan
+
+# Of guest's time: a run of the longest that a range allows still ends within a working day.
+LONGEST_S = 4 * 3600
+
+
+def starts(plan: Plan) -> list[float]:
+    return [flow.start_s for flow in plan.flows]
+
+
+@pytest.mark.parametrize("name", scenario.names())
+def test_scenario(name: str) -> None:
+    """A scenario has a one-line claim, valid defaults, and plans for each of its combinations."""
+    one = scenario.load(name)
+    assert one.claim and "\n" not in one.claim
+    for key, parameter in one.parameters.items():
+        assert parameter.parse(key, str(parameter.default)) == parameter.default
+        assert parameter.meaning
+    for values in one.values({}):
+        for cc, qdisc in one.combinations:
+            plan = one.plan(values, cc, qdisc, 1)
+            assert plan.window_s is not None or all(flow.bytes or flow.exchanges for flow in plan.measured)
+            quantities = [check.quantity for check in one.checks(values, cc, qdisc)]
+            assert len(quantities) == len(set(quantities))
+
+
+@pytest.mark.parametrize("name", scenario.names())
+def test_the_ends_of_each_range(name: str) -> None:
+    """The least and the most of each parameter are planned, or refused with a reason."""
+    one = scenario.load(name)
+    for key, parameter in one.parameters.items():
+        if parameter.choices:
+            continue
+        for value in (parameter.low, parameter.high):
+            for values in one.values({key: [type(parameter.default)(value)]}):
+                try:
+                    plan = one.plan(values, *one.combinations[0], 1)
+                except PlanError as error:
+                    assert "must be" in str(error)
+                else:
+                    assert plan.end_s <= LONGEST_S
+
+
+def test_a_seed_moves_starts() -> None:
+    """A seed moves start times, and the same seed does not."""
+    first, again, other = (starts(Plan(None, flows.staggered(3, "cubic", 1, 0.1, seed, 0.01))) for seed in (1, 1, 2))
+    assert first == again != other
+    assert [round(start, 1) for start in first] == [0, 0.1, 0.2]
+
+
+def test_pairs_are_used_in_turn() -> None:
+    """Flows take the pairs of hosts in turn; by default each has its own."""
+    assert [flow.source for flow in flows.staggered(3, "cubic", 1, 0, 1, 0, pairs=2)] == ["s1", "s2", "s1"]
+    assert [flow.sink for flow in flows.staggered(3, "cubic", 1, 0, 1, 0)] == ["d1", "d2", "d3"]
+
+
+def test_the_others_are_backlogged_before_and_after_the_first() -> None:
+    """The measured flow is alone on its hosts; the others start before it and end after it."""
+    first, *others = flows.among_backlogged(
+        3, "pktpair", 4.0, 1, first_s=0.5, window_bytes=9000, other_packet_bytes=150
+    )
+    assert (first.source, first.cc, first.window_bytes, first.packet_bytes) == ("s1", "pktpair", 0, 0)
+    for other in others:
+        assert (other.source, other.cc, other.window_bytes, other.packet_bytes) == ("s2", "cubic", 9000, 150)
+        assert other.start_s < first.start_s
+        assert other.start_s + other.seconds > first.start_s + first.seconds
+
+
+@pytest.mark.parametrize(("qdisc", "mtu_bytes"), [("fq_rr", 1500), ("cake", 1500), ("fq_codel", 500), ("pfifo", 500)])
+def test_a_bucket_of_one_packet_is_made_for_the_largest(qdisc: str, mtu_bytes: int) -> None:
+    """Where a bucket shapes, small packets have a link of their size, or several would pass at once."""
+    network = flows.dumbbell(qdisc, 10**7, [40.0], 100, packet_bytes=500)
+    assert network.links[0].mtu_bytes == mtu_bytes
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("queue-estimate-is-the-truth", "rate_mbit=100"), "rate_mbit 100.0: 25000 packets of 500 bytes a second"),
+        (
+            ("queue-estimate-is-the-truth", "flows=50", "rate_mbit=25", "seconds=1"),
+            "16 trains a flow: must be at least",
+        ),
+        (("pair-gap-is-n-packet-times", "flows=50"), "rate_mbit 10.0 for 50 flows: must be at least 0.5 Mbit/s a flow"),
+        (("pair-gap-is-n-packet-times", "flows=2", "rate_mbit=100"), "part of the path is 250000 bytes: must be at"),
+        (("pair-sensing-by-receiver", "flows=20", "packet=140"), "windows are 45987 packets: must be at most 20000"),
+        (("pktpair-keeps-its-share", "seconds=2"), "seconds 2.0: must be at least 3.0: 1 more than settle"),
+    ],
+)
+def test_what_would_mean_nothing_is_refused(words: tuple[str, ...], message: str) -> None:
+    """Values that are each in range and together mean nothing are refused, and the message has the limit."""
+    one = scenario.load(words[0])
+    with pytest.raises(PlanError, match=message):
+        for values in one.values(one.axes(words[1:])):
+            one.plan(values, *one.combinations[0], 1)
+
+
+def test_pacing_needs_fq_rr() -> None:
+    """A queue that has no qlbp is refused, not measured."""
+    one = scenario.load("pacing-follows-the-backlog")
+    with pytest.raises(PlanError, match="--qdisc cake: must be fq_rr"):
+        one.plan(one.values({})[0], "cubic", "cake", 1)
+
+
+def test_a_flow_alone_needs_no_others_windows() -> None:
+    """Windows and buffers of others bind only where there are others."""
+    flows.check_backlogged(1000, 1000, 1, 1, 1500, 1)
+    assert Flow("f", "a", "b", seconds=1).background is False
