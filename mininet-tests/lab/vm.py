@@ -241,6 +241,7 @@ class Guest:
         self._modules = modules
         self.ready: dict[str, Any] = {}
         self._process: subprocess.Popen[bytes] | None = None
+        self._used_s = 0.0
         self._folder = Path(tempfile.mkdtemp(prefix="pktpair-lab-"))
 
     def __enter__(self) -> Guest:
@@ -317,12 +318,12 @@ class Guest:
         return self._process is not None and self._process.poll() is None
 
     def cpu_s(self) -> float:
-        """Time of this machine's cores that the guest has used."""
-        try:
-            fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        except (AttributeError, OSError):  # not started, or gone
-            return 0.0
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Time of this machine's cores that the guest has used; of one that is gone, when it was last asked."""
+        if self._process is not None:
+            with contextlib.suppress(OSError):
+                fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+                self._used_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return self._used_s
 
     def kill(self) -> None:
         """End the guest without waiting for it."""
@@ -449,6 +450,8 @@ class SealedGuest(Guest):
     def _read(self, size: int) -> bytes:
         assert self._process is not None
         while True:
+            # while it still has a process, of which poll() takes leave
+            self.cpu_s()
             ended = self._process.poll() is not None
             data = self._out.read(size)
             if data:
