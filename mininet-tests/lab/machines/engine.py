@@ -5,13 +5,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import io
 import itertools
 import json
-import os
 import shutil
 import subprocess
-import tarfile
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -193,14 +190,13 @@ def _build(folder: Path, release: str) -> None:
         if not folder.exists():
             packed = subprocess.run(["git", "-C", str(TOP), "archive", folder.name], capture_output=True, check=True)
             partial = Path(tempfile.mkdtemp(dir=BUILDS))
-            with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
-                archive.extractall(partial, filter="data")
+            subprocess.run(["tar", "-x", "-C", partial], input=packed.stdout, check=True)
             partial.rename(folder)
         if (folder / "build" / release).exists():
             return
-        environment = {**os.environ, "PKTPAIR_CACHE": str(CACHE)}
-        command = ["scripts/build-modules", "--quiet", release]
-        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        # its own folder has no cache, and an old one no --quiet
+        command = ["scripts/build-modules", "--kdir", str(CACHE / "kernels" / release / "build")]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if done.returncode:
             shutil.rmtree(folder / "build", ignore_errors=True)
             raise PlanError(f"revision {folder.name}: {' '.join(command)}: {done.stderr.strip()[-500:]}")
