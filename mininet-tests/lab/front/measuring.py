@@ -98,8 +98,10 @@ def measure(
     except (PlanError, EngineError, StudyError) as error:
         raise MeasuringError(str(error)) from None
     runs = {run: found[canonical(run.identity)] for run in asked.runs}
-    for run, one in runs.items():
-        _refuse(study, run, asked.runs[run], one)
+    wrong = [text for run, one in runs.items() if (text := _wrong(study, run, asked.runs[run], one))]
+    if wrong:
+        more = f"\nand {len(wrong) - 1} more of {len(runs)} runs" if len(wrong) > 1 else ""
+        raise MeasuringError(wrong[0] + more)
     return Measured(study, runs, asked.runs, asked.surroundings, work.counts.present)
 
 
@@ -125,8 +127,8 @@ def _tabulate(study: Study, of_run: FiguresOf) -> dict[str, Figures]:
     }
 
 
-def _refuse(study: Study, run: Run, digest: str, found: Figures) -> None:
-    """MeasuringError if a run has no figures, or the kernel complained in it."""
+def _wrong(study: Study, run: Run, digest: str, found: Figures) -> str:
+    """Why a run has no figures, or what the kernel complained of in it; nothing if all is well."""
     log: list[str] = []
     error = found.error
     failure = study.failure(digest)
@@ -135,9 +137,9 @@ def _refuse(study: Study, run: Run, digest: str, found: Figures) -> None:
     elif error is None and found.metrics["kernel_warnings"]:
         error = "the kernel complained"
         log = study.load(digest)["raw"]["warnings"]
-    if error is not None:
-        details = "".join(f"\n    {line}" for line in log[-SHOWN_LOG_LINES:])
-        raise MeasuringError(f"{run.title}: {error}{details}")
+    if error is None:
+        return ""
+    return f"{run.title}: {error}" + "".join(f"\n    {line}" for line in log[-SHOWN_LOG_LINES:])
 
 
 @functools.cache

@@ -275,7 +275,8 @@ def test_a_run_that_fails(tmp_path) -> None:
     engine, out = Transferring(tmp_path / "engine"), tmp_path / "out"
     engine.instead = lambda run: "the guest is gone" if run.title.startswith("b4") and run.seed == 2 else None
     with pytest.raises(
-        measuring.MeasuringError, match=r"(?s)b4-path-lengths .* seed 2: the guest is gone\n +last words"
+        measuring.MeasuringError,
+        match=r"(?s)b4-path-lengths .* seed 2: the guest is gone\n +last words\nand 3 more of 40 runs",
     ):
         campaign(engine, out)
     assert not (out / "summary.json").exists()
