@@ -12,6 +12,9 @@ DESTDIR ?=
 MODDIR ?= /lib/modules/$(KVER)/updates/pktpair
 TC_LIB_DIR ?= /usr/lib/$(shell $(CC) -print-multiarch 2>/dev/null)/tc
 MANDIR ?= /usr/share/man
+# transfers: a revision, or a folder with modules, to compare with
+BASE ?=
+BESIDE = $(if $(BASE),--base '$(BASE)')
 
 BUILT_FOR = build/$(KVER)
 PLUGIN := build/tc/q_fq_rr.so
@@ -27,7 +30,8 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 	@echo
 	@echo "Variables: KVER or KDIR (kernel to build and install for), DESTDIR,"
-	@echo "MODDIR, TC_LIB_DIR, MANDIR (where things are installed)"
+	@echo "MODDIR, TC_LIB_DIR, MANDIR (where things are installed), BASE (of make"
+	@echo "transfers: a revision or folder whose modules are measured beside)"
 
 all: modules plugin ## modules for the running kernel, and the tc plugin
 
@@ -41,10 +45,10 @@ demo: lab-modules ## the main job: packet pair beside its peers, in a virtual ma
 	@mininet-tests/demo
 
 transfers: lab-modules ## the nine file transfer benchmarks, for pktpair and its peers
-	@scripts/transfers
+	@scripts/transfers $(BESIDE)
 
 transfers-quick: lab-modules ## the same with one seed, hosts with open buffers
-	@scripts/transfers --quick
+	@scripts/transfers --quick $(BESIDE)
 
 # the second has 2 for its status where it cannot be, and has said why
 cost: lab-modules ## instructions and nanoseconds per packet, fq_rr beside its peers

@@ -29,6 +29,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from . import reference
+from .analyse.figures import RunError
 from .model import arrivals
 from .model.devices import LEAVES
 from .model.plan import TCP_HEADER_BYTES, Flow, Plan, Record, Source
@@ -57,6 +58,11 @@ CAKE_BYTES_PER_PACKET = 1728
 LONGEST_S = 20.0
 # The row of benchmark 9 that is about two transfers.
 DIFFERENCE = "difference"
+# Figures of a row's own transfer, and of all transfers of its run.
+OF_ROW = ("completion_s", "optimal_s", "reference_s", "slowdown")
+OF_RUN = ("mean_slowdown", "worst_slowdown", "packets", "retransmits")
+# A campaign has some eighty different ones, and each takes up to half a second.
+_references: dict[str, dict[str, float]] = {}
 
 
 @dataclass(frozen=True)
@@ -109,6 +115,10 @@ class Row:
     transfer: str
     optimal_s: float | None
     published: float
+
+    def metric(self, name: str) -> str:
+        """What a figure of the row is called among its run's."""
+        return f"{self.variant}_{name}" if self.variant else name
 
 
 @dataclass(frozen=True)
@@ -182,8 +192,19 @@ class Benchmark:
             links.append(Link(link.a, link.b, ways["there"], ways["back"], mtu_bytes))
         return Topology("dumbbell", bare.nodes, tuple(links), bare.arguments)
 
+    @property
+    def row_sets(self) -> list[str]:
+        """Of each row, what its run is called: rows of one run share the figures over all its transfers."""
+        return [self.name if len(self.rows) > 1 else f"{self.name} {row.variant}".strip() for row in self.rows]
+
     def references_s(self, seed: int) -> dict[str, float]:
-        """What each transfer takes at its fair share, by name."""
+        """What each transfer takes at its fair share, by name; the same for every queue and congestion control."""
+        key = repr((self.transfers, self.streams, self.bottlenecks, self.service_ns, seed))
+        if key not in _references:
+            _references[key] = self._references_s(seed)
+        return _references[key]
+
+    def _references_s(self, seed: int) -> dict[str, float]:
         files = [
             reference.File(one.name, one.packets, start_ns, round(one.round_trip_ms * 1e6), one.path)
             for one, start_ns in zip(self.transfers, self.starts_ns(seed), strict=True)
@@ -195,11 +216,17 @@ class Benchmark:
         return reference.completions_s(dict.fromkeys(self.bottlenecks, self.service_ns), files, streams)
 
     def measure(self, plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
-        """Slowdowns of a run: of each row, its variant before it, and of all transfers."""
+        """Slowdowns of a run: of each row, its variant before it, and of all transfers.
+
+        RunError if segments had another size than they were told.
+        """
         # the plan of a seed is the seed's own
         references = self.references_s(plan.hash_seed)
         flows: dict[str, dict[str, Any]] = {}
-        for result in raw["flows"]:
+        for flow, result in zip(plan.flows, raw["flows"], strict=True):
+            payload_bytes = flow.packet_bytes - TCP_HEADER_BYTES
+            if result["mss_bytes"] != payload_bytes:
+                raise RunError(f"flow {flow.name}: segments of {result['mss_bytes']} bytes, not {payload_bytes}")
             completion_s = (result["ended_ns"] - result["began_ns"]) / 1e9
             optimal_s = references[result["name"]]
             flows[result["name"]] = {
@@ -214,18 +241,36 @@ class Benchmark:
             "packets": sum(one.packets for one in self.transfers),
         }
         for row in self.rows:
-            flow = flows[row.transfer]
+            own = flows[row.transfer]
             if row.variant == DIFFERENCE:
-                flow = difference(*flows.values())
-            slowdown = flow["completion_s"] / row.optimal_s - 1 if row.optimal_s else flow["slowdown"]
-            prefix = f"{row.variant}_" if row.variant else ""
+                own = difference(*flows.values())
+            slowdown = own["completion_s"] / row.optimal_s - 1 if row.optimal_s else own["slowdown"]
             found |= {
-                f"{prefix}completion_s": round(flow["completion_s"], 6),
-                f"{prefix}optimal_s": round(row.optimal_s or flow["reference_s"], 6),
-                f"{prefix}reference_s": round(flow["reference_s"], 6),
-                f"{prefix}slowdown": round(slowdown, 5),
+                row.metric("completion_s"): round(own["completion_s"], 6),
+                row.metric("optimal_s"): round(row.optimal_s or own["reference_s"], 6),
+                row.metric("reference_s"): round(own["reference_s"], 6),
+                row.metric("slowdown"): round(slowdown, 5),
             }
         return found
+
+    def table_rows(self, labels: Mapping[str, Any], metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """A run's lines of summary.json, from its metrics.
+
+        :param labels: hosts, cc, qdisc and seed
+        """
+        return [
+            {
+                "benchmark": self.name,
+                "variant": row.variant,
+                **labels,
+                **{name: metrics[row.metric(name)] for name in OF_ROW},
+                "published_slowdown": row.published,
+                **{name: metrics[name] for name in OF_RUN},
+                "row_set": row_set,
+                "flows": len(self.transfers),
+            }
+            for row, row_set in zip(self.rows, self.row_sets, strict=True)
+        ]
 
 
 def cross_traffic(spacing_s: float, first_pair: int = 2) -> tuple[Transfer, ...]:

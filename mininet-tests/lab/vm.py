@@ -242,6 +242,7 @@ class Guest:
         self._modules = modules
         self.ready: dict[str, Any] = {}
         self._process: subprocess.Popen[bytes] | None = None
+        self._used_s = 0.0
 
     @functools.cached_property
     def _folder(self) -> Path:
@@ -323,14 +324,12 @@ class Guest:
         return self._process is not None and self._process.poll() is None
 
     def cpu_s(self) -> float:
-        """Time of this machine's cores that the guest has used."""
-        if self._process is None:
-            return 0.0
-        try:
-            fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:  # gone
-            return 0.0
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Time of this machine's cores that the guest has used; of one that is gone, when it was last asked."""
+        if self._process is not None:
+            with contextlib.suppress(OSError):
+                fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+                self._used_s = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return self._used_s
 
     def kill(self) -> None:
         """End the guest without waiting for it."""
@@ -457,6 +456,8 @@ class SealedGuest(Guest):
     def _read(self, size: int) -> bytes:
         assert self._process is not None
         while True:
+            # while it still has a process, of which poll() takes leave
+            self.cpu_s()
             ended = self._process.poll() is not None
             data = self._out.read(size)
             if data:

@@ -13,7 +13,7 @@ COMBINATIONS = [("pktpair", "fq_rr")]
 PARAMETERS = {"hosts": benchmarks.HOSTS}
 
 
-def benchmark(values: Values) -> Benchmark:
+def benchmark(values: Values, seed: int) -> Benchmark:
     """Every flow between its own hosts."""
     flows = (
         Transfer("primary", "s1", "d1", benchmarks.FILE_PACKETS),
@@ -29,9 +29,9 @@ def benchmark(values: Values) -> Benchmark:
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     """One run."""
-    return benchmark(values).plan(values["hosts"], cc, qdisc, seed)
+    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
 
 
 def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     """Slowdowns against the optimum."""
-    return benchmark(values).measure(plan, raw)
+    return benchmark(values, plan.hash_seed).measure(plan, raw)

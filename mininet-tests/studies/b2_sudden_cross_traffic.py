@@ -14,7 +14,7 @@ PARAMETERS = {"hosts": benchmarks.HOSTS}
 SPACING_S = 0.004
 
 
-def benchmark(values: Values) -> Benchmark:
+def benchmark(values: Values, seed: int) -> Benchmark:
     """Every flow between its own hosts."""
     flows = (Transfer("primary", "s1", "d1", benchmarks.FILE_PACKETS), *benchmarks.cross_traffic(SPACING_S))
     return Benchmark(
@@ -27,9 +27,9 @@ def benchmark(values: Values) -> Benchmark:
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     """One run."""
-    return benchmark(values).plan(values["hosts"], cc, qdisc, seed)
+    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
 
 
 def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     """Slowdowns against the optimum."""
-    return benchmark(values).measure(plan, raw)
+    return benchmark(values, plan.hash_seed).measure(plan, raw)

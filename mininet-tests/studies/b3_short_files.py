@@ -19,7 +19,7 @@ PARAMETERS = {
 VARIANTS: list[dict[str, Value]] = [{"packets": str(size)} for size in PUBLISHED]
 
 
-def benchmark(values: Values) -> Benchmark:
+def benchmark(values: Values, seed: int) -> Benchmark:
     """Nothing else is on the link."""
     packets = int(values["packets"])
     flows = (Transfer("primary", "s1", "d1", packets),)
@@ -34,9 +34,9 @@ def benchmark(values: Values) -> Benchmark:
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     """One run."""
-    return benchmark(values).plan(values["hosts"], cc, qdisc, seed)
+    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
 
 
 def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     """Slowdowns against the optimum."""
-    return benchmark(values).measure(plan, raw)
+    return benchmark(values, plan.hash_seed).measure(plan, raw)

@@ -21,7 +21,7 @@ REVERSE = "x-r"
 SERVICE_NS = benchmarks.PACKET_NS * 540 // 500
 
 
-def benchmark(values: Values) -> Benchmark:
+def benchmark(values: Values, seed: int) -> Benchmark:
     """Eleven pairs of hosts, two flows each."""
     forward = (
         Transfer("primary", "s1", "d1", benchmarks.FILE_PACKETS),
@@ -42,9 +42,9 @@ def benchmark(values: Values) -> Benchmark:
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     """One run."""
-    return benchmark(values).plan(values["hosts"], cc, qdisc, seed)
+    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
 
 
 def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     """Slowdowns against the optimum."""
-    return benchmark(values).measure(plan, raw)
+    return benchmark(values, plan.hash_seed).measure(plan, raw)

@@ -24,7 +24,7 @@ FLUID_S = {"conn1": 1.153, "conn2": 1.173}
 PUBLISHED_DIFFERENCE = 0.067
 
 
-def benchmark(values: Values) -> Benchmark:
+def benchmark(values: Values, seed: int) -> Benchmark:
     """The sources share a pair of hosts."""
     flows = (
         Transfer("conn1", "s1", "d1", benchmarks.FILE_PACKETS, round_trip_ms=0.2),
@@ -52,9 +52,9 @@ def benchmark(values: Values) -> Benchmark:
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     """One run."""
-    return benchmark(values).plan(values["hosts"], cc, qdisc, seed)
+    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
 
 
 def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     """Slowdowns against the optimum."""
-    return benchmark(values).measure(plan, raw)
+    return benchmark(values, plan.hash_seed).measure(plan, raw)

@@ -7,7 +7,6 @@ import contextlib
 import functools
 import itertools
 import json
-import os
 import shutil
 import subprocess
 import tempfile
@@ -78,7 +77,7 @@ class Guests:
                 release=release,
                 kernel=vm.uncompressed_image(release),
                 emulator=version.splitlines()[0],
-                tools={"image": base, **_plugin(modules)},
+                tools={"image": base, **_plugin()},
                 code={"traffic engine": traffic_program()},
                 modules={path.stem: path for path in built},
                 programs={"bpftrace": bpftrace},
@@ -94,7 +93,8 @@ class Guests:
         """A run's raw result, of a copy of the machine with its network; EngineError if a guest fails."""
         try:
             with self._machine(run.kernel, run.build, run.plan) as frozen, self._kept(Copy(frozen)) as copy:
-                return copy.do(run.plan)
+                raw = copy.do(run.plan)
+                return {**raw, "cpu_s": round(copy.cpu_s(), 2)}
         except LabError as error:
             first, *log = str(error).splitlines()
             raise EngineError(first, log) from None
@@ -204,17 +204,15 @@ def _build(folder: Path, release: str) -> None:
                 unpack(folder.name, Path(partial) / "tree").rename(folder)
         if (folder / "build" / release).exists():
             return
-        environment = {**os.environ, "PKTPAIR_CACHE": str(CACHE)}
-        for command in (["scripts/build-modules", "--quiet", release], ["make", "-s", "plugin"]):
-            done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-            if done.returncode:
-                shutil.rmtree(folder / "build", ignore_errors=True)
-                raise PlanError(f"revision {folder.name}: {' '.join(command)}: {done.stderr.strip()[-500:]}")
+        # its own folder has no cache, and an old one no --quiet
+        command = ["scripts/build-modules", "--kdir", str(CACHE / "kernels" / release / "build")]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        if done.returncode:
+            shutil.rmtree(folder / "build", ignore_errors=True)
+            raise PlanError(f"revision {folder.name}: {' '.join(command)}: {done.stderr.strip()[-500:]}")
 
 
-def _plugin(build: str) -> dict[str, Path]:
-    for folder in (_folder_of(build), TOP):
-        path = folder / "build" / "tc" / "q_fq_rr.so"
-        if path.exists():
-            return {"tc plugin": path}
-    return {}
+def _plugin() -> dict[str, Path]:
+    """The checkout's: guests have no other, whatever modules they have."""
+    path = TOP / "build" / "tc" / "q_fq_rr.so"
+    return {"tc plugin": path} if path.exists() else {}

@@ -61,7 +61,8 @@ class Engine(Protocol):
     def run(self, run: Run) -> dict[str, Any]:
         """A run's raw result; EngineError if its guest fails.
 
-        It has "error" (None, or why the run failed) and then "dmesg_tail".
+        It has "error" (None, or why the run failed) and then "dmesg_tail". "cpu_s", where it is
+        there, is what the run took of this machine's cores.
         """
 
     def stop(self) -> None:

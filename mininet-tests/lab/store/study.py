@@ -118,6 +118,11 @@ class Study:
         except (OSError, ValueError, EOFError) as error:
             raise StudyError(f"{path}: cannot be read ({error}): remove it and sweep again") from None
 
+    def forget(self, digest: str) -> None:
+        """Take a raw result away, and why there is none."""
+        self._raw_path(digest).unlink(missing_ok=True)
+        self._failed_path(digest).unlink(missing_ok=True)
+
     def fail(self, digest: str, record: dict[str, Any]) -> None:
         """Keep why a run has no raw result; StudyError if it cannot be written."""
         self._write(self._failed_path(digest), json.dumps(record, indent=1) + "\n")

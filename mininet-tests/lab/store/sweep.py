@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -62,15 +63,27 @@ class Asked:
 
 def expand(request: Request, engine: Engine) -> Asked:
     """Everything that is asked for; PlanError or EngineError names what cannot be."""
-    surroundings = {}
-    for kernel in request.kernels:
-        for build in request.builds:
-            one = engine.surroundings(kernel, build)
-            surroundings[kernel or one.release, build] = one
+    return expand_all([request], engine)
+
+
+def expand_all(requests: Sequence[Request], engine: Engine) -> Asked:
+    """What several requests ask for, each run once; PlanError or EngineError names what cannot be."""
+    known: dict[tuple[str, str], Surroundings] = {}
+    surroundings: dict[tuple[str, str], Surroundings] = {}
+    runs: dict[str, Run] = {}
+    _check_names([scenario for request in requests for scenario in request.scenarios])
+    for request in requests:
+        machines = []
+        for named in itertools.product(request.kernels, request.builds):
+            one = known[named] = known.get(named) or engine.surroundings(*named)
+            machines.append((named[0] or one.release, named[1]))
+            surroundings[machines[-1]] = one
             check_ccs(request.ccs, one.ccs)
+        for run in planned(request, machines):
+            runs.setdefault(canonical(run.identity), run)
+        _check_count(runs)
     asked = Asked({}, surroundings)
-    runs = planned(request, list(surroundings))
-    return replace(asked, runs={run: digest(asked.ingredients(run)) for run in runs})
+    return replace(asked, runs={run: digest(asked.ingredients(run)) for run in runs.values()})
 
 
 def planned(request: Request, machines: Sequence[tuple[str, str]]) -> list[Run]:
@@ -83,9 +96,13 @@ def planned(request: Request, machines: Sequence[tuple[str, str]]) -> list[Run]:
     runs: dict[str, Run] = {}
     for run in _runs(request, machines):
         runs.setdefault(canonical(run.identity), run)
-        if len(runs) > MAX_RUNS:
-            raise PlanError(f"more than {MAX_RUNS} runs: fewer --seeds, or fewer values of --set")
+        _check_count(runs)
     return list(runs.values())
+
+
+def _check_count(runs: Mapping[str, Run]) -> None:
+    if len(runs) > MAX_RUNS:
+        raise PlanError(f"more than {MAX_RUNS} runs: fewer --seeds, or fewer values of --set")
 
 
 def _runs(request: Request, machines: Sequence[tuple[str, str]]) -> Iterable[Run]:
@@ -237,7 +254,10 @@ class Sweep:
         if digest(found) != its_digest:
             self._fail(run, "a file that its result comes from was changed meanwhile: sweep again", [])
             return
+        # not of the raw result, which is the same whoever measures it
+        cpu_s = raw.pop("cpu_s", None)
         record = {"digest": its_digest, "asked": run.identity, "ingredients": found, "job": run.job(), "raw": raw}
+        record["cpu_s"] = cpu_s
         self._study.store(its_digest, record)
         with self._lock:
             self.counts.run += 1

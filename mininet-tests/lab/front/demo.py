@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The main job: pktpair over fq_rr beside the peers that one would use instead.
+
+Eight combinations, in two guests at a time, since a guest in virtual time uses one core.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .. import files
+from ..analyse import demo_goals, over_time
+from ..analyse.figures import Figures
+from ..model import scenario
+from ..model.errors import PlanError
+from ..model.scenario import Scenario
+from ..store.command import MAX_SEED, whole_number
+from ..store.digest import canonical
+from ..store.engine import Engine
+from ..store.run import Run
+from ..store.study import Study
+from ..store.sweep import Request
+from ..vm import TOP, leave_no_guest
+from .measuring import Measured, MeasuringError, figures_of, measure, number_of_guests, versions
+
+SCENARIO = "demo-dumbbell"
+# Below the folder of the results.
+STUDY = "study"
+FAILED = 1
+INTERRUPTED = 130
+# Of a row, from the run's metrics; "goodput_bit_s" is each flow's.
+ROW_METRICS = (
+    *("utilisation", "jain", "goodput_bit_s"),
+    *("queue_delay_p50_s", "queue_delay_p95_s", "queue_delay_p99_s"),
+    *("retransmits", "drops"),
+)
+
+
+def combinations(chosen: Scenario, only: str | None, rows: int | None) -> list[tuple[str, str]]:
+    """What is to be run, in the demo's order; MeasuringError names what the demo does not have."""
+    known = chosen.combinations
+    if only is not None:
+        by_name = {"+".join(pair): pair for pair in known}
+        for name in only.split(","):
+            if name not in by_name:
+                raise MeasuringError(f"--only {name}: must be of {', '.join(by_name)}")
+        known = [by_name[name] for name in by_name if name in only.split(",")]
+    elif rows is not None:
+        # what the goals compare comes first
+        first = [demo_goals.OURS, demo_goals.PEER]
+        kept = [*first, *(pair for pair in known if pair not in first)][:rows]
+        known = [pair for pair in known if pair in kept]
+    return known
+
+
+def requests(chosen: Scenario, pairs: Sequence[tuple[str, str]], arguments: argparse.Namespace) -> list[Request]:
+    """A sweep of one run for each combination; MeasuringError if no window would be left."""
+    settings = () if arguments.seconds is None else (f"seconds={arguments.seconds}",)
+    try:
+        (values,) = chosen.values(chosen.axes(settings))
+        plan = chosen.plan(values, *pairs[0], arguments.seed)
+    except PlanError as error:
+        raise MeasuringError(f"--seconds: {error}") from None
+    if plan.window_s is None:
+        least = values["settle"] + (values["flows"] - 1) * values["stagger"]
+        raise MeasuringError(f"--seconds {arguments.seconds}: must be above {least:g}, when the flows have settled")
+    return [
+        Request((chosen,), settings, (cc,), (qdisc,), (arguments.seed,), ("",), (arguments.kernel,))
+        for cc, qdisc in pairs
+    ]
+
+
+def row(run: dict[str, Any]) -> dict[str, Any]:
+    """A run's line in summary.json."""
+    metrics = {**run["metrics"], "goodput_bit_s": run["series"]["window_goodput_bit_s"]}
+    return {"cc": run["cc"], "qdisc": run["qdisc"], **{name: metrics[name] for name in ROW_METRICS}}
+
+
+def described(measured: Measured, drawn: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each run as its JSON file has it."""
+    return [
+        {
+            "scenario": run.scenario.name,
+            "cc": run.cc,
+            "qdisc": run.qdisc,
+            "kernel": run.kernel,
+            "modules": versions(measured.surroundings[run.kernel, run.build]),
+            "clock": "virtual",
+            "seed": run.seed,
+            "parameters": dict(run.values),
+            "flows": figures.flows,
+            "metrics": figures.metrics,
+            "checks": figures.checks,
+            "series": drawn[canonical(run.identity)],
+        }
+        for run, figures in measured.runs.items()
+    ]
+
+
+def write(
+    folder: Path, runs: list[dict[str, Any]], whole: Sequence[tuple[str, str]], minutes: float, kept: int = 0
+) -> dict[str, Any]:
+    """Write everything into the folder; returns what summary.json has.
+
+    :param whole: the combinations of the whole demo
+    """
+    from ..show import demo_pictures, demo_report  # slow to import, and not needed before
+
+    rows = [row(run) for run in runs]
+    goals, left_out = demo_goals.judge(rows, whole)
+    first = runs[0]
+    summary = {
+        **{key: first[key] for key in ("scenario", "kernel", "modules", "clock", "seed", "parameters")},
+        "window_s": [first["metrics"]["window_begin_s"], first["metrics"]["window_end_s"]],
+        "study": STUDY,
+        "goals": goals,
+        "goals_left_out": left_out,
+        "rows": rows,
+    }
+    files.write(folder / "summary.json", json.dumps(summary, indent=1) + "\n")
+    for run in runs:
+        files.write(folder / f"{run['cc']}-{run['qdisc']}.json", json.dumps(run) + "\n")
+    pictures = {
+        "goodput": demo_pictures.goodput(runs, folder / "goodput.png"),
+        "delay_over_time": demo_pictures.delay_over_time(runs, folder / "queue-delay.png"),
+        "delay_distribution": demo_pictures.delay_distribution(runs, folder / "queue-delay-distribution.png"),
+    }
+    files.write(folder / "report.html", demo_report.page(summary, runs, pictures, minutes, kept))
+    return summary
+
+
+def number(option: str, low: int, high: int) -> Any:
+    """A whole number of a command line, in its range."""
+
+    def parse(text: str) -> int:
+        try:
+            return whole_number(f"{option} {text}", text, low, high)
+        except PlanError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parse
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(prog="demo", description="Packet pair over round robin beside its peers.")
+    part = top.add_mutually_exclusive_group()
+    part.add_argument("--only", metavar="CC+QUEUE,...", help="of the eight combinations, such as pktpair+fq_rr")
+    part.add_argument(
+        "--rows", type=number("--rows", 1, 8), metavar="N", help="so many of them, first such as the goals compare"
+    )
+    top.add_argument("--seconds", type=float, metavar="S", help="how long each flow sends (default 14)")
+    top.add_argument(
+        "--seed", type=number("--seed", 1, MAX_SEED), default=1, metavar="N", help="start times and hashes (default 1)"
+    )
+    top.add_argument(
+        "--guests", type=number_of_guests, default=2, metavar="N", help="at a time; each uses one core (2)"
+    )
+    top.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
+    top.add_argument("--kernel", default="", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
+    top.add_argument("--out", type=Path, default=TOP / "out" / "demo", metavar="FOLDER")
+    return top
+
+
+def run(arguments: argparse.Namespace, engine: Engine) -> int:
+    """Measure what was asked for, and show it."""
+    began = time.monotonic()
+    chosen = scenario.load(SCENARIO)
+    planned = requests(chosen, combinations(chosen, arguments.only, arguments.rows), arguments)
+    drawn: dict[str, dict[str, Any]] = {}
+
+    def with_series(run: Run, raw: dict[str, Any]) -> Figures:
+        found = figures_of(run, raw)
+        if found.error is None:
+            drawn[canonical(run.identity)] = over_time.of_run(run.plan, raw)
+        return found
+
+    study = Study(arguments.out / STUDY)
+    measured = measure(
+        "demo", study, engine, planned, guests=arguments.guests, fresh=arguments.fresh, of_run=with_series
+    )
+    minutes = (time.monotonic() - began) / 60
+    runs = described(measured, drawn)
+    summary = write(arguments.out, runs, chosen.combinations, minutes, measured.kept)
+    from ..show import demo_report
+
+    print(demo_report.terminal(summary["rows"]))
+    print("\npktpair + fq_rr:")
+    for goal in summary["goals"]:
+        print(f"  {'met   ' if goal['met'] else 'MISSED'}  {goal['text']}")
+    for text in summary["goals_left_out"]:
+        print(f"  not judged: {text}")
+    print(f"\n{minutes:.1f} minutes. Open {arguments.out / 'report.html'} to see what this means.")
+    return 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point; status 1 if something could not be measured, 130 if interrupted."""
+    from ..machines.engine import Guests
+
+    arguments = parser().parse_args(argv)
+    leave_no_guest()
+    try:
+        with Guests() as guests:
+            return run(arguments, guests)
+    except MeasuringError as error:
+        print(f"demo: {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        print("demo: interrupted: what has ended is kept, and the same command goes on from it", file=sys.stderr)
+        return INTERRUPTED
