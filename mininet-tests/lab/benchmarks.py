@@ -29,9 +29,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from . import reference
-from .analyse.figures import RunError
 from .model import arrivals
 from .model.devices import LEAVES
+from .model.errors import RunError
 from .model.plan import TCP_HEADER_BYTES, Flow, Plan, Record, Source
 from .model.scenario import Parameter
 from .model.topology import Link, Topology, Way

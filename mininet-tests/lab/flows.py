@@ -108,10 +108,12 @@ def among_backlogged(
     The others' ``window_bytes``, several times their share of the pipe, keep them
     backlogged for as long as the first one sends (``check_backlogged``).
     """
-    first, *others = staggered(count, cc, seconds, 0, seed, 0.001, 1)
-    small_steps = {"write_bytes": BLOCK_BYTES, "unsent_bytes": UNSENT_BYTES}
+    first, *others = (
+        replace(flow, write_bytes=BLOCK_BYTES, unsent_bytes=UNSENT_BYTES)
+        for flow in staggered(count, cc, seconds, 0, seed, 0.001, 1)
+    )
     return (
-        replace(first, start_s=first.start_s + first_s, packet_bytes=packet_bytes, **small_steps),
+        replace(first, start_s=first.start_s + first_s, packet_bytes=packet_bytes),
         *(
             replace(
                 flow,
@@ -122,7 +124,6 @@ def among_backlogged(
                 seconds=seconds + first_s,
                 window_bytes=window_bytes,
                 packet_bytes=other_packet_bytes,
-                **small_steps,
             )
             for flow in others
         ),

@@ -118,7 +118,7 @@ def unpacked(text: str, kind: np.dtype[Any]) -> NDArray[Any]:
     return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=kind) if text else np.zeros(0, dtype=kind)
 
 
-def rounded(value: float, digits: int = 6) -> float:
+def rounded(value: float | np.floating[Any], digits: int = 6) -> float:
     """For the JSON: no digits that mean nothing."""
     return round(float(value), digits)
 

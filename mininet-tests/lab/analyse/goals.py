@@ -152,7 +152,11 @@ def lines(rows: Iterable[dict[str, Any]]) -> list[Line]:
         groups.setdefault(key, []).append({**row, "ahead": row["completion_s"] / row["reference_s"] - 1})
     return [
         Line(
-            *key,
+            benchmark=key[0],
+            variant=key[1],
+            hosts=key[2],
+            cc=key[3],
+            qdisc=key[4],
             seeds=len(group),
             published=group[0]["published_slowdown"],
             packets=group[0]["packets"],

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..model.errors import RunError
 from ..model.layout import Layout, lay_out
 from ..model.plan import Plan
-from .figures import Acks, Floats, RunError, acks_of_flows, propagation_s, quantiles, rounded
+from .figures import Acks, Floats, acks_of_flows, propagation_s, quantiles, rounded
 
 # Width of the bins of goodput, and points of a drawn trace.
 BIN_S = 0.25
@@ -62,7 +63,7 @@ def _delays(plan: Plan, layout: Layout, seen: Mapping[str, Acks], begin_s: float
 def _drawn(plan: Plan, layout: Layout, index: int, one: Acks) -> dict[str, Any]:
     flow = plan.flows[index]
     edges = np.arange(0, plan.end_s + BIN_S, BIN_S)
-    bits = np.array([one.at(one.acked_bytes, edge) for edge in edges]) * 8
+    bits = np.array([one.at(one.acked_bytes, float(edge)) for edge in edges]) * 8
     valid = np.flatnonzero((one.rtt_s > 0) & (one.time_s < plan.end_s))
     chosen = valid[:: max(1, len(valid) // DRAWN_POINTS)]
     propagation = propagation_s(layout, flow)

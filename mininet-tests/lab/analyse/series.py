@@ -59,7 +59,7 @@ def _seen(plan: Plan, raw: Mapping[str, Any]) -> list[Seen | None]:
     if plan.record.acks:
         acks = acks_of_flows(raw["trace"], raw["begin_s"])
         of_flows = [acks.get(plan.port(flow)) for flow in plan.flows]
-        return [one and Seen(one.time_s, one.acked_bytes, one.rtt_s) for one in of_flows]
+        return [None if one is None else Seen(one.time_s, one.acked_bytes, one.rtt_s) for one in of_flows]
     records = unpacked(raw["samples"], SAMPLE)
     found: list[Seen | None] = []
     for index, _ in enumerate(plan.flows):
@@ -78,7 +78,7 @@ def _sampled(own: NDArray[Any], result: Mapping[str, Any]) -> Seen:
 
 def _drawn(layout: Layout, flow: Flow, seen: Seen, bin_s: float, end_s: float) -> dict[str, Any]:
     edges = np.arange(0, end_s + bin_s, bin_s)
-    bits = np.array([seen.acked_by(edge) for edge in edges]) * 8
+    bits = np.array([seen.acked_by(float(edge)) for edge in edges]) * 8
     valid = np.flatnonzero(seen.rtt_s > 0)
     chosen = valid[:: max(1, len(valid) // DRAWN_POINTS)]
     delay_s = seen.rtt_s[chosen] - propagation_s(layout, flow)

@@ -145,7 +145,7 @@ def _wrong(study: Study, run: Run, digest: str, found: Figures) -> str:
 @functools.cache
 def source_version(module: Path) -> str:
     """What a module says of its source, or a digest of its file."""
-    command = ["modinfo", "-F", "srcversion", module]
+    command = ["modinfo", "-F", "srcversion", str(module)]
     environment = {**os.environ, "PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin"}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     return done.stdout.strip() or "sha256:" + hashlib.sha256(module.read_bytes()).hexdigest()[:16]

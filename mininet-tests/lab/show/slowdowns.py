@@ -61,7 +61,7 @@ def peer_cell(line: Line, lines: list[Line]) -> str:
 
 def primary_rows(lines: list[Line], verdicts: list[Verdict], hosts: str) -> list[Cells]:
     """Pktpair over fq_rr in one setting of the hosts: one line a row, in per cent."""
-    table = []
+    table: list[Cells] = []
     for line in lines:
         if (line.cc, line.qdisc) != goals.OURS or line.hosts != hosts:
             continue
@@ -91,7 +91,7 @@ def all_flows_cell(line: Line | None) -> str:
 
 def queue_rows(lines: list[Line], verdicts: list[Verdict]) -> list[Cells]:
     """Every run over every queue, beside the peers."""
-    table = []
+    table: list[Cells] = []
     runs = [rows[0] for rows in goals.runs_of(lines)]
     by_key = {(line.row_set, line.hosts, line.qdisc, line.cc): line for line in runs}
     for line in runs:
@@ -133,7 +133,7 @@ def terminal(lines: list[Line], verdicts: list[Verdict]) -> str:
 def beside_base(changes: list[Change], base: str) -> str:
     """For the terminal: rows that use a module that differs, with the base's slowdown."""
     shown = [one for one in changes if one.differs]
-    table = [
+    table: list[Cells] = [
         (
             one.line.name,
             one.line.hosts,
@@ -161,7 +161,7 @@ def simple_table(head: Cells, table: list[Cells]) -> str:
 def document_rows(lines: list[Line], verdicts: list[Verdict]) -> list[Cells]:
     """DOCUMENTED; LookupError names a row that was not measured."""
     known = {(line.name, line.hosts, line.qdisc, line.cc): line for line in lines}
-    table = []
+    table: list[Cells] = []
     for name in DOCUMENTED:
         missing = [cc for cc in (goals.OURS[0], *goals.PEERS) if (name, "open", goals.OURS[1], cc) not in known]
         if missing:

@@ -121,7 +121,7 @@ def test_flow_figures() -> None:
 def test_a_flow_that_did_not_do_what_it_was_to_do(more: dict[str, Any], message: str) -> None:
     """A flow of which nothing came, that failed or that ran another algorithm is an error, not a zero."""
     with pytest.raises(figures.RunError, match=message):
-        figures.flow_figures(plan(), LAYOUT, raw([], flows=[result(**more)]), {})
+        figures.flow_figures(plan(), LAYOUT, figures.of_engine(plan(), raw([], flows=[result(**more)]), {}), {})
 
 
 def test_silent_window() -> None:

@@ -329,7 +329,8 @@ def test_a_picture_that_cannot_be_drawn(engine, out) -> None:
     (engine.folder / "fair_share.py").write_text(fake_lab.SCENARIO + "def draw(runs, folder):\n    return runs[9]\n")
     assert sweep(engine, "--out", out) == 0
     page = reported(out)
-    assert "<figcaption>cannot be drawn: IndexError: list index out of range</figcaption>" in page
+    (said,) = re.findall("<figcaption>(cannot be drawn: .*)</figcaption>", page)
+    assert re.search(r"fair_share\.py: line \d+: IndexError: list index out of range$", said), said
     assert "What was asked" in page
 
 
