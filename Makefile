@@ -89,7 +89,7 @@ unit: ## unit tests and fuzzers of the formula headers, in 64 and 32 bits
 mutants: bootstrap ## change formula headers line by line: how much of it tests notice
 	@scripts/mutants
 
-lint: ## compilers, sparse, checkpatch, kernel-doc, ruff, shellcheck, sphinx
+lint: ## compilers, sparse, checkpatch, kernel-doc, ruff, mypy, shellcheck, sphinx
 	@scripts/lint
 
 modules: ## kernel modules for the running kernel, or KVER/KDIR

@@ -149,18 +149,6 @@ def plot(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def check_modules(jobs: Sequence[Any], guest: Guest) -> None:
-    """Refuse to run what needs a module that has not been built (``campaign``, which is to go)."""
-    from . import runner
-
-    built = {path.stem for path in guest.modules()}
-    missing = sorted(runner.modules_of(jobs) - built, reverse=True)
-    if missing:
-        raise LabError(
-            f"{' and '.join(missing)} not built for kernel {guest.kernel}: scripts/build-modules {guest.kernel}"
-        )
-
-
 def figures_of(run: Run, raw: dict[str, Any]) -> Figures:
     """What a study's tables are made of."""
     return figures(run.scenario, run.values, run.cc, run.qdisc, run.plan, raw)

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import figures, files
+from . import files
+from .show.costs import over_flows
 from .vm import TOP, LabError, find_kernel
 
 QDISCS = ("fq_rr", "fq_codel", "cake", "sfq", "fq", "fq_pie", "drr", "pfifo")
@@ -221,7 +222,7 @@ def run(arguments: argparse.Namespace) -> int:
     OUT.mkdir(parents=True, exist_ok=True)
     verdicts = judge(rows)
     keep(lambda _: {**about, "rows": rows, "goals": as_json(verdicts)})
-    picture = figures.costs(rows, OUT / "cost.png")
+    picture = over_flows(rows, OUT / "cost.png")
     print(f"instructions per packet, enqueue and dequeue, kernel {about['kernel']}\n")
     print(table(rows), end="\n\n")
     print("\n".join(verdict_lines(verdicts)))

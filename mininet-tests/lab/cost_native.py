@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import cost, figures, native
+from . import cost, native
 from .cost import NANOSECONDS, Row
+from .show.costs import over_flows
 from .vm import TOP, LabError
 
 ROUNDS = 5
@@ -128,7 +129,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = {**about, "processor": processor, "rows": rows, "goals": cost.as_json(verdicts)}
     cost.OUT.mkdir(parents=True, exist_ok=True)
     cost.keep(lambda summary: join(summary, found))
-    picture = figures.costs(rows, cost.OUT / "native.png", "nanoseconds")
+    picture = over_flows(rows, cost.OUT / "native.png", "nanoseconds")
     print(report(found))
     print(f"{cost.SUMMARY.relative_to(TOP)} has all figures, {picture.relative_to(TOP)} shows them")
     return status or int(not all(verdict.met for verdict in verdicts))

@@ -176,7 +176,7 @@ def python_files() -> list[str]:
     """Every file that the agent's interpreter reads, as the host's one does."""
     probe = (
         "import sys\n"
-        "import lab.guest.agent, lab.guest.run, lab.network, encodings.idna, encodings.latin_1, encodings.ascii, pty\n"
+        "import lab.guest.agent, lab.guest.run, encodings.idna, encodings.latin_1, encodings.ascii, pty\n"
         "for m in list(sys.modules.values()):\n"
         "    f = getattr(m, '__file__', None)\n"
         "    if f: print(f)\n"
@@ -281,8 +281,7 @@ def base(tree: Path, out: io.BufferedIOBase) -> None:
 def base_key(tree: Path) -> str:
     """Changes when anything changes that the base is made of."""
     digest = hashlib.sha256(str(tree).encode())
-    sources = [*LAB.rglob("*.py"), LAB.parent / "topology.py"]
-    for path in sorted([*sources, *(Path(name) for name in programs()), PYTHON.resolve()]):
+    for path in sorted([*LAB.rglob("*.py"), *(Path(name) for name in programs()), PYTHON.resolve()]):
         status = path.stat()
         digest.update(f"{path} {status.st_mtime_ns} {status.st_size}\n".encode())
     return digest.hexdigest()[:16]

@@ -37,7 +37,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .progress import Progress
+from .show.progress import Progress
 from .vm import TOP, LabError
 
 OUT = TOP / "out" / "mutants"
@@ -467,28 +467,19 @@ class Campaign:
     def run(self) -> list[Verdict]:
         """Tries the whole sample."""
         steps = [name for name, count in self.sampled.items() for _ in range(count)]
-        began = time.monotonic()
-        done = 0
-        with Progress(0, len(steps), 1.0) as progress:
+        with Progress(len(steps), len(steps)) as progress:
 
             def step(header: str) -> Verdict | None:
-                nonlocal done
-                with self.workshop() as (number, workshop):
-                    left = "?" if not done else minutes((time.monotonic() - began) / done * (len(steps) - done))
-                    progress.begin(number, f"{left} left, {header}")
+                with self.workshop() as (_, workshop):
+                    progress.begin(workshop, header)
                     verdict = self.next_verdict(header, workshop)
-                    done += 1
-                    progress.end(number, describe(verdict) if verdict else f"{header}: no more mutants")
+                    progress.leave(workshop)
+                    progress.end(describe(verdict) if verdict else f"{header}: no more mutants", 1)
                     return verdict
 
             with self.pool() as pool:
                 verdicts = list(pool.map(step, steps))
         return sorted((v for v in verdicts if v), key=lambda v: (v.mutant.header, v.mutant.line, v.mutant.digest))
-
-
-def minutes(seconds: float) -> str:
-    """As clocks show it."""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
 def describe(verdict: Verdict) -> str:

@@ -31,7 +31,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from . import files, image, protocol
 
@@ -249,7 +249,7 @@ class Guest:
         """For its files; made when it is first needed, so that a guest that is refused leaves none."""
         return Path(tempfile.mkdtemp(prefix="pktpair-lab-"))
 
-    def __enter__(self) -> Guest:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

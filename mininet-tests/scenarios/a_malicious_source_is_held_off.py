@@ -21,9 +21,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from lab import measure as common
-from lab import scenario
-from lab.scenario import FIRST_PORT, Action, Check, Flow, Parameter, Plan, Source, Value, Values
+from lab.analyse.figures import acks_of_flows, arrived, rounded
+from lab.flows import dumbbell
+from lab.model.layout import lay_out
+from lab.model.plan import TCP_HEADER_BYTES, TIME_STAMP_BYTES, Command, Flow, Plan, Source
+from lab.model.scenario import Check, Parameter, Value, Values
 
 CLAIM = "a malicious source has no more than its share (thesis, table 6.7), and with charge-drops less than half of it"
 # The thesis' JK and PP.
@@ -37,7 +39,7 @@ DISCIPLINES = {
 VARIANTS: list[dict[str, Value]] = [{"discipline": name} for name in DISCIPLINES]
 PARAMETERS = {
     "discipline": Parameter("fair", "", "how the link is shared", choices=tuple(DISCIPLINES)),
-    "interval": Parameter(25.0, "s", "a seventh of the run; the first is not measured", 5, 600),
+    "interval": Parameter(25.0, "s", "a seventh of the run; the first is not measured", 10, 600),
 }
 RATE_BIT_S = 80_000
 PACKET_BYTES = 1000
@@ -46,9 +48,12 @@ ACCESS_MS = 10.0
 BUFFER_PACKETS = 20
 INTERVALS = 7
 # What the file's receiver offers: five segments, which the kernel counts with the
-# time stamps' 12 bytes when the connection is made, and without later.
-WINDOW_BYTES = 5 * (PACKET_BYTES - scenario.HEADER_BYTES + 12)
+# time stamps' 12 bytes when the connection is made, and without later. It rounds to
+# whole segments, of the size that the receiver's own route tells.
+SEGMENT_BYTES = PACKET_BYTES - TCP_HEADER_BYTES + TIME_STAMP_BYTES
+WINDOW_BYTES = 5 * SEGMENT_BYTES
 KEY_BYTES, KEY_GAP_S = 40, 5.0
+START_S = 0.5
 # Neither buffer of the socket is to hold minutes of data when time is up.
 SOCKET_BYTES, BLOCK_BYTES = 20_000, 4740
 # Table 6.7, packets/s and s: with fair queueing, by what sends the file
@@ -64,30 +69,38 @@ FIRST_COME_PACKETS_S = 3.2
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     """All start at once, each from its own host."""
     end_s = INTERVALS * values["interval"]
-    route = ("ip", "route", "change", "default", "via", "10.1.1.254")
-    limited = (
-        Action("limit", 0.0, "d1", (*route, "window", str(WINDOW_BYTES))),
-        Action("unlimit", end_s + 1, "d1", route),
-    )
-    # a connection that is starved holds its port for a while: the next run has another
-    port = FIRST_PORT + 10 * list(DISCIPLINES).index(values["discipline"]) + (1 if cc in scenario.OURS else 2)
+    options = DISCIPLINES[values["discipline"]] if qdisc == "fq_rr" else ""
+    network = dumbbell(qdisc, RATE_BIT_S, (ACCESS_MS,) * 3, BUFFER_PACKETS, PACKET_BYTES, options)
+    # the receiver reads its route when the connection is made
+    (route,) = lay_out(network).routes("d1")
+    window = ("window", str(WINDOW_BYTES), "advmss", str(SEGMENT_BYTES))
+    limited = Command("limit", 0.0, "d1", ("ip", "route", "change", *route.split(), *window))
+    keys = {"model": "poisson", "rate_packets_s": 1 / KEY_GAP_S, "start_s": START_S, "seed": f"keys {seed}"}
+    always = {"model": "constant", "rate_packets_s": 1 / PACKET_S, "start_s": START_S}
     return Plan(
-        cc=cc,
-        qdisc=qdisc,
-        rate_bit_s=RATE_BIT_S,
-        delays_ms=(ACCESS_MS,) * 3,
-        limit_packets=BUFFER_PACKETS,
-        settle_s=values["interval"],
-        flows=(Flow("f1", 1, cc, 0.5, end_s - 0.5, port=port, window_bytes=SOCKET_BYTES, block_bytes=BLOCK_BYTES),),
-        packet_bytes=PACKET_BYTES,
-        hash_seed=seed,
-        # pktpair needs no limit to know when to stop
-        actions=() if cc in scenario.OURS else limited,
-        sources=(
-            Source("keys", 2, 0.5, end_s - 0.5, KEY_GAP_S, KEY_BYTES, FIRST_PORT + 100, random=f"keys {seed}"),
-            Source("malicious", 3, 0.5, end_s - 0.5, PACKET_S, PACKET_BYTES, FIRST_PORT + 101),
+        network,
+        (
+            Flow(
+                "f1",
+                "s1",
+                "d1",
+                cc,
+                start_s=START_S,
+                seconds=end_s - START_S,
+                connects="start",
+                packet_bytes=PACKET_BYTES,
+                window_bytes=SOCKET_BYTES,
+                write_bytes=BLOCK_BYTES,
+            ),
         ),
-        qdisc_options=DISCIPLINES[values["discipline"]],
+        (
+            Source("keys", "s2", "d2", keys, end_s, KEY_BYTES),
+            Source("malicious", "s3", "d3", always, end_s, PACKET_BYTES),
+        ),
+        # pktpair needs no limit to know when to stop
+        () if cc.startswith("pktpair") else (limited,),
+        hash_seed=seed,
+        settle_s=values["interval"],
     )
 
 
@@ -95,17 +108,17 @@ def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     """Packets a second and delays, over all intervals but the first."""
     begin_s, end_s = values["interval"], INTERVALS * values["interval"]
     seconds = end_s - begin_s
-    seen = common.acks_of_flows(raw["trace"], raw["begin_s"])[plan.flows[0].port]
-    payload = (seen.acked_by(end_s) - seen.acked_by(begin_s)) / (PACKET_BYTES - scenario.HEADER_BYTES)
+    seen = acks_of_flows(raw["trace"], raw["begin_s"])[plan.port(plan.flows[0])]
+    payload_bytes = seen.at(seen.acked_bytes, end_s) - seen.at(seen.acked_bytes, begin_s)
     chosen = (seen.time_s >= begin_s) & (seen.time_s < end_s) & (seen.rtt_s > 0)
     figures: dict[str, Any] = {
-        "file_packets_s": common.rounded(payload / seconds, 3),
-        "file_rtt_s": common.rounded(np.mean(seen.rtt_s[chosen])) if chosen.any() else None,
+        "file_packets_s": rounded(payload_bytes / (PACKET_BYTES - TCP_HEADER_BYTES) / seconds, 3),
+        "file_rtt_s": rounded(np.mean(seen.rtt_s[chosen])) if chosen.any() else None,
     }
-    for name, entry in raw["sources"].items():
-        delays = [delay for sent, delay in entry["received"] if begin_s <= sent + delay < end_s]
-        figures[f"{name}_packets_s"] = common.rounded(len(delays) / seconds, 3)
-        figures[f"{name}_delay_s"] = common.rounded(np.mean(delays)) if delays else None
+    for name, packets in arrived(plan, raw).items():
+        delay_s = packets.between(begin_s, end_s)
+        figures[f"{name}_packets_s"] = rounded(len(delay_s) / seconds, 3)
+        figures[f"{name}_delay_s"] = rounded(np.mean(delay_s)) if len(delay_s) else None
     return figures
 
 

@@ -14,76 +14,83 @@ claims are the whole link.
 """
 
 import bisect
-import math
 from dataclasses import dataclass
 from typing import Any
 
-from lab import measure as common
-from lab import scenario, truth
-from lab.scenario import FIRST_PORT, Check, Flow, Parameter, Plan, Values
+from lab.analyse.figures import RunError, events, rounded
+from lab.flows import BLOCK_BYTES, dumbbell
+from lab.model.plan import TCP_HEADER_BYTES, Flow, Plan, Record, in_range
+from lab.model.scenario import Check, Parameter, Values
 
 CLAIM = "where one of three flows stops, the risk-averse others take half the link each, and claim the whole never"
 COMBINATIONS = [("pktpair_averse", "fq_rr")]
 PARAMETERS = {
-    "stops": Parameter(12, "times", "how often the third flow stops", 1, 100),
-    "rate_mbit": Parameter(16.0, "Mbit/s", "rate of the bottleneck", 4, 200),
+    "stops": Parameter(12, "times", "how often the third flow stops", 1, 50),
+    "rate_mbit": Parameter(16.0, "Mbit/s", "rate of the bottleneck", 4, 80),
     "round_trip": Parameter(44.0, "ms", "propagation delay of all flows", 10, 200),
     "packet": Parameter(500, "bytes", "size of every datagram", 140, 1500),
 }
+EVENTS = ("pktpair:pktpair_sample", "fq_rr:fq_rr_enqueue")
 STAYING = 2
 START_S = 0.5
-# In round trips: how long the third flow sends, and how long it leaves the others alone;
-# not in step with anything, so that each stop finds the others' trains elsewhere.
-SENDS_ROUNDS, ALONE_ROUNDS = 11.37, 9.41
-# iperf3 counts what it has written, and takes the connection down when that is all: what
-# its socket buffer holds beyond the path, in round trips of the flow's share, is written on
-# top, and may leave or not.
-BUFFER_ROUNDS, UNSENT_ROUNDS = 6, 3
+STAYING_APART_S = 0.01
+# In round trips: what the third flow sends, at its share, and how long after that it leaves
+# the others alone; not in step with anything, so that each stop finds the others' trains
+# elsewhere. It begins slowly: LATE_ROUNDS more until it has sent that.
+SENDS_ROUNDS, LATE_ROUNDS, ALONE_ROUNDS = 11.37, 3, 9.41
 BUFFER_PACKETS = 2000
+# What the guest's CPU carries beside its other work.
+MAX_PACKETS_S = 20_000
 # Counted after a stop, in round trips: when the others have to have taken the share, and
 # how long claims are watched.
 TAKEN_ROUNDS, WATCHED_ROUNDS = 6, 8
 # Nearer to a half, which is there, than to the whole.
 CLAIM_HIGHEST = 0.75
-# Of what one of three is due in SENDS_ROUNDS; the risk-averse begin late where the path is short.
+# Of its share while it sends; the risk-averse begin late where the path is short.
 CAME_LEAST = 0.6
 
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     """Two flows that stay, from a pair of hosts each, and one after another from a third."""
-    stops = values["stops"]
+    rate_bit_s, packet_bytes = round(values["rate_mbit"] * 1e6), values["packet"]
+    packets_s = rate_bit_s / 8 / packet_bytes
+    in_range("packets/s on the link", packets_s, 0, MAX_PACKETS_S)
     round_s = values["round_trip"] / 1000
-    every_s = (SENDS_ROUNDS + UNSENT_ROUNDS + ALONE_ROUNDS) * round_s
-    round_bytes = values["rate_mbit"] * 1e6 / 8 * round_s / (STAYING + 1)
-    # iperf3 counts whole seconds
-    seconds = math.ceil(START_S + stops * every_s)
+    every_s = (SENDS_ROUNDS + LATE_ROUNDS + ALONE_ROUNDS) * round_s
+    packets = round(SENDS_ROUNDS * round_s * packets_s / (STAYING + 1))
     staying = tuple(
-        Flow(f"f{i + 1}", i + 1, cc, i * 0.01, seconds, port=FIRST_PORT + i + 1, block_bytes=scenario.BLOCK_BYTES)
+        Flow(
+            f"f{i + 1}",
+            f"s{i + 1}",
+            f"d{i + 1}",
+            cc,
+            start_s=i * STAYING_APART_S,
+            seconds=START_S + values["stops"] * every_s,
+            connects="start",
+            packet_bytes=packet_bytes,
+            write_bytes=BLOCK_BYTES,
+        )
         for i in range(STAYING)
     )
     leaving = tuple(
         Flow(
             f"stops{i + 1}",
-            STAYING + 1,
+            f"s{STAYING + 1}",
+            f"d{STAYING + 1}",
             cc,
-            START_S + i * every_s,
-            bytes=int((SENDS_ROUNDS + UNSENT_ROUNDS) * round_bytes),
-            port=FIRST_PORT + 100 + i,
-            window_bytes=int(BUFFER_ROUNDS * round_bytes),
-            block_bytes=scenario.BLOCK_BYTES,
+            start_s=START_S + i * every_s,
+            bytes=packets * (packet_bytes - TCP_HEADER_BYTES),
+            connects="start",
+            packet_bytes=packet_bytes,
+            write_bytes=BLOCK_BYTES,
         )
-        for i in range(stops)
+        for i in range(values["stops"])
     )
     return Plan(
-        cc=cc,
-        qdisc=qdisc,
-        rate_bit_s=int(values["rate_mbit"] * 1e6),
-        delays_ms=(values["round_trip"],) * (STAYING + 1),
-        limit_packets=BUFFER_PACKETS,
-        flows=(*staying, *leaving),
-        packet_bytes=values["packet"],
+        dumbbell(qdisc, rate_bit_s, (values["round_trip"],) * (STAYING + 1), BUFFER_PACKETS, packet_bytes),
+        (*staying, *leaving),
+        record=Record(events=EVENTS),
         hash_seed=seed,
-        events=truth.EVENTS,
     )
 
 
@@ -108,38 +115,46 @@ class Stay:
 
 def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     """What each flow that stays claims after the last packet of one that stops."""
-    packet_ns = plan.packet_bytes * 8e9 / plan.rate_bit_s
+    packet_ns = values["packet"] * 8e9 / round(values["rate_mbit"] * 1e6)
     round_s = values["round_trip"] / 1000
-    came: dict[int, list[tuple[float, int]]] = {flow.port: [] for flow in plan.flows}
-    for moment, packet in common.events(raw["trace"], "fq_rr_enqueue"):
-        if int(packet["sport"]) in came:
-            came[int(packet["sport"])].append((moment, int(packet["flow_packets"])))
-    trains: dict[int, list[tuple[float, float]]] = {flow.port: [] for flow in plan.flows}
-    for moment, sample in common.events(raw["trace"], "pktpair_sample"):
+    ended_s = {
+        plan.port(flow): raw["begin_s"] + result["ended_ns"] / 1e9
+        for flow, result in zip(plan.flows, raw["flows"], strict=True)
+    }
+    came: dict[int, list[tuple[float, int]]] = {port: [] for port in ended_s}
+    for moment, packet in events(raw["trace"], "fq_rr_enqueue"):
+        port = int(packet["sport"])
+        # when the run ends, every connection sends a reset
+        if port in came and moment <= ended_s[port]:
+            came[port].append((moment, int(packet["flow_packets"])))
+    trains: dict[int, list[tuple[float, float]]] = {port: [] for port in ended_s}
+    for moment, sample in events(raw["trace"], "pktpair_sample"):
         if int(sample["sport"]) in trains and int(sample["service_ns"]):
             trains[int(sample["sport"])].append((moment, packet_ns / int(sample["service_ns"])))
-    if not all(came.values()) or not all(trains[flow.port] for flow in plan.flows[:STAYING]):
-        raise common.RunError("a flow sent nothing, or no train of it came back")
+    ports = [plan.port(flow) for flow in plan.flows]
+    if not all(came.values()) or not all(trains[port] for port in ports[:STAYING]):
+        raise RunError("a flow sent nothing, or no train of it came back")
     stays = [
-        Stay([at for at, _ in trains[flow.port]], [claim for _, claim in trains[flow.port]], came[flow.port])
-        for flow in plan.flows[:STAYING]
+        Stay([at for at, _ in trains[port]], [claim for _, claim in trains[port]], came[port])
+        for port in ports[:STAYING]
     ]
-    highest, taken, both, longest = [], [], [], 0
-    for flow in plan.flows[STAYING:]:
-        gone = came[flow.port][-1][0]
+    highest, taken, both, shares, longest = [], [], [], [], 0
+    for port in ports[STAYING:]:
+        began, gone = came[port][0][0], came[port][-1][0]
+        due = (gone - began) * 1e9 / packet_ns / (STAYING + 1)
+        shares.append(len(came[port]) / due)
         watched = gone + WATCHED_ROUNDS * round_s
         claims = [max(stay.between(gone, watched)) for stay in stays]
         highest += claims
         both.append(sum(claims))
         taken += [stay.between(gone, gone + TAKEN_ROUNDS * round_s)[-1] for stay in stays]
         longest = max([longest, *(n for stay in stays for at, n in stay.queues if gone <= at <= watched)])
-    due = SENDS_ROUNDS * round_s * 1e9 / packet_ns / (STAYING + 1)
     return {
-        "least_came": common.rounded(min(len(came[flow.port]) for flow in plan.flows[STAYING:]) / due, 3),
-        "highest_claim": common.rounded(max(highest), 3),
-        "highest_sum": common.rounded(max(both), 3),
-        "least_taken": common.rounded(min(taken), 3),
-        "claims": [common.rounded(claim, 3) for claim in highest],
+        "least_came": rounded(min(shares), 3),
+        "highest_claim": rounded(max(highest), 3),
+        "highest_sum": rounded(max(both), 3),
+        "least_taken": rounded(min(taken), 3),
+        "claims": [rounded(claim, 3) for claim in highest],
         "longest_queue_packets": longest,
     }
 

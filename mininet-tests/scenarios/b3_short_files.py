@@ -1,33 +1,42 @@
 # SPDX-License-Identifier: GPL-2.0
 """Benchmark 3 (packet-pair-1994, 9.4.3): lone files of 4, 20, 200 and 2000 packets."""
 
-from lab import transfers
-from lab.scenario import Parameter, Value, Values
-from lab.transfers import Row, Transfer, TransferPlan
+from typing import Any
+
+from lab import benchmarks
+from lab.benchmarks import Benchmark, Row, Transfer
+from lab.model.plan import Plan
+from lab.model.scenario import Parameter, Value, Values
 
 CLAIM = "lone files of 4, 20, 200 and 2000 packets: a round trip and a packet time each at best"
 COMBINATIONS = [("pktpair", "fq_rr")]
 # The paper's optimum and slowdown, by the file's packets.
 PUBLISHED = {4: (0.0444, 0.89), 20: (0.046, 1.0), 200: (0.064, 1.28), 2000: (0.244, 0.35)}
 PARAMETERS = {
-    "hosts": transfers.HOSTS,
+    "hosts": benchmarks.HOSTS,
     "packets": Parameter("4", "packets", "of the file", choices=tuple(str(size) for size in PUBLISHED)),
 }
 VARIANTS: list[dict[str, Value]] = [{"packets": str(size)} for size in PUBLISHED]
 
 
-def plan(values: Values, cc: str, qdisc: str, seed: int) -> TransferPlan:
+def benchmark(values: Values, seed: int) -> Benchmark:
     """Nothing else is on the link."""
     packets = int(values["packets"])
     flows = (Transfer("primary", "s1", "d1", packets),)
     optimal_s, published = PUBLISHED[packets]
-    return TransferPlan(
+    return Benchmark(
         "b3",
-        cc,
-        qdisc,
-        values["hosts"],
-        seed,
         flows,
         (Row(str(packets), "primary", optimal_s, published),),
-        delays_ms=transfers.way_back(flows),
+        delays_ms=benchmarks.way_back(flows),
     )
+
+
+def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
+    """One run."""
+    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
+
+
+def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
+    """Slowdowns against the optimum."""
+    return benchmark(values, plan.hash_seed).measure(plan, raw)

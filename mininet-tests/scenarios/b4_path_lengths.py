@@ -1,30 +1,39 @@
 # SPDX-License-Identifier: GPL-2.0
 """Benchmark 4 (packet-pair-1994, 9.4.4): a path of 44 ms beside one of 82 ms."""
 
-from lab import transfers
-from lab.scenario import Values
-from lab.transfers import Row, Transfer, TransferPlan
+from typing import Any
+
+from lab import benchmarks
+from lab.benchmarks import Benchmark, Row, Transfer
+from lab.model.plan import Plan
+from lab.model.scenario import Values
 
 CLAIM = "2 MB each over 44 and 82 ms beside benchmark 1's cross traffic: 1.844 and 1.882 s at best"
 COMBINATIONS = [("pktpair", "fq_rr")]
-PARAMETERS = {"hosts": transfers.HOSTS}
+PARAMETERS = {"hosts": benchmarks.HOSTS}
 LONG_ROUND_TRIP_MS = 82.0
 
 
-def plan(values: Values, cc: str, qdisc: str, seed: int) -> TransferPlan:
+def benchmark(values: Values, seed: int) -> Benchmark:
     """Every flow between its own hosts."""
     flows = (
-        Transfer("short", "s1", "d1", transfers.FILE_PACKETS),
-        Transfer("long", "s12", "d12", transfers.FILE_PACKETS, round_trip_ms=LONG_ROUND_TRIP_MS),
-        *transfers.cross_traffic(transfers.CROSS_SPACING_S),
+        Transfer("short", "s1", "d1", benchmarks.FILE_PACKETS),
+        Transfer("long", "s12", "d12", benchmarks.FILE_PACKETS, round_trip_ms=LONG_ROUND_TRIP_MS),
+        *benchmarks.cross_traffic(benchmarks.CROSS_SPACING_S),
     )
-    return TransferPlan(
+    return Benchmark(
         "b4",
-        cc,
-        qdisc,
-        values["hosts"],
-        seed,
         flows,
         (Row("short", "short", 1.844, 0.014), Row("long", "long", 1.882, 0.059)),
-        delays_ms=transfers.way_back(flows),
+        delays_ms=benchmarks.way_back(flows),
     )
+
+
+def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
+    """One run."""
+    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
+
+
+def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
+    """Slowdowns against the optimum."""
+    return benchmark(values, plan.hash_seed).measure(plan, raw)

@@ -9,18 +9,21 @@ All but 4 ms of connection 1's delay stand at its sender, so that connections 3
 and 4, whose hosts are next to the second link, have the 4 ms alone.
 """
 
-from lab import transfers
-from lab.scenario import Values
-from lab.transfers import BOTTLENECK, ROUND_TRIP_MS, Row, Transfer, TransferPlan
+from typing import Any
+
+from lab import benchmarks
+from lab.benchmarks import BOTTLENECK, ROUND_TRIP_MS, Benchmark, Row, Transfer
+from lab.model.plan import Plan
+from lab.model.scenario import Values
 
 CLAIM = "2 MB over two links of which first one, then the other is shared: 0.644 s at best"
 COMBINATIONS = [("pktpair", "fq_rr")]
-PARAMETERS = {"hosts": transfers.HOSTS}
+PARAMETERS = {"hosts": benchmarks.HOSTS}
 SECOND = "x-d1"
 NEAR_ROUND_TRIP_MS = 4.0
 
 
-def plan(values: Values, cc: str, qdisc: str, seed: int) -> TransferPlan:
+def benchmark(values: Values, seed: int) -> Benchmark:
     """The paper's files and start times."""
     flows = (
         Transfer("primary", "s1", "d1", 4000, path=(BOTTLENECK, SECOND)),
@@ -28,12 +31,8 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> TransferPlan:
         Transfer("second-a", "d3", "d1", 500, 0.25, NEAR_ROUND_TRIP_MS, (SECOND,)),
         Transfer("second-b", "d4", "d1", 500, 0.25, NEAR_ROUND_TRIP_MS, (SECOND,)),
     )
-    return TransferPlan(
+    return Benchmark(
         "b5",
-        cc,
-        qdisc,
-        values["hosts"],
-        seed,
         flows,
         (Row("", "primary", 0.644, 0.21),),
         delays_ms={
@@ -43,3 +42,13 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> TransferPlan:
         },
         bottlenecks=(BOTTLENECK, SECOND),
     )
+
+
+def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
+    """One run."""
+    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
+
+
+def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
+    """Slowdowns against the optimum."""
+    return benchmark(values, plan.hash_seed).measure(plan, raw)

@@ -6,37 +6,45 @@ stands before its bottleneck instead of behind its receiver.
 """
 
 from dataclasses import replace
+from typing import Any
 
-from lab import transfers
-from lab.scenario import Values
-from lab.transfers import BOTTLENECK, Row, Transfer, TransferPlan
+from lab import benchmarks
+from lab.benchmarks import BOTTLENECK, Benchmark, Row, Transfer
+from lab.model.plan import Plan
+from lab.model.scenario import Values
 
 CLAIM = "benchmark 1 both ways at once, data beside acknowledgements: 1.556 s at best for each primary"
 COMBINATIONS = [("pktpair", "fq_rr")]
-PARAMETERS = {"hosts": transfers.HOSTS}
+PARAMETERS = {"hosts": benchmarks.HOSTS}
 REVERSE = "x-r"
 # The paper's optimum: each packet of 500 bytes shares the link with an acknowledgement of 40.
-SERVICE_NS = transfers.PACKET_NS * 540 // 500
+SERVICE_NS = benchmarks.PACKET_NS * 540 // 500
 
 
-def plan(values: Values, cc: str, qdisc: str, seed: int) -> TransferPlan:
+def benchmark(values: Values, seed: int) -> Benchmark:
     """Eleven pairs of hosts, two flows each."""
     forward = (
-        Transfer("primary", "s1", "d1", transfers.FILE_PACKETS),
-        *transfers.cross_traffic(transfers.CROSS_SPACING_S),
+        Transfer("primary", "s1", "d1", benchmarks.FILE_PACKETS),
+        *benchmarks.cross_traffic(benchmarks.CROSS_SPACING_S),
     )
     reverse = tuple(
         replace(one, name=f"{one.name}-reverse", source=one.sink, sink=one.source, path=(REVERSE,)) for one in forward
     )
-    return TransferPlan(
+    return Benchmark(
         "b6",
-        cc,
-        qdisc,
-        values["hosts"],
-        seed,
         (*forward, *reverse),
         (Row("forward", "primary", 1.556, 0.078), Row("reverse", "primary-reverse", 1.556, 0.078)),
-        delays_ms=transfers.way_back(forward),
+        delays_ms=benchmarks.way_back(forward),
         bottlenecks=(BOTTLENECK, REVERSE),
         service_ns=SERVICE_NS,
     )
+
+
+def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
+    """One run."""
+    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
+
+
+def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
+    """Slowdowns against the optimum."""
+    return benchmark(values, plan.hash_seed).measure(plan, raw)

@@ -6,16 +6,19 @@ the beginning (papers/packet-pair-1994, pp-b7): that is the first reading here,
 and ``staggered`` the other.  The optimum is the reference's, on the same arrivals.
 """
 
-from lab import transfers
-from lab.scenario import Parameter, Value, Values
-from lab.transfers import Row, Transfer, TransferPlan
+from typing import Any
+
+from lab import benchmarks
+from lab.benchmarks import Benchmark, Row, Transfer
+from lab.model.plan import Plan
+from lab.model.scenario import Parameter, Value, Values
 
 CLAIM = "2 MB beside ten Poisson sources of 20 to 90 % of the link: little slower than the rest of the link allows"
 COMBINATIONS = [("pktpair", "fq_rr")]
 # The paper's slowdown, by the sources' part of the link.
 PUBLISHED = {"0.2": 0.252, "0.4": 0.315, "0.6": 0.275, "0.8": 0.093, "0.9": 0.017}
 PARAMETERS = {
-    "hosts": transfers.HOSTS,
+    "hosts": benchmarks.HOSTS,
     "intensity": Parameter("0.2", "", "the sources' part of the link", choices=tuple(PUBLISHED)),
     "staggered": Parameter("no", "", "the sources start 44 ms apart", choices=("no", "yes")),
 }
@@ -25,27 +28,33 @@ VARIANTS: list[dict[str, Value]] = [
 SOURCES = 10
 
 
-def plan(values: Values, cc: str, qdisc: str, seed: int) -> TransferPlan:
+def benchmark(values: Values, seed: int) -> Benchmark:
     """The sources share a pair of hosts; each is a flow of its own at the bottleneck."""
     intensity, staggered = values["intensity"], values["staggered"] == "yes"
     streams = tuple(
         {
             "model": "poisson",
-            "rate_packets_s": float(intensity) * 1e9 / transfers.PACKET_NS / SOURCES,
-            "start_s": transfers.CROSS_FIRST_S + i * transfers.CROSS_SPACING_S if staggered else 0.0,
+            "rate_packets_s": float(intensity) * 1e9 / benchmarks.PACKET_NS / SOURCES,
+            "start_s": benchmarks.CROSS_FIRST_S + i * benchmarks.CROSS_SPACING_S if staggered else 0.0,
             "seed": f"b7 {seed} {i}",
         }
         for i in range(SOURCES)
     )
-    flows = (Transfer("primary", "s1", "d1", transfers.FILE_PACKETS),)
-    return TransferPlan(
+    flows = (Transfer("primary", "s1", "d1", benchmarks.FILE_PACKETS),)
+    return Benchmark(
         "b7",
-        cc,
-        qdisc,
-        values["hosts"],
-        seed,
         flows,
         (Row(intensity + "-staggered" * staggered, "primary", None, PUBLISHED[intensity]),),
         streams,
-        delays_ms=transfers.way_back(flows),
+        delays_ms=benchmarks.way_back(flows),
     )
+
+
+def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
+    """One run."""
+    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
+
+
+def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
+    """Slowdowns against the optimum."""
+    return benchmark(values, plan.hash_seed).measure(plan, raw)

@@ -5,13 +5,16 @@ Two sources, each a quarter of the link for 2.5 ms and silent for 1.5 ms.  What
 the paper judges is the difference of the two files' times over the first's.
 """
 
-from lab import transfers
-from lab.scenario import Values
-from lab.transfers import DIFFERENCE, Row, Transfer, TransferPlan
+from typing import Any
+
+from lab import benchmarks
+from lab.benchmarks import DIFFERENCE, Benchmark, Row, Transfer
+from lab.model.plan import Plan
+from lab.model.scenario import Values
 
 CLAIM = "2 MB each over 0.2 and 20.2 ms, two on-off sources of 2.5 ms bursts beside them: both as fast"
 COMBINATIONS = [("pktpair", "fq_rr")]
-PARAMETERS = {"hosts": transfers.HOSTS}
+PARAMETERS = {"hosts": benchmarks.HOSTS}
 SOURCE_STARTS_S = (0.0015, 0.003)
 ON_S, OFF_S = 0.0025, 0.0015
 ON_PART = 0.25
@@ -21,16 +24,16 @@ FLUID_S = {"conn1": 1.153, "conn2": 1.173}
 PUBLISHED_DIFFERENCE = 0.067
 
 
-def plan(values: Values, cc: str, qdisc: str, seed: int) -> TransferPlan:
+def benchmark(values: Values, seed: int) -> Benchmark:
     """The sources share a pair of hosts."""
     flows = (
-        Transfer("conn1", "s1", "d1", transfers.FILE_PACKETS, round_trip_ms=0.2),
-        Transfer("conn2", "s2", "d2", transfers.FILE_PACKETS, round_trip_ms=20.2),
+        Transfer("conn1", "s1", "d1", benchmarks.FILE_PACKETS, round_trip_ms=0.2),
+        Transfer("conn2", "s2", "d2", benchmarks.FILE_PACKETS, round_trip_ms=20.2),
     )
     streams = tuple(
         {
             "model": "on_off",
-            "rate_packets_s": ON_PART * 1e9 / transfers.PACKET_NS,
+            "rate_packets_s": ON_PART * 1e9 / benchmarks.PACKET_NS,
             "start_s": start_s,
             "on_s": ON_S,
             "off_s": OFF_S,
@@ -38,14 +41,20 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> TransferPlan:
         for start_s in SOURCE_STARTS_S
     )
     rows = tuple(Row(name, name, None, round(PUBLISHED_S[name] / FLUID_S[name] - 1, 3)) for name in FLUID_S)
-    return TransferPlan(
+    return Benchmark(
         "b9",
-        cc,
-        qdisc,
-        values["hosts"],
-        seed,
         flows,
         (*rows, Row(DIFFERENCE, "conn2", None, PUBLISHED_DIFFERENCE)),
         streams,
-        delays_ms=transfers.way_back(flows),
+        delays_ms=benchmarks.way_back(flows),
     )
+
+
+def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
+    """One run."""
+    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
+
+
+def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
+    """Slowdowns against the optimum."""
+    return benchmark(values, plan.hash_seed).measure(plan, raw)

@@ -13,10 +13,12 @@ the link a packet lasts as long as its datagram.
 
 from typing import Any
 
-from lab import scenario, truth
-from lab.links import ETHERNET_HEADER_BYTES
-from lab.measure import rounded
-from lab.scenario import Check, Parameter, Plan, Values
+from lab import flows
+from lab.analyse import estimates
+from lab.analyse.figures import rounded
+from lab.model.devices import ETHERNET_HEADER_BYTES
+from lab.model.plan import Plan, Record
+from lab.model.scenario import Check, Parameter, Value, Values
 
 CLAIM = "among flows of other packet sizes the mean gap, and the service time made of it, are right within 5 %"
 COMBINATIONS = [("pktpair", "fq_rr")]
@@ -24,12 +26,12 @@ PARAMETERS = {
     "packet": Parameter(1500, "bytes", "size of the measured flow's datagrams", 140, 1500),
     "other_packet": Parameter(150, "bytes", "size of the others' datagrams", 140, 1500),
     "others": Parameter(3, "flows", "other flows, backlogged all the time", 1, 20),
-    "rate_mbit": Parameter(6.0, "Mbit/s", "rate of the bottleneck", 0.1, 1000),
-    "round_trip": Parameter(40.0, "ms", "propagation delay of all flows", 0.1, 10_000),
-    "seconds": Parameter(4.0, "s", "measured, after two more seconds", 0.5, 600),
+    "rate_mbit": Parameter(6.0, "Mbit/s", "rate of the bottleneck", 1, 100),
+    "round_trip": Parameter(40.0, "ms", "propagation delay of all flows", 1, 500),
+    "seconds": Parameter(4.0, "s", "measured, after two more seconds", 3, 600),
 }
 # Both ways round; Documentation/tcp_pktpair.rst has one more.
-VARIANTS: list[dict[str, scenario.Value]] = [
+VARIANTS: list[dict[str, Value]] = [
     {"packet": 1500, "other_packet": 150},
     {"packet": 150, "other_packet": 1500},
 ]
@@ -40,21 +42,20 @@ WINDOW_BYTES = 300_000
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     """The measured flow from the first host, the others from the second."""
+    mine, other, count = values["packet"], values["other_packet"], values["others"] + 1
+    rate_mbit, round_trip = values["rate_mbit"], values["round_trip"]
+    flows.check_packet_rate(rate_mbit, min(mine, other))
+    flows.check_share(rate_mbit, count)
+    flows.check_backlogged(rate_mbit, round_trip, count, WINDOW_BYTES, other, BUFFER_PACKETS)
     seconds = SETTLE_S + values["seconds"] + 0.5
-    flows = scenario.among_backlogged(
-        values["others"] + 1, cc, seconds, seed, window_bytes=WINDOW_BYTES, packet_bytes=values["other_packet"]
-    )
     return Plan(
-        cc=cc,
-        qdisc=qdisc,
-        rate_bit_s=int(values["rate_mbit"] * 1e6),
-        delays_ms=(values["round_trip"],) * 2,
-        limit_packets=BUFFER_PACKETS,
-        flows=flows,
-        settle_s=SETTLE_S,
-        packet_bytes=values["packet"],
+        flows.dumbbell(qdisc, int(rate_mbit * 1e6), [round_trip] * 2, BUFFER_PACKETS, max(mine, other)),
+        flows.among_backlogged(
+            count, cc, seconds, seed, window_bytes=WINDOW_BYTES, packet_bytes=mine, other_packet_bytes=other
+        ),
+        record=Record(events=estimates.EVENTS),
         hash_seed=seed,
-        events=truth.EVENTS,
+        settle_s=SETTLE_S,
     )
 
 
@@ -62,15 +63,15 @@ def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     """Mean gap and service time against what the queue's accounts give."""
     assert plan.window_s is not None
     begin_s, end_s = (raw["begin_s"] + moment for moment in plan.window_s)
-    seen = truth.trains(raw["trace"], plan.flows[0].port, begin_s, end_s)
+    seen = estimates.trains(raw["trace"], plan.port(plan.flows[0]), begin_s, end_s)
     mine, other = values["packet"], values["other_packet"]
     others_packets = values["others"] * (mine + ETHERNET_HEADER_BYTES) / (other + ETHERNET_HEADER_BYTES)
-    ideal_ns = (mine + others_packets * other) * 8e9 / plan.rate_bit_s
+    ideal_ns = (mine + others_packets * other) * 8e3 / values["rate_mbit"]
     return {
         "samples": seen.verdicts.get("sample", 0),
         "ideal_us": rounded(ideal_ns / 1e3, 1),
-        **truth.service_figures(seen, ideal_ns),
-        **truth.queue_figures(seen),
+        **estimates.service_figures(seen, ideal_ns),
+        **estimates.queue_figures(seen),
     }
 
 

@@ -17,16 +17,17 @@ bursts
     below the time in which a queue of q-max drains.
 """
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from lab import measure as common
-from lab.links import ETHERNET_HEADER_BYTES
-from lab.scenario import FIRST_PORT, Check, Parameter, Plan, Source, Value, Values
+from lab import flows
+from lab.analyse import figures as common
+from lab.analyse.figures import rounded
+from lab.model.devices import ETHERNET_HEADER_BYTES
+from lab.model.errors import PlanError
+from lab.model.plan import Plan, Record, Source
+from lab.model.scenario import Check, Parameter, Value, Values
 
 CLAIM = "qlbp paces by the backlog as published: table II, its bound, and the rule in every gap"
 COMBINATIONS = [("cubic", "fq_rr")]
@@ -66,44 +67,46 @@ DELAY_TOLERANCE = 0.25
 STEP_S = 0.5
 SETTLE_S = 0.1
 BURSTS = (2, 5, 11, 17, 32)
+BURSTS_S = 2.0
 PROTOTYPE = ((0.2, 6.0), (3.0, 1.0))
+ROUND_TRIP_MS = 1.0
+BUFFER_PACKETS = 1000
 
 
-def source(index: int, rate_mbit: float, start_s: float, seconds: float) -> Source:
+def steady_source(rate_mbit: float, start_s: float, seconds: float) -> Source:
     """Packets at a constant rate."""
-    gap_s = PACKET_BYTES * 8 / (rate_mbit * 1e6)
-    return Source(f"r{rate_mbit:g}", 1, start_s, seconds, gap_s, PACKET_BYTES, FIRST_PORT + index)
+    rate_packets_s = rate_mbit * 1e6 / 8 / PACKET_BYTES
+    model = {"model": "constant", "rate_packets_s": rate_packets_s, "start_s": start_s}
+    return Source(f"r{rate_mbit:g}", "s1", "d1", model, start_s + seconds, PACKET_BYTES)
+
+
+def burst_source(index: int, packets: int) -> Source:
+    """Bursts whose spacing no other source shares."""
+    model = {"model": "constant", "rate_packets_s": 1 / (0.071 + 0.013 * index), "start_s": index * 0.003}
+    return Source(f"b{packets}", "s1", "d1", model, index * 0.003 + BURSTS_S, PACKET_BYTES, burst=packets)
 
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     """One pair of hosts, no flow but the sources."""
+    if qdisc != "fq_rr":
+        raise PlanError(f"--qdisc {qdisc}: must be fq_rr, which alone has qlbp")
     rule = f"flows 1 qlbp mu-min {MU_MIN}mbit mu-max {MU_MAX}mbit q-max {Q_MAX_PACKETS * FRAME_BYTES}b"
     link = LINK
     if values["case"] == "table2":
-        sources = [source(i, rate, i * STEP_S, STEP_S) for i, (rate, _, _) in enumerate(TABLE)]
+        sources = [steady_source(rate, i * STEP_S, STEP_S) for i, (rate, _, _) in enumerate(TABLE)]
     elif values["case"] == "prototype":
         rule = f"flows 1 qlbp mu-min 1200kbit mu-max 200mbit q-max {100 * FRAME_BYTES}b"
         # the paper names no link rate; that of mu-max leaves the rule its whole range
         link = 200
         starts = (0.0, PROTOTYPE[0][1])
-        sources = [source(i, rate, starts[i], seconds) for i, (rate, seconds) in enumerate(PROTOTYPE)]
+        sources = [steady_source(rate, starts[i], seconds) for i, (rate, seconds) in enumerate(PROTOTYPE)]
     else:
-        sources = [
-            Source(f"b{burst}", 1, i * 0.003, 2.0, 0.071 + 0.013 * i, PACKET_BYTES, FIRST_PORT + i, burst=burst)
-            for i, burst in enumerate(BURSTS)
-        ]
+        sources = [burst_source(index, packets) for index, packets in enumerate(BURSTS)]
     return Plan(
-        cc=cc,
-        qdisc=qdisc,
-        rate_bit_s=link * 1_000_000,
-        delays_ms=(1,),
-        limit_packets=1000,
-        flows=(),
-        packet_bytes=PACKET_BYTES,
-        hash_seed=seed,
-        events=("fq_rr:fq_rr_enqueue", "fq_rr:fq_rr_dequeue"),
+        flows.dumbbell(qdisc, link * 1_000_000, [ROUND_TRIP_MS], BUFFER_PACKETS, PACKET_BYTES, rule),
         sources=tuple(sources),
-        qdisc_options=rule,
+        record=Record(acks=False, events=("fq_rr:fq_rr_enqueue", "fq_rr:fq_rr_dequeue")),
+        hash_seed=seed,
     )
 
 
@@ -116,30 +119,29 @@ def rule_bit_s(packets: float) -> float:
 
 def steady(plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     """Queue, delay and rate of each constant rate after it has settled."""
-    received = raw["sources"]
+    arrived = common.arrived(plan, raw)
     # The same for all: the way through the stack, with nothing waiting.
-    base_s = min(delay for entry in received.values() for _, delay in entry["received"])
-    enqueued = common.events(raw["trace"], "fq_rr_enqueue")
-    figures: dict[str, Any] = {}
-    for one in plan.sources:
+    base_s = min(packets.delay_s.min() for packets in arrived.values())
+    found_at = common.events(raw["trace"], "fq_rr_enqueue")
+    enqueued = [(moment - raw["begin_s"], int(fields["qlen"])) for moment, fields in found_at]
+    found: dict[str, Any] = {}
+    for one, result in zip(plan.sources, raw["sources"], strict=True):
         # The last packets of all wait longer: nothing comes that would speed them up.
-        begin_s, end_s = one.start_s + SETTLE_S, one.start_s + one.seconds - DRAIN_S
-        arrived = [(sent, delay - base_s) for sent, delay in received[one.name]["received"] if begin_s <= sent < end_s]
-        found = [
-            int(fields["qlen"])
-            for moment, fields in enqueued
-            if int(fields["sport"]) == one.port and begin_s <= moment - raw["begin_s"] < end_s
-        ]
-        left = [sent + delay for sent, delay in arrived]
-        figures[f"{one.name}_queue"] = common.rounded(np.median(found))
-        figures[f"{one.name}_delay_s"] = common.rounded(np.mean([delay for _, delay in arrived]))
+        begin_s, end_s = one.model["start_s"] + SETTLE_S, one.seconds - DRAIN_S
+        packets = arrived[one.name]
+        sent_s = packets.time_s - packets.delay_s
+        chosen = (sent_s >= begin_s) & (sent_s < end_s)
+        left_s = packets.time_s[chosen] - base_s
+        waited_s = packets.delay_s[chosen] - base_s
+        met = [qlen for moment, qlen in enqueued if begin_s <= moment < end_s]
+        found[f"{one.name}_queue"] = rounded(np.median(met))
+        found[f"{one.name}_delay_s"] = rounded(waited_s.mean())
         # Little's law: to be compared with the paper's fluid, section II-D
-        mean_packets = np.mean([delay for _, delay in arrived]) / one.gap_s
-        figures[f"{one.name}_mean_queue"] = common.rounded(mean_packets, 4)
-        figures[f"{one.name}_delay_max_s"] = common.rounded(max(delay for _, delay in arrived))
-        figures[f"{one.name}_bit_s"] = common.rounded((len(left) - 1) * PACKET_BYTES * 8 / (left[-1] - left[0]), 0)
-        figures[f"{one.name}_lost"] = received[one.name]["sent"] - len(received[one.name]["received"])
-    return figures
+        found[f"{one.name}_mean_queue"] = rounded(waited_s.mean() * one.model["rate_packets_s"], 4)
+        found[f"{one.name}_delay_max_s"] = rounded(waited_s.max())
+        found[f"{one.name}_bit_s"] = rounded((len(left_s) - 1) * PACKET_BYTES * 8 / (left_s[-1] - left_s[0]), 0)
+        found[f"{one.name}_lost"] = result["sent"] - result["received"]
+    return found
 
 
 class Gap(NamedTuple):
@@ -177,42 +179,23 @@ def gaps(raw: dict[str, Any]) -> list[Gap]:
 
 def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     """What was found, and what the qdisc says of itself."""
-    (qdisc,) = [entry for entry in raw["qdiscs"]["r"] if entry["kind"] == "fq_rr"]
-    stated = {key: qdisc[key] / 1e9 for key in ("pacing_delay_max_ns", "pacing_bound_ns")}
-    figures: dict[str, Any] = {
-        "stated_delay_max_s": stated["pacing_delay_max_ns"],
-        "stated_bound_s": stated["pacing_bound_ns"],
+    (qdisc,) = [entry for entry in raw["qdiscs"]["r-x"] if entry["kind"] == "fq_rr"]
+    found: dict[str, Any] = {
+        "stated_delay_max_s": qdisc["pacing_delay_max_ns"] / 1e9,
+        "stated_bound_s": qdisc["pacing_bound_ns"] / 1e9,
         "dropped": qdisc["drops"],
     }
     if values["case"] != "bursts":
-        return figures | steady(plan, raw)
-    found = gaps(raw)
-    errors = np.array([gap.rule_bits / (PACKET_BYTES * 8) - 1 for gap in found])
-    figures["gaps"] = len(found)
-    figures["rule_error_mean"] = common.rounded(errors.mean())
-    figures["rule_error_p99"] = common.rounded(np.quantile(np.abs(errors), 0.99))
-    figures["line_reached"] = common.rounded(
-        max(gap.mean_packets for gap in found if not gap.crosses and gap.mean_packets <= Q_MAX_PACKETS)
+        return found | steady(plan, raw)
+    seen = gaps(raw)
+    errors = np.array([gap.rule_bits / (PACKET_BYTES * 8) - 1 for gap in seen])
+    found["gaps"] = len(seen)
+    found["rule_error_mean"] = rounded(errors.mean())
+    found["rule_error_p99"] = rounded(np.quantile(np.abs(errors), 0.99))
+    found["line_reached"] = rounded(
+        max(gap.mean_packets for gap in seen if not gap.crosses and gap.mean_packets <= Q_MAX_PACKETS)
     )
-    figures["series"] = {
-        "backlog_packets": [common.rounded(gap.mean_packets, 3) for gap in found],
-        "rate_bit_s": [common.rounded(PACKET_BYTES * 8 / gap.lasts_s, 0) for gap in found],
-        "crosses": [gap.crosses for gap in found],
-        "rule": [
-            [0, rule_bit_s(0)],
-            [Q_MAX_PACKETS, rule_bit_s(Q_MAX_PACKETS)],
-            [Q_MAX_PACKETS, LINK * 1e6],
-            [2 * Q_MAX_PACKETS, LINK * 1e6],
-        ],
-    }
-    return figures
-
-
-def draw(runs: list[dict[str, Any]], folder: Path) -> list[Path]:
-    """Departure rate over backlog, where a run has it."""
-    from lab import figures  # slow to import, and not needed before
-
-    return [figures.pacing_rule(run, folder / "pacing-rule.png") for run in runs if "rule" in run["series"]]
+    return found
 
 
 def checks(values: Values, cc: str, qdisc: str) -> list[Check]:

@@ -15,21 +15,23 @@ path's propagation delay.)
 from dataclasses import replace
 from typing import Any
 
-from lab import measure as common
-from lab import scenario
-from lab.scenario import Check, Parameter, Plan, Values, staggered
+from lab import flows
+from lab.analyse.figures import events, rounded
+from lab.flows import FULL_PACKET_BYTES
+from lab.model.plan import TCP_HEADER_BYTES, Plan, Record
+from lab.model.scenario import Check, Parameter, Value, Values
 
 CLAIM = "the mean gap that pktpair sees among n backlogged flows is n packet times, within 1 %"
 COMBINATIONS = [("pktpair", "fq_rr")]
 PARAMETERS = {
     "flows": Parameter(1, "flows", "backlogged flows, the measured one included", 1, 50),
-    "rate_mbit": Parameter(10.0, "Mbit/s", "rate of the bottleneck", 0.1, 1000),
-    "round_trip": Parameter(40.0, "ms", "propagation delay of all flows", 0.1, 10_000),
-    "samples": Parameter(1500, "samples", "about how many to collect", 1, 1_000_000),
-    "settle": Parameter(3.0, "s", "from the last start to the measured window", 0, 600),
+    "rate_mbit": Parameter(10.0, "Mbit/s", "rate of the bottleneck", 1, 100),
+    "round_trip": Parameter(40.0, "ms", "propagation delay of all flows", 1, 500),
+    "samples": Parameter(1500, "samples", "about how many to collect", 1000, 20_000),
+    "settle": Parameter(3.0, "s", "from the last start to the measured window", 1, 60),
 }
 # In the last one the stack cuts trains of four in half, again and again
-VARIANTS: list[dict[str, scenario.Value]] = [
+VARIANTS: list[dict[str, Value]] = [
     {"flows": 1},
     {"flows": 2},
     {"flows": 5},
@@ -47,22 +49,18 @@ SEGMENTS_PER_SAMPLE = 7
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     """The measured flow and the others, from one host."""
-    rate = int(values["rate_mbit"] * 1e6)
-    count = values["flows"]
-    share_packets_s = rate / 8 / scenario.FULL_PACKET_BYTES / count
+    count, rate_mbit, round_trip = values["flows"], values["rate_mbit"], values["round_trip"]
+    flows.check_share(rate_mbit, count)
+    flows.check_backlogged(rate_mbit, round_trip, count, WINDOW_BYTES, FULL_PACKET_BYTES, BUFFER_PACKETS)
+    share_packets_s = rate_mbit * 1e6 / 8 / FULL_PACKET_BYTES / count
     seconds = round(values["settle"] + values["samples"] * SEGMENTS_PER_SAMPLE / share_packets_s, 1)
-    flows = staggered(count, cc, seconds, 0, seed, 0.001, PAIRS)
-    others = tuple(replace(flow, cc="cubic", window_bytes=WINDOW_BYTES) for flow in flows[1:])
+    first, *others = flows.staggered(count, cc, seconds, 0, seed, 0.001, PAIRS)
     return Plan(
-        cc=cc,
-        qdisc=qdisc,
-        rate_bit_s=rate,
-        delays_ms=(values["round_trip"],),
-        limit_packets=BUFFER_PACKETS,
-        flows=(flows[0], *others),
-        settle_s=values["settle"],
+        flows.dumbbell(qdisc, int(rate_mbit * 1e6), [round_trip], BUFFER_PACKETS),
+        (first, *(replace(flow, cc="cubic", window_bytes=WINDOW_BYTES) for flow in others)),
+        record=Record(events=("pktpair:pktpair_sample",)),
         hash_seed=seed,
-        events=("pktpair:pktpair_sample",),
+        settle_s=values["settle"],
     )
 
 
@@ -70,10 +68,10 @@ def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     """Mean gap of the samples in the window, in packet times and against n."""
     assert plan.window_s is not None
     begin_s, end_s = (raw["begin_s"] + moment for moment in plan.window_s)
-    full = plan.packet_bytes - scenario.HEADER_BYTES
+    full = FULL_PACKET_BYTES - TCP_HEADER_BYTES
     time_ns = segments = samples = 0
     verdicts: dict[str, int] = {}
-    for moment, sample in common.events(raw["trace"], "pktpair_sample"):
+    for moment, sample in events(raw["trace"], "pktpair_sample"):
         if not begin_s <= moment < end_s:
             continue
         verdicts[sample["verdict"]] = verdicts.get(sample["verdict"], 0) + 1
@@ -81,13 +79,13 @@ def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
             time_ns += int(sample["gap_ns"])
             segments += int(sample["covered_segments"])
             samples += 1
-    packet_time_ns = plan.packet_bytes * 8e9 / plan.rate_bit_s
+    packet_time_ns = FULL_PACKET_BYTES * 8e3 / values["rate_mbit"]
     mean = time_ns / segments / packet_time_ns if segments else 0.0
     return {
         "samples": samples,
         "trains": verdicts,
-        "mean_gap_packet_times": common.rounded(mean),
-        "mean_gap_over_n": common.rounded(mean / values["flows"]),
+        "mean_gap_packet_times": rounded(mean),
+        "mean_gap_over_n": rounded(mean / values["flows"]),
     }
 
 

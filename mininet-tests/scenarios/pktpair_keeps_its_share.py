@@ -12,59 +12,59 @@ propagation delay.  The window of ten seconds has one such look of each flow in 
 shorter runs, which end before the first, tell the firewall apart from its cost.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
-from lab import measure as common
-from lab import scenario
-from lab.scenario import FIRST_PORT, Check, Parameter, Plan, Source, Value, Values, staggered
+from lab import flows
+from lab.analyse.figures import acks_of_flows, rounded
+from lab.flows import FULL_PACKET_BYTES
+from lab.model.errors import PlanError
+from lab.model.plan import TCP_HEADER_BYTES, Plan, Source
+from lab.model.scenario import Check, Parameter, Value, Values
 
 CLAIM = "three pktpair flows beside UDP at 0.5 to 5 times the link keep 98 % of their fair share"
 COMBINATIONS = [("pktpair", "fq_rr")]
 PARAMETERS = {
     "uncontrolled": Parameter(1, "sources", "UDP sources", 1, 50),
     "load": Parameter(1.0, "links", "rate of all UDP sources together", 0.1, 20),
-    "seconds": Parameter(12.0, "s", "how long the UDP sources send", 1, 600),
-    "settle": Parameter(2.0, "s", "from their start to the measured window", 0, 600),
+    "seconds": Parameter(12.0, "s", "how long the UDP sources send", 2, 600),
+    "settle": Parameter(2.0, "s", "from their start to the measured window", 0.5, 60),
 }
 VARIANTS: list[dict[str, Value]] = [
     {"uncontrolled": count, "load": load} for count in (1, 7) for load in (0.5, 1.0, 2.0, 5.0)
 ]
 RATE_BIT_S = 8_000_000
-PACKET_S = scenario.FULL_PACKET_BYTES * 8 / RATE_BIT_S
+PACKET_S = FULL_PACKET_BYTES * 8 / RATE_BIT_S
 FLOWS = 3
+ROUND_TRIPS_MS = (20.0, 40.0, 80.0, 20.0)
 # Before the UDP sources: the flows have found each other.
 ALONE_S = 2.0
+LEAST_WINDOW_S = 1.0
 # The bandwidth-delay product of the longest path and as much again.
 BUFFER_PACKETS = 100
 
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     """All UDP sources leave from a fourth host."""
-    count = values["uncontrolled"]
-    sources = tuple(
-        Source(
-            f"udp{i + 1}",
-            FLOWS + 1,
-            # not all at the same moment
-            ALONE_S + i * PACKET_S / count,
-            values["seconds"],
-            PACKET_S / values["load"] * count,
-            scenario.FULL_PACKET_BYTES,
-            FIRST_PORT + 100 + i,
+    if values["seconds"] < values["settle"] + LEAST_WINDOW_S:
+        raise PlanError(
+            f"seconds {values['seconds']}: must be at least {values['settle'] + LEAST_WINDOW_S}:"
+            f" {LEAST_WINDOW_S:g} more than settle"
         )
-        for i in range(count)
-    )
+    count = values["uncontrolled"]
+    sources = []
+    for i in range(count):
+        # not all at the same moment
+        start_s = ALONE_S + i * PACKET_S / count
+        model = {"model": "constant", "rate_packets_s": values["load"] / PACKET_S / count, "start_s": start_s}
+        node = FLOWS + 1
+        sources.append(
+            Source(f"udp{i + 1}", f"s{node}", f"d{node}", model, start_s + values["seconds"], FULL_PACKET_BYTES)
+        )
     return Plan(
-        cc=cc,
-        qdisc=qdisc,
-        rate_bit_s=RATE_BIT_S,
-        delays_ms=(20, 40, 80, 20),
-        limit_packets=BUFFER_PACKETS,
-        flows=staggered(FLOWS, cc, ALONE_S + values["seconds"], 0.1, seed, PACKET_S),
+        flows.dumbbell(qdisc, RATE_BIT_S, ROUND_TRIPS_MS, BUFFER_PACKETS),
+        flows.staggered(FLOWS, cc, ALONE_S + values["seconds"], 0.1, seed, PACKET_S),
+        tuple(sources),
         hash_seed=seed,
-        sources=sources,
     )
 
 
@@ -76,16 +76,19 @@ def fair_share(load: float, count: int) -> float:
 
 def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     """Each flow's part of the link, and the least over its fair share."""
-    acks = common.acks_of_flows(raw["trace"], raw["begin_s"])
-    payload = plan.packet_bytes - scenario.HEADER_BYTES
+    acks = acks_of_flows(raw["trace"], raw["begin_s"])
+    payload = FULL_PACKET_BYTES - TCP_HEADER_BYTES
     begin_s, end_s = ALONE_S + values["settle"], ALONE_S + values["seconds"]
     fair = fair_share(values["load"], values["uncontrolled"])
-    packets = [(acks[flow.port].acked_by(end_s) - acks[flow.port].acked_by(begin_s)) / payload for flow in plan.flows]
-    shares = [count * PACKET_S / (end_s - begin_s) for count in packets]
+    shares = []
+    for flow in plan.flows:
+        seen = acks[plan.port(flow)]
+        packets = (seen.at(seen.acked_bytes, end_s) - seen.at(seen.acked_bytes, begin_s)) / payload
+        shares.append(packets * PACKET_S / (end_s - begin_s))
     return {
-        "shares": [common.rounded(share, 4) for share in shares],
-        "least_over_fair": common.rounded(min(shares) / fair, 4),
-        "all_over_fair": common.rounded(sum(shares) / (FLOWS * fair), 4),
+        "shares": [rounded(share, 4) for share in shares],
+        "least_over_fair": rounded(min(shares) / fair, 4),
+        "all_over_fair": rounded(sum(shares) / (FLOWS * fair), 4),
     }
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Removing a module that is in use is refused; removing it afterwards is clean."""
 
-from lab.scenario import Action, Check, Parameter, Plan, Values, staggered
+from lab.flows import dumbbell, staggered
+from lab.model.plan import CC_SYSCTL, Command, Plan
+from lab.model.scenario import Check, Parameter, Values
 
 CLAIM = "rmmod of either module is refused under traffic, traffic goes on, and afterwards it is clean"
 COMBINATIONS = [("pktpair", "fq_rr")]
@@ -9,36 +11,41 @@ PARAMETERS = {
     "seconds": Parameter(5.0, "s", "how long each flow sends", 4, 600),
 }
 RATE_BIT_S = 10_000_000
+ROUND_TRIPS_MS = (10.0, 20.0)
+LIMIT_PACKETS = 100
+STAGGER_S, JITTER_S = 0.1, 0.001
+SETTLE_S = 1.0
 # Flows have ended, their last retransmission timers with them.
 DRAIN_S = 3.0
 
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
-    """Refused while two flows run; then senders, queue and modules are let go one by one."""
+    """Refused while two flows run; then senders, queue and modules are let go one by one.
+
+    Senders choose the algorithm by their sysctl, as a user does, so that they hold the
+    module when their flows have ended.
+    """
     busy = values["seconds"] / 2
     after = values["seconds"] + DRAIN_S
-    use_cubic = ("sysctl", "-q", "-w", "net.ipv4.tcp_congestion_control=cubic")
+    use_cubic = ("sysctl", "-q", "-w", f"{CC_SYSCTL}=cubic")
     return Plan(
-        cc=cc,
-        qdisc=qdisc,
-        rate_bit_s=RATE_BIT_S,
-        delays_ms=(10, 20),
-        limit_packets=100,
-        flows=staggered(2, cc, values["seconds"], 0.1, seed, 0.001),
-        settle_s=1,
-        hash_seed=seed,
-        actions=(
-            Action("busy_cc", busy, "root", ("rmmod", "tcp_pktpair")),
-            Action("busy_qdisc", busy + 0.5, "root", ("rmmod", "sch_fq_rr")),
-            Action("s1_cubic", after, "s1", use_cubic),
-            Action("s2_cubic", after, "s2", use_cubic),
-            Action("idle_qdisc", after + 0.5, "root", ("rmmod", "sch_fq_rr")),
-            Action("delete", after + 1, "r", ("tc", "qdisc", "del", "dev", "r-x", "root")),
-            Action("free_cc", after + 2, "root", ("rmmod", "tcp_pktpair")),
-            Action("free_qdisc", after + 2, "root", ("rmmod", "sch_fq_rr")),
-            Action("again_cc", after + 3, "root", ("insmod", "@tcp_pktpair")),
-            Action("again_qdisc", after + 3, "root", ("insmod", "@sch_fq_rr")),
+        dumbbell(qdisc, RATE_BIT_S, ROUND_TRIPS_MS, LIMIT_PACKETS),
+        staggered(2, "", values["seconds"], STAGGER_S, seed, JITTER_S),
+        commands=(
+            Command("busy_cc", busy, "root", ("rmmod", "tcp_pktpair")),
+            Command("busy_qdisc", busy + 0.5, "root", ("rmmod", "sch_fq_rr")),
+            Command("s1_cubic", after, "s1", use_cubic),
+            Command("s2_cubic", after, "s2", use_cubic),
+            Command("idle_qdisc", after + 0.5, "root", ("rmmod", "sch_fq_rr")),
+            Command("delete", after + 1, "r", ("tc", "qdisc", "del", "dev", "r-x", "root")),
+            Command("free_cc", after + 2, "root", ("rmmod", "tcp_pktpair")),
+            Command("free_qdisc", after + 2, "root", ("rmmod", "sch_fq_rr")),
+            Command("again_cc", after + 3, "root", ("insmod", "@tcp_pktpair")),
+            Command("again_qdisc", after + 3, "root", ("insmod", "@sch_fq_rr")),
         ),
+        hash_seed=seed,
+        sysctls={node: {CC_SYSCTL: cc} for node in ("s1", "s2")},
+        settle_s=SETTLE_S,
     )
 
 

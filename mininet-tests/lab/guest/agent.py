@@ -181,13 +181,9 @@ def do_job(port: int, job: dict[str, Any], log: KernelLog) -> int:
     if job["kind"] == "shell":
         return run_shell(port, job)
     # Mininet is not needed before, and slow to load
-    if job["kind"] == "plans":
-        from lab.guest import run
+    from lab.guest import run
 
-        return run.run_all(port, job, log)
-    from lab import network
-
-    return network.run_all(port, job, log)
+    return run.run_all(port, job, log)
 
 
 def await_port() -> int:

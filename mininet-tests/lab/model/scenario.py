@@ -38,7 +38,7 @@ from typing import Any
 from .errors import PlanError, RunError
 from .plan import Plan
 
-FOLDER = Path(__file__).resolve().parents[2] / "studies"
+FOLDER = Path(__file__).resolve().parents[2] / "scenarios"
 
 Value = float | int | str
 Values = Mapping[str, Any]

@@ -88,7 +88,8 @@ TRACED = (
 AGREE_PART = 0.01
 # In the guest: Mininet's own command with our topology, then a status to pass on.
 MN = (
-    "mn --custom {top}/mininet-tests/topology.py --topo dumbbell,2,10,fq_rr --controller none --test pingall 2>&1;"
+    "PYTHONPATH={top}/mininet-tests mn --custom {top}/mininet-tests/topologies/dumbbell.py"
+    " --topo dumbbell,2,10,fq_rr --controller none --test pingall 2>&1;"
     " echo $TC_LIB_DIR; exit 7"
 )
 
