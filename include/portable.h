@@ -73,10 +73,7 @@ typedef int64_t s64;
 #define __maybe_unused __attribute__((__unused__))
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define sizeof_field(type, member) sizeof(((type *)0)->member)
-/* a test may look whether one is asserted */
-#ifndef PRECONDITION
 #define PRECONDITION(cond) assert(cond)
-#endif
 #define BUILD_BUG_ON(cond) _Static_assert(!(cond), "BUILD_BUG_ON: " #cond)
 
 #define min_t(type, a, b) ((type)(a) < (type)(b) ? (type)(a) : (type)(b))

@@ -35,6 +35,9 @@ static void stack_traced(const struct sock *sk, const struct pair_sample *sample
 /* before this acknowledgment */
 static u32 window, in_flight, windows_set, answers, setpoint_q8, highest_q8;
 
+/* in the state Loss, which tcp_simple_retransmit() has set */
+static bool without_timer;
+
 static void remember(void)
 {
 	window = s.sk.snd_cwnd;
@@ -71,9 +74,12 @@ static void check(struct sender *of, const struct rate_sample *rs)
 	CHECK(of->sk.windows_set != windows_set || !rs->prior_mstamp ||
 	      ((rs->is_app_limited || state == TCP_CA_CWR || state == TCP_CA_Recovery) &&
 	       (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US)));
-	if (state == TCP_CA_Loss && mending > tcp_packets_in_flight(&of->sk) / 8)
+	if (state != TCP_CA_Loss)
+		without_timer = false;
+	if (state == TCP_CA_Loss && !without_timer &&
+	    mending > tcp_packets_in_flight(&of->sk) / 8)
 		CHECK(of->sk.snd_cwnd <= max_t(u32, window + rs->acked_sacked, 2));
-	if (state == TCP_CA_Recovery && mending > tcp_packets_in_flight(&of->sk) / 8)
+	if (state >= TCP_CA_Recovery && mending > tcp_packets_in_flight(&of->sk) / 8)
 		CHECK(of->sk.snd_cwnd <= max_t(u32, max_t(u32, window, in_flight) +
 							    rs->acked_sacked, 10));
 	CHECK(ca->setpoint.target_q8 >= setpoint_q8 || rs->losses > 0 ||
@@ -175,9 +181,12 @@ static void change_state(u8 state, bool by_timer, bool taken_back)
 	if (state >= TCP_CA_Recovery)
 		s.sk.prior_cwnd = s.sk.snd_cwnd;
 	if (state == TCP_CA_Loss && by_timer)
-		s.sk.snd_cwnd = tcp_packets_in_flight(&s.sk) + 1;
+		s.sk.snd_cwnd = min_t(u32, tcp_packets_in_flight(&s.sk) + 1,
+				      s.sk.snd_cwnd_clamp);
+	without_timer = state == TCP_CA_Loss && !by_timer;
 	s.sk.icsk_ca_ops->set_state(&s.sk, state);
 	s.sk.icsk_ca_state = state;
+	remember();
 }
 
 static void take_step(const u8 **data, size_t *size)
@@ -228,6 +237,8 @@ static void take_step(const u8 **data, size_t *size)
 		s.sk.sk_pacing_rate = min_t(u64, s.sk.sk_pacing_rate, limit);
 		s.sk.snd_cwnd_clamp = 1 + (u32)(limit % WINDOW_MAX);
 		s.sk.snd_cwnd = min_t(u32, s.sk.snd_cwnd, s.sk.snd_cwnd_clamp);
+		/* it is the route's, and was this when the window was */
+		s.sk.prior_cwnd = min_t(u32, s.sk.prior_cwnd, s.sk.snd_cwnd_clamp);
 		break;
 	case 11:
 		take_nonsense(data, size);

@@ -5,8 +5,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-/* fails a test, or is what expect_assert_failure() expects */
-#define PRECONDITION(cond) mock_assert(!!(cond), #cond, __FILE__, __LINE__)
+#include "../../qdisc/tests/refused.h"
 #include "draw.h"
 #include "pair_probe.h"
 
@@ -800,25 +799,25 @@ static void preconditions_are_asserted_from_their_bounds_on(void **state)
 			pair_mean_add(&mean, &bad, 0, 0);
 			continue;
 		}
-		expect_assert_failure(pair_service_time(&bad));
-		expect_assert_failure(pair_mean_add(&mean, &bad, 0, 0));
+		assert_refused(pair_service_time(&bad));
+		assert_refused(pair_mean_add(&mean, &bad, 0, 0));
 	}
 	bad = good;
 	bad.segments = 0;
-	expect_assert_failure(pair_service_time(&bad));
+	assert_refused(pair_service_time(&bad));
 	bad = good;
 	bad.span_ns++;
-	expect_assert_failure(pair_service_time(&bad));
+	assert_refused(pair_service_time(&bad));
 	memset(&mean, 0, sizeof(mean));
-	expect_assert_failure(pair_mean_take(&mean));
+	assert_refused(pair_mean_take(&mean));
 
 	/* what a train took and what is believed, each at its most */
 	pair_probe_init(&p, 8);
 	pair_probe_bunched(&p, PAIR_SEGMENTS_MAX, share_q10, share_q10, &limits);
-	expect_assert_failure(pair_probe_bunched(&p, PAIR_SEGMENTS_MAX + 1, share_q10, share_q10, &limits));
+	assert_refused(pair_probe_bunched(&p, PAIR_SEGMENTS_MAX + 1, share_q10, share_q10, &limits));
 	pair_probe_bunched(&p, 8, most_q10, most_q10, &limits);
-	expect_assert_failure(pair_probe_bunched(&p, 8, most_q10 + 1, share_q10, &limits));
-	expect_assert_failure(pair_probe_bunched(&p, 8, share_q10, most_q10 + 1, &limits));
+	assert_refused(pair_probe_bunched(&p, 8, most_q10 + 1, share_q10, &limits));
+	assert_refused(pair_probe_bunched(&p, 8, share_q10, most_q10 + 1, &limits));
 	pair_probe_bunched(&p, 8, 0, 0, &limits);
 
 	/* bounds of a train */
@@ -828,22 +827,22 @@ static void preconditions_are_asserted_from_their_bounds_on(void **state)
 	edge.train_min = 0;
 	pair_probe_init(&p, 8);
 	pair_train(&p, share_q10, &edge);
-	expect_assert_failure(pair_train(&p, 0, &edge));
+	assert_refused(pair_train(&p, 0, &edge));
 	wrong.train_max = 0;
-	expect_assert_failure(pair_train(&p, share_q10, &wrong));
-	expect_assert_failure(pair_probe_adapt(&p, true, &wrong));
+	assert_refused(pair_train(&p, share_q10, &wrong));
+	assert_refused(pair_probe_adapt(&p, true, &wrong));
 	wrong.train_max = U8_MAX + 1;
-	expect_assert_failure(pair_train(&p, share_q10, &wrong));
-	expect_assert_failure(pair_probe_adapt(&p, true, &wrong));
+	assert_refused(pair_train(&p, share_q10, &wrong));
+	assert_refused(pair_probe_adapt(&p, true, &wrong));
 	wrong = limits;
 	wrong.train_min = 0;
-	expect_assert_failure(pair_probe_adapt(&p, true, &wrong));
+	assert_refused(pair_probe_adapt(&p, true, &wrong));
 	wrong = limits;
 	wrong.train_min_ns = 1ULL << 53;
-	expect_assert_failure(pair_train(&p, share_q10, &wrong));
+	assert_refused(pair_train(&p, share_q10, &wrong));
 	wrong = limits;
 	wrong.train_max_ns = 1ULL << 53;
-	expect_assert_failure(pair_train(&p, share_q10, &wrong));
+	assert_refused(pair_train(&p, share_q10, &wrong));
 }
 
 int main(void)
