@@ -51,6 +51,8 @@ def started(engine, out, runs_before_it_hangs: int, *words) -> subprocess.Popen:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        # whoever runs the tests in the background may have it ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert process.stdout.readline() == "hanging\n"
     return process
