@@ -28,7 +28,7 @@ PARAMETERS = {
     "others": Parameter(3, "flows", "other flows, backlogged all the time", 1, 20),
     "rate_mbit": Parameter(6.0, "Mbit/s", "rate of the bottleneck", 1, 100),
     "round_trip": Parameter(40.0, "ms", "propagation delay of all flows", 1, 500),
-    "seconds": Parameter(4.0, "s", "measured, after two more seconds", 3, 600),
+    "seconds": Parameter(8.0, "s", "measured, after two more seconds", 3, 600),
 }
 # Both ways round; Documentation/tcp_pktpair.rst has one more.
 VARIANTS: list[dict[str, Value]] = [
