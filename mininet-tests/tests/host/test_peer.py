@@ -231,14 +231,14 @@ def test_enough_is_enough(turns):
 
 @pytest.mark.parametrize("name", [*peer.REACHED, *peer.BROUGHT_ABOUT])
 def test_what_is_not_met_is_seen(name):
-    found = enough(1.5)
+    found = enough(5)
     del found[name]
     (said,) = peer.too_rare(found)
     assert said.startswith(f"{name}: 0, not ")
 
 
 def test_a_misdeed_may_not_have_had_its_turn():
-    found = enough(0.5)
+    found = enough(1.5)
     for name in peer.BROUGHT_ABOUT.keys() - peer.REACHED.keys():
         del found[name]
     assert not peer.too_rare(found)
