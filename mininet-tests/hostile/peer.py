@@ -241,7 +241,7 @@ REACHED: dict[str, float] = {
     "trains one-ack": 50,
     "trains retransmitted": 10,
 }
-# What one misdeed alone brings about, in each turn in which all have theirs: each of them once, and
+# What one misdeed alone brings about in a turn, once all four turns are over: each of them once, and
 # half of what came of it. After those with each preset they are drawn.
 BROUGHT_ABOUT: dict[str, float] = {
     **dict.fromkeys((deed.name for deed in misdeeds.ALL), 1),

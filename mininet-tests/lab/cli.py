@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from . import protocol
-from .analyse.figures import Figures, figures
+from .front.measuring import figures_of
 from .model import scenario
 from .model.errors import PlanError
 from .store import boot, command
-from .store.run import Run
 from .vm import CLOCKS, Guest, LabError, find_kernel, leave_no_guest, shared_guest
 
 
@@ -147,11 +146,6 @@ def plot(arguments: argparse.Namespace) -> int:
 
     print(controlplot.plot(arguments.recording, arguments.flow, arguments.out))
     return 0
-
-
-def figures_of(run: Run, raw: dict[str, Any]) -> Figures:
-    """What a study's tables are made of."""
-    return figures(run.scenario, run.values, run.cc, run.qdisc, run.plan, raw)
 
 
 def sweep(arguments: argparse.Namespace) -> int:

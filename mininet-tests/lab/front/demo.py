@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,14 +25,12 @@ from ..store.engine import Engine
 from ..store.run import Run
 from ..store.study import Study
 from ..store.sweep import Request
-from ..vm import TOP, leave_no_guest
-from .measuring import Measured, MeasuringError, figures_of, measure, number_of_guests, versions
+from ..vm import TOP
+from .measuring import Measured, MeasuringError, figures_of, in_guests, measure, number_of_guests, versions
 
 SCENARIO = "demo-dumbbell"
 # Below the folder of the results.
 STUDY = "study"
-FAILED = 1
-INTERRUPTED = 130
 # Of a row, from the run's metrics; "goodput_bit_s" is each flow's.
 ROW_METRICS = (
     *("utilisation", "jain", "goodput_bit_s"),
@@ -199,16 +196,5 @@ def run(arguments: argparse.Namespace, engine: Engine) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; status 1 if something could not be measured, 130 if interrupted."""
-    from ..machines.engine import Guests
-
     arguments = parser().parse_args(argv)
-    leave_no_guest()
-    try:
-        with Guests() as guests:
-            return run(arguments, guests)
-    except MeasuringError as error:
-        print(f"demo: {error}", file=sys.stderr)
-        return FAILED
-    except KeyboardInterrupt:
-        print("demo: interrupted: what has ended is kept, and the same command goes on from it", file=sys.stderr)
-        return INTERRUPTED
+    return in_guests("demo", lambda engine: run(arguments, engine))

@@ -25,7 +25,10 @@ from ..store.manifest import Manifest
 from ..store.run import Run
 from ..store.study import Study, StudyError
 from ..store.sweep import Request
+from ..vm import leave_no_guest
 
+FAILED = 1
+INTERRUPTED = 130
 # Lines of a failed guest's kernel log that are shown.
 SHOWN_LOG_LINES = 15
 FiguresOf = Callable[[Run, dict[str, Any]], Figures]
@@ -162,3 +165,19 @@ def number_of_guests(text: str) -> int:
         return whole_number(f"--guests {text}", text, 1, MAX_GUESTS)
     except PlanError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def in_guests(program: str, run: Callable[[Engine], int]) -> int:
+    """Do a command in guests; status 1 if something could not be measured, 130 if interrupted."""
+    from ..machines.engine import Guests
+
+    leave_no_guest()
+    try:
+        with Guests() as guests:
+            return run(guests)
+    except MeasuringError as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        print(f"{program}: interrupted: what has ended is kept, and the same command goes on from it", file=sys.stderr)
+        return INTERRUPTED

@@ -12,7 +12,6 @@ import argparse
 import functools
 import json
 import subprocess
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -29,8 +28,8 @@ from ..store.engine import Engine
 from ..store.run import Run
 from ..store.study import Study
 from ..store.sweep import Request
-from ..vm import TOP, leave_no_guest
-from .measuring import Measured, MeasuringError, measure, number_of_guests, versions
+from ..vm import TOP
+from .measuring import Measured, MeasuringError, in_guests, measure, number_of_guests, versions
 
 CCS = ("pktpair", "bbr", "cubic")
 QDISCS = ("fq_rr", "fq_codel", "cake")
@@ -44,8 +43,6 @@ STAGGERED = ("b7",)
 # Below the folder of the results.
 STUDY = "study"
 DOCUMENT = TOP / "Documentation" / "transfers.rst"
-FAILED = 1
-INTERRUPTED = 130
 # Of a revision's name, as a label in the study.
 SHORT_HASH = 12
 
@@ -284,18 +281,5 @@ def run(arguments: argparse.Namespace, engine: Engine) -> int:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; status 1 if something could not be measured, 130 if interrupted."""
-    from ..machines.engine import Guests
-
     arguments = parser().parse_args(argv)
-    leave_no_guest()
-    try:
-        with Guests() as guests:
-            return run(arguments, guests)
-    except MeasuringError as error:
-        print(f"transfers: {error}", file=sys.stderr)
-        return FAILED
-    except KeyboardInterrupt:
-        print(
-            "transfers: interrupted: what has ended is kept, and the same command goes on from there", file=sys.stderr
-        )
-        return INTERRUPTED
+    return in_guests("transfers", lambda engine: run(arguments, engine))
