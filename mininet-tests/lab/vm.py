@@ -84,9 +84,9 @@ def leave_no_guest() -> None:
         signal.signal(number, end)
 
 
-def kernels() -> list[str]:
+def kernels(cache: Path = CACHE) -> list[str]:
     """Versions of the unpacked kernels, default first."""
-    folder = CACHE / "kernels"
+    folder = cache / "kernels"
     default = folder / "default"
     names = sorted(p.name for p in folder.glob("*/complete") for p in [p.parent] if p.name != "default")
     if default.is_symlink() and os.readlink(default) in names:
@@ -95,11 +95,11 @@ def kernels() -> list[str]:
     return names
 
 
-def find_kernel(wanted: str | None) -> str:
+def find_kernel(wanted: str | None, cache: Path = CACHE) -> str:
     """The unpacked kernel whose version is, or begins with, the wanted one."""
-    names = kernels()
+    names = kernels(cache)
     if not names:
-        raise LabError(f"no kernel is unpacked in {CACHE / 'kernels'}: run scripts/bootstrap")
+        raise LabError(f"no kernel is unpacked in {cache / 'kernels'}: run scripts/bootstrap")
     if wanted is None or wanted == "default":
         return names[0]
     matches = [n for n in names if n == wanted] or [n for n in names if n.startswith(wanted)]
@@ -111,13 +111,13 @@ def find_kernel(wanted: str | None) -> str:
     return matches[-1]
 
 
-def uncompressed_image(kver: str) -> Path:
+def uncompressed_image(kver: str, cache: Path = CACHE) -> Path:
     """The kernel without its compression, made once.
 
     Decompressing inside the guest costs five seconds per boot, and the type
     information lies in the uncompressed image.
     """
-    folder = CACHE / "kernels" / kver
+    folder = cache / "kernels" / kver
     packed = folder / "boot" / f"vmlinuz-{kver}"
     plain = folder / "boot" / f"vmlinux-{kver}"
     if plain.exists():
@@ -192,8 +192,7 @@ class Core:
 
     def __init__(self) -> None:
         cores = sorted(os.sched_getaffinity(0))
-        # torture's cache has a link to the lab's, which nobody may have made yet
-        folder = (CACHE / "cores").resolve()
+        folder = CACHE / "cores"
         folder.mkdir(parents=True, exist_ok=True)
         self.number = cores[os.getpid() % len(cores)]
         self._lock: IO[bytes] | None = None
@@ -221,6 +220,9 @@ class Core:
 class Guest:
     """A machine with an agent; a context manager that always ends it."""
 
+    # with its kernel, and its root file system once that is made
+    cache = CACHE
+
     def __init__(
         self,
         kernel: str | None = None,
@@ -238,7 +240,7 @@ class Guest:
         self.clock = clock
         self.cpus = cpus
         self.seed = seed
-        self.kernel = os.uname().release if clock == "native" else find_kernel(kernel)
+        self.kernel = os.uname().release if clock == "native" else find_kernel(kernel, self.cache)
         self._modules = modules
         self.ready: dict[str, Any] = {}
         self._process: subprocess.Popen[bytes] | None = None
@@ -408,7 +410,7 @@ class SealedGuest(Guest):
 
     def _pack(self, job: dict[str, Any]) -> Path:
         """The root file system with the job; its path."""
-        tree = CACHE / "kernels" / self.kernel / "lib" / "modules" / self.kernel
+        tree = self.cache / "kernels" / self.kernel / "lib" / "modules" / self.kernel
         extra = {f"lab/modules/{path.name}": path for path in self.modules()} | self.more_files()
         plugin = TOP / "build" / "tc" / "q_fq_rr.so"
         if plugin.exists():
@@ -416,7 +418,7 @@ class SealedGuest(Guest):
         job = {**job, "top": "/lab", "modules": [f"/lab/modules/{path.name}" for path in self.modules()]}
         root = self._folder / "root.cpio"
         try:
-            image.build(tree, CACHE / "images", job, extra, root)
+            image.build(tree, self.cache / "images", job, extra, root)
         except (LookupError, subprocess.CalledProcessError) as error:
             raise LabError(str(error)) from None
         return root
@@ -446,7 +448,7 @@ class SealedGuest(Guest):
                 *("-device", "virtio-serial-pci,max_ports=2,ioeventfd=off"),
                 *("-chardev", f"file,id=agent,path={out}"),
                 *("-device", "virtserialport,name=pktpair.agent,chardev=agent"),
-                *("-kernel", str(uncompressed_image(self.kernel)), "-initrd", str(root)),
+                *("-kernel", str(uncompressed_image(self.kernel, self.cache)), "-initrd", str(root)),
                 *("-append", " ".join(("console=ttyS0", "panic=-1", *KERNEL_OPTIONS))),
                 *cpu_options(self.clock, self.seed),
                 *more,

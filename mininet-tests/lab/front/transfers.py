@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The nine benchmarks for pktpair and its peers: what ``make transfers`` runs.
+"""The nine file transfer benchmarks of packet-pair-1994, 9.4, for pktpair and its peers.
+
+    scripts/lab transfers                     all of them: what make transfers runs
+    scripts/lab transfers --quick             one seed, open hosts
+    scripts/lab transfers --base REVISION     beside that revision's modules: what is worse
+    scripts/lab transfers --only b1,b3 --cc pktpair --qdisc fq_rr --hosts open --seeds 1
 
 All runs are in one study: a campaign that was interrupted goes on where it was, and only
 what uses a module that has changed is run again. Slowdowns and verdicts are computed
@@ -220,36 +225,34 @@ def number_of_seeds(text: str) -> int:
     return int(text)
 
 
-def parser() -> argparse.ArgumentParser:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """The command line."""
-    top = argparse.ArgumentParser(prog="transfers", description="The file transfer benchmarks of packet-pair-1994.")
     whole = Selection()
     choices = (("only", whole.benchmarks), ("cc", whole.ccs), ("qdisc", whole.qdiscs), ("hosts", whole.hosts))
     for name, known in choices:
-        top.add_argument(
+        parser.add_argument(
             f"--{name}",
             type=functools.partial(chosen, known=known),
             default=known,
             metavar="A,B,...",
             help=f"of {', '.join(known)} (all)",
         )
-    top.add_argument(
+    parser.add_argument(
         "--seeds", type=number_of_seeds, default=whole.seeds, metavar="N", help="at most so many of each row"
     )
-    top.add_argument("--quick", action="store_true", help="the same as --hosts open --seeds 1")
-    top.add_argument(
+    parser.add_argument("--quick", action="store_true", help="the same as --hosts open --seeds 1")
+    parser.add_argument(
         "--guests", type=number_of_guests, default=2, metavar="N", help="at a time; each uses one core (2)"
     )
-    top.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
-    top.add_argument(
+    parser.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
+    parser.add_argument(
         "--base",
         metavar="REVISION|FOLDER",
         help="beside the modules of that: which rows are worse",
     )
-    top.add_argument("--document", action="store_true", help="write the table into Documentation/transfers.rst")
-    top.add_argument("--kernel", default="", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
-    top.add_argument("--out", type=Path, default=TOP / "out" / "transfers", metavar="FOLDER")
-    return top
+    parser.add_argument("--document", action="store_true", help="write the table into Documentation/transfers.rst")
+    parser.add_argument("--kernel", default="", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
+    parser.add_argument("--out", type=Path, default=TOP / "out" / "transfers", metavar="FOLDER")
 
 
 def run(arguments: argparse.Namespace, engine: Engine) -> int:
@@ -279,7 +282,6 @@ def run(arguments: argparse.Namespace, engine: Engine) -> int:
     return 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point; status 1 if something could not be measured, 130 if interrupted."""
-    arguments = parser().parse_args(argv)
+def main(arguments: argparse.Namespace) -> int:
+    """Status 1 if something could not be measured, 130 if interrupted."""
     return in_guests("transfers", lambda engine: run(arguments, engine))

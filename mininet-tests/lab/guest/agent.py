@@ -112,8 +112,9 @@ def set_up(job: dict[str, Any]) -> dict[str, Any]:
         LANG="C.UTF-8",
     )
     # what the agent was started with is nothing to the programs that it starts
-    for name in ("PYTHONPATH", "PYTHONHASHSEED"):
-        os.environ.pop(name, None)
+    os.environ.pop("PYTHONHASHSEED", None)
+    # where those find our packages
+    os.environ["PYTHONPATH"] = f"{job['top']}/mininet-tests"
     if job["clock"] != "native":
         command("ip", "link", "set", "lo", "up")
     versions = load_modules(job["modules"])

@@ -5,8 +5,6 @@ import argparse
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from lab.analyse.figures import Figures
 from lab.store import command
 from lab.store.engine import EngineError, Surroundings

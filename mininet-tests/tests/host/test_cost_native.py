@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab import cost, cost_native, native
+from lab import cli, native
+from lab.front import cost, cost_native
 from lab.vm import LabError
 
 
@@ -100,12 +101,12 @@ def test_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [row("fq_rr", 100), row("fq_rr", 160, flows=65536), row("fq_codel", 100)]
     found = {"kernel": "6.1", "processor": "P", "rows": rows}
     kept.write_text(json.dumps({"native": found}))
-    assert cost_native.main(["--show", str(kept)]) == 0
+    assert cli.main(["cost-native", "--show", str(kept)]) == 0
     shown = capsys.readouterr().out
     assert "fq_rr         100      160" in shown
     assert "MISSED over-2x many flows       at most 1.600 (goal 1.2)" in shown
     kept.write_text("{}")
-    assert cost_native.main(["--show", str(kept)]) == 2
+    assert cli.main(["cost-native", "--show", str(kept)]) == 2
     assert "has no nanoseconds: run make cost-native" in capsys.readouterr().err
 
 
@@ -115,7 +116,7 @@ def test_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_bad_input(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Before anything is built"""
-    assert cost_native.main(arguments) == 2
+    assert cli.main(["cost-native", *arguments]) == 2
     assert message in capsys.readouterr().err
 
 

@@ -13,7 +13,8 @@ from typing import IO, Any
 
 import pytest
 from conftest import TOP
-from lab import cost, files, image, vm
+from lab import files, image, vm
+from lab.front import cost
 
 ROUNDS = 50
 

@@ -1,8 +1,7 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""The kernel's test driver of tc on some cases: ``tdc_in_lab.py SUITE CASES``, in the lab.
+"""The kernel's test driver of tc on some cases: ``SUITE CASES``, in the guest.
 
-SUITE is a tools/testing/selftests/tc-testing, CASES a JSON file as tdc takes.  For each
+SUITE is a tools/testing/selftests/tc-testing, where Python finds tdc, CASES a JSON file as tdc takes.  For each
 case prints ``case ID``, and after it ``ok ID`` or ``not ok ID`` with remarks.  Each is a
 run of tdc of its own, so that one that goes wrong takes no other with it; and the
 kernel's log is read after each.
@@ -23,12 +22,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "mininet-tests" / part) for part in (".", "torture")]
+from lab.guest.agent import KernelLog
+from torture.complaints import is_complaint
 
-from complaints import is_complaint  # noqa: E402
-from lab.guest.agent import KernelLog  # noqa: E402
-
-PACKAGES = "/usr/lib/python3/dist-packages"
 # Of one command; some sleep for five minutes.
 TIMEOUT_S = 600
 # What 6.1 says of any child with a shaper, once.
@@ -36,9 +32,8 @@ EXPECTED = re.compile(r"non-workconserving leaf")
 WITH_EXPECTED = re.compile(r"cut here|WARNING: .* qfq_dequeue\+")
 
 
-def preload(suite: Path) -> Any:
+def preload() -> Any:
     """The driver, as a module, with what it and its plugins import."""
-    sys.path[:0] = [str(suite), PACKAGES]
     # the agent's interpreter does without site, which makes it
     builtins.exit = sys.exit  # type: ignore[assignment]
     importlib.import_module("scapy.all")
@@ -102,7 +97,7 @@ def main() -> int:
     (suite / "tdc_config_local.py").write_text(local_settings())
     (suite / "plugins").mkdir(exist_ok=True)
     os.chdir(suite)
-    driver = preload(suite)
+    driver = preload()
     log = KernelLog()
     log.warnings()
     for one in json.loads(cases.read_text()):

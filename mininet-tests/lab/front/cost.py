@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a packet costs in fq_rr and in its peers: measured in the lab, judged, written.
+"""Instructions per packet of fq_rr and its peers: measured in the lab, judged, written.
 
-Measuring is the guest's: ``qdisc/tests/cost.py``.  Nanoseconds: ``cost_native.py``.
+    scripts/lab cost                                          everything
+    scripts/lab cost --qdiscs fq_rr,fq_codel --cases below --flows 1,1024
+    scripts/lab cost --show out/cost/summary.json             its tables, without measuring
+
+Measuring is the guest's: ``qdisc/tests/cost.py``.  Nanoseconds: ``lab cost-native``.  Status 0: all
+goals met, 1: one missed, 2: what was asked for makes no sense.
 """
 
 from __future__ import annotations
@@ -15,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import files
-from .show.costs import over_flows
-from .vm import TOP, LabError, find_kernel
+from .. import files
+from ..show.costs import over_flows
+from ..vm import TOP, LabError, find_kernel
 
 QDISCS = ("fq_rr", "fq_codel", "cake", "sfq", "fq", "fq_pie", "drr", "pfifo")
 FLOWS = (1, 100, 1024, 65536)
@@ -187,7 +192,7 @@ def measure(arguments: list[str]) -> tuple[dict[str, Any], list[Row], int]:
     return about, rows, process.returncode
 
 
-def add_choices(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """What may be left out."""
     parser.add_argument("--qdiscs", default=",".join(QDISCS), metavar="A,B", help="some of: %(default)s")
     parser.add_argument("--cases", default=",".join(CASES), metavar="A,B", help="some of: %(default)s")
@@ -238,13 +243,6 @@ def show(path: Path) -> int:
     return 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; 0: all goals met, 1: one missed, 2: what was asked for makes no sense."""
-    parser = argparse.ArgumentParser(prog="cost", description="instructions per packet of fq_rr and its peers")
-    add_choices(parser)
-    arguments = parser.parse_args(argv)
-    try:
-        return show(arguments.show) if arguments.show else run(arguments)
-    except LabError as error:
-        print(f"cost: {error}", file=sys.stderr)
-        return 2
+def main(arguments: argparse.Namespace) -> int:
+    """Measure, or show what was measured."""
+    return show(arguments.show) if arguments.show else run(arguments)

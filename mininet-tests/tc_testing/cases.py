@@ -1,8 +1,7 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """Cases of fq_rr for the kernel's own test driver of tc, tdc.
 
-``tdc_cases.py FOLDER [SUITE]`` writes them as JSON, for ``tdc.py -f``:
+``PYTHONPATH=mininet-tests python3 -m tc_testing.cases FOLDER [SUITE]`` writes them as JSON, for ``tdc.py -f``:
 
 options.json
     what can be asked for, is shown, and is refused.
@@ -429,6 +428,6 @@ def write(folder: Path, suite: Path | None) -> list[Path]:
 
 if __name__ == "__main__":
     if len(sys.argv) not in (2, 3):
-        sys.exit("tdc_cases.py FOLDER [SUITE]: see its documentation")
+        sys.exit("tc_testing.cases FOLDER [SUITE]: see its documentation")
     for path in write(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) == 3 else None):
         print(path)

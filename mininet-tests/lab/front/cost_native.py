@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What a packet costs at this machine's own speed, in nanoseconds: measured, judged, written.
+"""Nanoseconds per packet of fq_rr and its peers, at this machine's own speed, in User Mode Linux.
 
-``cost.py`` does the same for instructions, which see no cache misses.  Here the same
+    scripts/lab cost-native                                   everything: what make cost-native runs
+    scripts/lab cost-native --qdiscs fq_rr,fq_codel --cases below --flows 1024,65536 --rounds 1
+    scripts/lab cost-native --show out/cost/summary.json      its tables, without measuring
+
+``lab cost`` does the same for instructions, which see no cache misses.  Here the same
 program and module run in User Mode Linux.  All qdiscs are measured in turn, in several
 rounds, and a row's figure is the median of its rounds: what else the machine did meanwhile
-met all of them alike.  Only ratios of one run mean something elsewhere.
+met all of them alike.  Only ratios of one run mean something elsewhere.  Status 0: all goals met,
+1: one missed, 2: it cannot be measured here, or makes no sense.
 """
 
 from __future__ import annotations
@@ -17,10 +22,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import cost, native
+from .. import native
+from ..show.costs import over_flows
+from ..vm import TOP, LabError
+from . import cost
 from .cost import NANOSECONDS, Row
-from .show.costs import over_flows
-from .vm import TOP, LabError
 
 ROUNDS = 5
 PEERS = ("fq_codel", "cake")
@@ -135,22 +141,20 @@ def run(arguments: argparse.Namespace) -> int:
     return status or int(not all(verdict.met for verdict in verdicts))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The program; 0: all goals met, 1: one missed, 2: it cannot be measured here, or makes no sense."""
-    parser = argparse.ArgumentParser(prog="cost-native", description="nanoseconds per packet of fq_rr and its peers")
-    cost.add_choices(parser)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """What may be left out, and how often."""
+    cost.add_options(parser)
     parser.add_argument(
         "--rounds", type=int, default=ROUNDS, metavar="N", help="of which the median counts (%(default)s)"
     )
-    arguments = parser.parse_args(argv)
-    try:
-        if not arguments.show:
-            return run(arguments)
-        found = json.loads(Path(arguments.show).read_text()).get("native")
-        if not found:
-            raise LabError(f"{arguments.show} has no nanoseconds: run make cost-native")
-        print(report(found))
-        return 0
-    except LabError as error:
-        print(f"cost-native: {error}", file=sys.stderr)
-        return 2
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Measure, or show what was measured."""
+    if not arguments.show:
+        return run(arguments)
+    found = json.loads(Path(arguments.show).read_text()).get("native")
+    if not found:
+        raise LabError(f"{arguments.show} has no nanoseconds: run make cost-native")
+    print(report(found))
+    return 0

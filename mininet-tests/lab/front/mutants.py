@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """Mutation testing: changes formula headers line by line, and counts the changes that no test notices.
 
+    scripts/lab mutants                              1,000 mutants of all headers: what make mutants runs
+    scripts/lab mutants --quick                      100 of these, for a first look
+    scripts/lab mutants --only qdisc/qlbp.h          this header's part of the 1,000
+    scripts/lab mutants --only qlbp.h --count 5000   this header's part of a larger sample
+    scripts/lab mutants --seed 2                     another sample
+
 universalmutator makes the mutants.  Each is given to the unit tests and fuzzers that
 include its header, the cheapest first, until one fails:
 
@@ -37,8 +43,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .show.progress import Progress
-from .vm import TOP, LabError
+from ..show.progress import Progress
+from ..vm import TOP, LabError
 
 OUT = TOP / "out" / "mutants"
 BUILD = TOP / "build" / "mutants"
@@ -578,8 +584,8 @@ def write(
     (folder / "survivors.diff").write_text("\n".join(mutant.diff() for mutant in alive))
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Reads the command line."""
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The command line."""
 
     def positive(text: str) -> int:
         if not text.isdecimal() or int(text) < 1:
@@ -593,21 +599,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
             raise argparse.ArgumentTypeError(f"no formula header {text}; there are: {' '.join(known)}")
         return matching[0]
 
-    parser = argparse.ArgumentParser(
-        prog="mutants", description="Changes formula headers line by line, and counts the changes that no test notices."
-    )
     parser.add_argument("--seed", type=int, default=1, help="of the sample (default 1)")
     count = parser.add_mutually_exclusive_group()
     count.add_argument("--count", type=positive, default=COUNT, help=f"mutants of all headers (default {COUNT})")
     count.add_argument("--quick", action="store_const", dest="count", const=QUICK_COUNT, help=f"{QUICK_COUNT} mutants")
     parser.add_argument("--only", type=header, metavar="HEADER", help="only this header's part of the sample")
     parser.add_argument("--jobs", type=positive, default=os.cpu_count() or 1, help="at once (default: one per core)")
-    return parser.parse_args(arguments)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(options: argparse.Namespace) -> int:
     """Runs, writes and reports."""
-    options = parse(arguments)
     began = time.monotonic()
     try:
         entries = [entry for folder in FOLDERS for entry in read_equivalents(TOP / folder / EQUIVALENTS)]

@@ -1,23 +1,27 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """Instructions per acknowledgment, pktpair's and bbr's, into out/cost-ack/summary.json.
 
+Measuring is the guest's: ``kmod/tests/cost_ack.py``.
 Ends with status 1 if pktpair's median is above the goal: 1.3 times bbr's.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
-import sys
-from pathlib import Path
 
-TOP = Path(__file__).resolve().parent.parent
+from ..vm import TOP
+
 SUMMARY = TOP / "out" / "cost-ack" / "summary.json"
 GOAL = 1.3
 
 
-def main() -> int:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """None."""
+
+
+def main(_: argparse.Namespace) -> int:
     """Measure in the lab, write, print and judge."""
     command = [TOP / "scripts" / "lab", "exec", "--", TOP / "kmod" / "tests" / "cost_ack.py"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
@@ -39,7 +43,3 @@ def main() -> int:
     print(f"pktpair's median over bbr's: {summary['pktpair_over_bbr']} (goal: at most {GOAL})")
     print(f"{SUMMARY.relative_to(TOP)} has all figures")
     return 0 if summary["pktpair_over_bbr"] <= GOAL else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,34 +1,37 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""On the host: the kernel's own tests of tc, on our cases, in the lab.
+"""The kernel's own tests of tc, its driver tdc on our cases, in the lab: TAP, the last line is "N passed, N failed".
 
-``tdc_drive.py SUITE NEWEST [KERNEL...]``, called by scripts/tdc.  All cases must pass on
-NEWEST, which the suite is of.  They are run on every other KERNEL too; those of the
-suite's family that fail there are run again with the child that they have, and one
-that fails with that as well is the kernel's own fault: it is skipped.
+    scripts/lab tdc             the suite of Debian's newest kernel sources
+    scripts/lab tdc FOLDER      another kernel's tools/testing/selftests/tc-testing
+
+All cases must pass on Debian's newest kernel, which the suite is of. They are run on the lab's own
+kernel too; those of the suite's family that fail there are run again with the child that they have,
+and one that fails with that as well is the kernel's own fault: it is skipped. Suite and newest
+kernel are fetched when first asked for, and kept.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "mininet-tests")]
+from lab import image, protocol, vm
+from lab.model.errors import PlanError
 
-import tdc_cases  # noqa: E402
-import tdc_in_lab  # noqa: E402
-from lab import image, protocol, vm  # noqa: E402
+from . import cases as our_cases
+from . import run_tdc
 
+TOP, CACHE = vm.TOP, vm.CACHE
 # What the guest's program imports, so that its interpreter finds all of it in memory.
 PROBE = (
-    "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1])\n"
-    "import tdc_in_lab; tdc_in_lab.preload(Path(sys.argv[2]))\n"
+    "import sys; from tc_testing import run_tdc; run_tdc.preload()\n"
     "for m in list(sys.modules.values()):\n"
     "    f = getattr(m, '__file__', None)\n"
     "    if f: print(f)\n"
@@ -63,10 +66,16 @@ class Outcome:
         return (told or said or ["it says nothing"])[0]
 
 
+def interpreter(ours: str, suite: str, *words: str) -> list[str]:
+    """A command of the distribution's Python that finds our packages, the suite and Debian's."""
+    path = ":".join((ours, suite, image.DISTRIBUTION))
+    return ["env", f"PYTHONPATH={path}", str(image.PYTHON), "-S", "-P", "-B", *words]
+
+
 class TdcGuest(vm.SealedGuest):
     """A guest with the suite and the cases in its memory: no host's pause moves its clock."""
 
-    def __init__(self, kernel: str, suite: Path, cases: list[tdc_cases.Case]) -> None:
+    def __init__(self, kernel: str, suite: Path, cases: list[our_cases.Case]) -> None:
         """For some cases."""
         super().__init__(kernel)
         self._suite = suite
@@ -84,9 +93,9 @@ class TdcGuest(vm.SealedGuest):
         for path in self._suite.rglob("*.py"):
             found[f"{SUITE}/{path.relative_to(self._suite)}"] = path
         # which tell pyroute2 of what it consists
-        for path in Path(tdc_in_lab.PACKAGES).glob("pyroute2-*.dist-info/*"):
+        for path in Path(image.DISTRIBUTION).glob("pyroute2-*.dist-info/*"):
             found[str(path)] = path
-        command = [str(image.PYTHON), "-S", "-E", "-B", "-c", PROBE, str(HERE), str(self._suite)]
+        command = interpreter(str(image.LAB.parent), str(self._suite), "-c", PROBE)
         paths = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
         codes = self._folder / "codes"
         codes.mkdir()
@@ -106,7 +115,8 @@ class TdcGuest(vm.SealedGuest):
 
 def lines_of(guest: TdcGuest) -> Iterator[str]:
     """What the guest's program prints."""
-    command = [str(image.PYTHON), "-S", "-E", "-B", image.inside(str(HERE / "tdc_in_lab.py")), SUITE, CASES]
+    ours = image.inside(str(image.LAB.parent))
+    command = interpreter(ours, SUITE, "-m", run_tdc.__name__, SUITE, CASES)
     rest = b""
     guest.start({"kind": "exec", "command": command, "cwd": "/"})
     for kind, payload in guest.frames():
@@ -117,7 +127,7 @@ def lines_of(guest: TdcGuest) -> Iterator[str]:
             return
 
 
-def run(kernel: str, suite: Path, cases: list[tdc_cases.Case]) -> dict[str, Outcome]:
+def run(kernel: str, suite: Path, cases: list[our_cases.Case]) -> dict[str, Outcome]:
     """Every case's outcome; where one ends the kernel, another guest goes on after it."""
     outcomes: dict[str, Outcome] = {}
     left = cases
@@ -154,7 +164,7 @@ def run(kernel: str, suite: Path, cases: list[tdc_cases.Case]) -> dict[str, Outc
 
 
 def judge(
-    cases: dict[str, list[tdc_cases.Case]], outcomes: dict[str, Outcome], own: dict[str, Outcome]
+    cases: dict[str, list[our_cases.Case]], outcomes: dict[str, Outcome], own: dict[str, Outcome]
 ) -> Iterator[Verdict]:
     """For each case ``ok``, ``skip`` or ``not ok``, with its name and remarks.
 
@@ -178,7 +188,7 @@ def judge(
 
 def examine(kernel: str, suite: Path, stable: bool) -> Iterator[Verdict]:
     """All cases on one kernel."""
-    cases = tdc_cases.sets(suite, stable)
+    cases = our_cases.sets(suite, stable)
     outcomes = run(kernel, suite, [one for name in RUN for one in cases[name]])
     own: dict[str, Outcome] = {}
     if stable:
@@ -187,10 +197,32 @@ def examine(kernel: str, suite: Path, stable: bool) -> Iterator[Verdict]:
     return judge(cases, outcomes, own)
 
 
-def main(arguments: list[str]) -> int:
-    """Status 0 if there were cases, and all have passed or are another kernel's own fault."""
-    suite, kernels = Path(arguments[0]).resolve(), arguments[1:]
-    vm.leave_no_guest()
+def newest_kernel() -> list[str]:
+    """The newest of those that build-newest has unpacked, if there is one."""
+    unpacked = [path.parent.name for path in CACHE.glob("kernels/*/complete") if not path.parent.is_symlink()]
+    found = [one for one in unpacked if (CACHE / f"trixie/usr/src/linux-headers-{one}/Makefile").exists()]
+    listed = subprocess.run(["sort", "-V"], input="\n".join(found), capture_output=True, text=True, check=True)
+    return listed.stdout.split()[-1:]
+
+
+def prepare() -> str:
+    """Fetch and build what is not there; the newest kernel. CalledProcessError if something cannot be had."""
+    log = TOP / "build" / "modules.newest.log"
+    log.parent.mkdir(exist_ok=True)
+    command = [str(TOP / "scripts" / "build-newest"), *newest_kernel()]
+    with log.open("wb") as out:
+        done = subprocess.run(command, stdout=out, check=False)
+    if done.returncode:
+        print("\n".join(log.read_text().splitlines()[-20:]), file=sys.stderr)
+        done.check_returncode()
+    return newest_kernel()[0]
+
+
+def judge_all(suite: Path, kernels: Sequence[str]) -> int:
+    """Status 0 if there were cases, and all have passed or are another kernel's own fault.
+
+    :param kernels: that which the suite is of first
+    """
     counts = {"ok": 0, "skip": 0, "not ok": 0}
     for kernel in kernels:
         for verdict, name, remarks in examine(kernel, suite, stable=kernel != kernels[0]):
@@ -208,10 +240,25 @@ def main(arguments: list[str]) -> int:
     return 0 if counts["ok"] and not counts["not ok"] else 1
 
 
-if __name__ == "__main__":
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The command line."""
+    parser.add_argument("suite", nargs="?", type=Path, metavar="FOLDER", help="(default: the one of the newest kernel)")
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Fetch, build, run; 0 as ``judge_all`` says, 2 if there is no suite in the folder."""
+    suite = (arguments.suite or CACHE / "tdc" / "tc-testing").resolve()
     try:
-        sys.exit(main(sys.argv[1:]))
+        subprocess.run([TOP / "scripts" / "bootstrap", "--tdc"], check=True)
+        if not (suite / "tdc.py").exists():
+            raise PlanError(f"no tdc.py in {suite}")
+        kernels = [prepare(), os.readlink(CACHE / "kernels" / "default")]
+    except subprocess.CalledProcessError as error:
+        return int(error.returncode)
+    vm.leave_no_guest()
+    try:
+        return judge_all(suite, kernels)
     except (vm.LabError, subprocess.CalledProcessError) as error:
         print(f"tdc: {error}", file=sys.stderr)
         print("0 passed, 1 failed")
-        sys.exit(1)
+        return 1
