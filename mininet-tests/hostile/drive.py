@@ -21,10 +21,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from lab import image, vm
+from lab.checkout import TOP
+from lab.machines import image
+from lab.machines.guest import leave_no_guest
 from torture import guests
 
-TOP = vm.TOP
+TOP = TOP
 OUT = TOP / "out" / "hostile"
 HALVES = ("tenant", "peer", "bounds")
 # Of guest time. A second in which the guest is busy throughout takes four or five of a core.
@@ -114,7 +116,7 @@ def main(arguments: argparse.Namespace) -> int:
         return int(error.returncode)
     if arguments.build:
         return 0
-    vm.leave_no_guest()
+    leave_no_guest()
     halves = [half for half in HALVES if arguments.only in (None, half)]
     lines: dict[str, list[str]] = {}
     over = threading.Event()

@@ -12,8 +12,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from .model.errors import PlanError
-from .vm import LabError
+from .model.errors import LabError, PlanError
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -31,7 +30,7 @@ COMMANDS = {
     "demo": ("the main job: packet pair beside its peers", "lab.front.demo"),
     "transfers": ("the nine file transfer benchmarks", "lab.front.transfers"),
     "cost": ("instructions per packet, fq_rr beside its peers", "lab.front.cost"),
-    "cost-native": ("nanoseconds per packet, in User Mode Linux", "lab.front.cost_native"),
+    "cost-native": ("nanoseconds per packet, in User Mode Linux", "lab.front.cost_uml"),
     "cost-ack": ("instructions per acknowledgment, pktpair's and bbr's", "lab.front.cost_ack"),
     "mutants": ("changes of formula headers: how much of it tests notice", "lab.front.mutants"),
     "hostile": ("a tenant and a peer who mean harm, in a kernel that watches itself", "hostile.drive"),

@@ -22,13 +22,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lab import image, protocol, vm
-from lab.model.errors import PlanError
+from lab.checkout import CACHE, TOP
+from lab.guest import protocol
+from lab.machines import image
+from lab.machines.guest import leave_no_guest
+from lab.machines.qemu import BOOT_TIMEOUT_S
+from lab.machines.sealed import SealedGuest
+from lab.model.errors import LabError, PlanError
 
 from . import cases as our_cases
 from . import run_tdc
 
-TOP, CACHE = vm.TOP, vm.CACHE
+TOP, CACHE = TOP, CACHE
 # What the guest's program imports, so that its interpreter finds all of it in memory.
 PROBE = (
     "import sys; from tc_testing import run_tdc; run_tdc.preload()\n"
@@ -72,7 +77,7 @@ def interpreter(ours: str, suite: str, *words: str) -> list[str]:
     return ["env", f"PYTHONPATH={path}", str(image.PYTHON), "-S", "-P", "-B", *words]
 
 
-class TdcGuest(vm.SealedGuest):
+class TdcGuest(SealedGuest):
     """A guest with the suite and the cases in its memory: no host's pause moves its clock."""
 
     def __init__(self, kernel: str, suite: Path, cases: list[our_cases.Case]) -> None:
@@ -83,7 +88,7 @@ class TdcGuest(vm.SealedGuest):
 
     # nothing here is measured, and another guest may have the core
     def _boot_limit_s(self) -> float:
-        return 5 * vm.BOOT_TIMEOUT_S
+        return 5 * BOOT_TIMEOUT_S
 
     def more_files(self) -> dict[str, Path]:
         """Suite, cases and interpreter's modules, these as byte code."""
@@ -150,7 +155,7 @@ def run(kernel: str, suite: Path, cases: list[our_cases.Case]) -> dict[str, Outc
                         outcomes[current].remarks.append(line.removeprefix("# "))
                     else:
                         last.append(line)
-        except vm.LabError as error:
+        except LabError as error:
             last += str(error).splitlines()
         if current and current not in outcomes:
             outcomes[current] = Outcome(False, ["kernel ended", *last])
@@ -158,7 +163,7 @@ def run(kernel: str, suite: Path, cases: list[our_cases.Case]) -> dict[str, Outc
         done = len(outcomes) - before
         print(f"tdc: {kernel}: {done} cases, {took_s:.0f} s of this machine", file=sys.stderr)
         if not done:
-            raise vm.LabError("\n".join(["the guest ran no case", *last]))
+            raise LabError("\n".join(["the guest ran no case", *last]))
         left = [one for one in left if one["id"] not in outcomes]
     return outcomes
 
@@ -255,10 +260,10 @@ def main(arguments: argparse.Namespace) -> int:
         kernels = [prepare(), os.readlink(CACHE / "kernels" / "default")]
     except subprocess.CalledProcessError as error:
         return int(error.returncode)
-    vm.leave_no_guest()
+    leave_no_guest()
     try:
         return judge_all(suite, kernels)
-    except (vm.LabError, subprocess.CalledProcessError) as error:
+    except (LabError, subprocess.CalledProcessError) as error:
         print(f"tdc: {error}", file=sys.stderr)
         print("0 passed, 1 failed")
         return 1

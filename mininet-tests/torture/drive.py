@@ -18,12 +18,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
-from lab import vm
+from lab.checkout import TOP
+from lab.machines.guest import leave_no_guest
 
 from . import guests
 
 PROGRAM = "torture.torture"
-OUT = vm.TOP / "out" / "torture"
+OUT = TOP / "out" / "torture"
 WAYS = ("one CPU", "one CPU again", "four CPUs", "races")
 # How a guest begins the line with what a round of the whole length came to.
 ROUND = "# round "
@@ -122,7 +123,7 @@ def main(arguments: argparse.Namespace) -> int:
         return int(error.returncode)
     if arguments.build:
         return 0
-    vm.leave_no_guest()
+    leave_no_guest()
     rows = ways(checkers, races, arguments.short)
     wanted = [[way for way in row if arguments.only in (None, way.label)] for row in rows]
     if arguments.seconds:

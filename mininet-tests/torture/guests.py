@@ -16,11 +16,15 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from lab import image, protocol, vm
+from lab.checkout import CACHE, TOP
+from lab.guest import protocol
+from lab.machines import image
+from lab.machines.sealed import SealedGuest
+from lab.model.errors import LabError
 
 from . import complaints
 
-TOP = vm.TOP
+TOP = TOP
 HEADER = TOP / "include" / "uapi" / "linux" / "pkt_sched_fq_rr.h"
 # Of a guest's programs: its agent has told where our packages are.
 PYTHON = (str(image.PYTHON), "-S", "-P", "-B")
@@ -53,12 +57,12 @@ def build(kind: str) -> str:
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
-class CheckedGuest(vm.SealedGuest):
+class CheckedGuest(SealedGuest):
     """A guest whose kernel checks itself, which takes it ten times as long to boot."""
 
     memory = "3G"
     # where scripts/source-kernel builds its kernels
-    cache = vm.CACHE / "torture"
+    cache = CACHE / "torture"
     # no hardware speeds up what the checkers do
     boot_limit_s = 2400
 
@@ -126,7 +130,7 @@ def watch(
                     if heard(text):
                         guest.stop()
                         return lines
-        except (vm.LabError, OSError) as error:
+        except (LabError, OSError) as error:
             lines.append(f"# {str(error).splitlines()[0]}")
         finally:
             alarm.cancel()

@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import files
+from ..checkout import TOP
+from ..machines.kernels import find_kernel
+from ..model.errors import LabError
 from ..show.costs import over_flows
-from ..vm import TOP, LabError, find_kernel
 
 QDISCS = ("fq_rr", "fq_codel", "cake", "sfq", "fq", "fq_pie", "drr", "pfifo")
 FLOWS = (1, 100, 1024, 65536)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
+from pathlib import Path
 
-from ..vm import TOP
+from ..checkout import TOP
 
 SUMMARY = TOP / "out" / "cost-ack" / "summary.json"
 GOAL = 1.3
@@ -23,7 +24,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def main(_: argparse.Namespace) -> int:
     """Measure in the lab, write, print and judge."""
-    command = [TOP / "scripts" / "lab", "exec", "--", TOP / "kmod" / "tests" / "cost_ack.py"]
+    command: list[str | Path] = [TOP / "scripts" / "lab", "exec", "--", TOP / "kmod" / "tests" / "cost_ack.py"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         return done.returncode

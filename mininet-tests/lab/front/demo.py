@@ -20,17 +20,18 @@ from typing import Any
 from .. import files
 from ..analyse import demo_goals, over_time
 from ..analyse.figures import Figures
+from ..checkout import TOP
 from ..model import scenario
 from ..model.errors import PlanError
+from ..model.our_modules import PACKET_PAIR_OVER_ROUND_ROBIN
 from ..model.scenario import Scenario
-from ..store.command import MAX_SEED, whole_number
 from ..store.digest import canonical
 from ..store.engine import Engine
 from ..store.run import Run
 from ..store.study import Study
 from ..store.sweep import Request
-from ..vm import TOP
 from .measuring import Measured, MeasuringError, figures_of, in_guests, measure, number_of_guests, versions
+from .options import MAX_SEED, whole_number
 
 SCENARIO = "demo-dumbbell"
 # Below the folder of the results.
@@ -54,7 +55,7 @@ def combinations(chosen: Scenario, only: str | None, rows: int | None) -> list[t
         known = [by_name[name] for name in by_name if name in only.split(",")]
     elif rows is not None:
         # what the goals compare comes first
-        first = [demo_goals.OURS, demo_goals.PEER]
+        first = [PACKET_PAIR_OVER_ROUND_ROBIN, demo_goals.PEER]
         kept = [*first, *(pair for pair in known if pair not in first)][:rows]
         known = [pair for pair in known if pair in kept]
     return known

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ..model import scenario
+from ..model.errors import LabError
 from ..show import pictures
-from ..vm import LabError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -12,8 +12,8 @@ import argparse
 import os
 import sys
 
-from .. import protocol
-from ..vm import LabError
+from ..guest import protocol
+from ..model.errors import LabError
 from .own_guest import add_guest_options, chosen, finish
 
 

@@ -43,8 +43,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..checkout import TOP
+from ..model.errors import LabError
 from ..show.progress import Progress
-from ..vm import TOP, LabError
 
 OUT = TOP / "out" / "mutants"
 BUILD = TOP / "build" / "mutants"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..vm import LabError
+from ..model.errors import LabError
 
 TEMPLATE = Path(__file__).resolve().parent.parent / "show" / "templates" / "scenario.py"
 

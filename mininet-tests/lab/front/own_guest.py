@@ -7,8 +7,12 @@ import argparse
 import json
 import sys
 
-from ..store.boot import announce_native
-from ..vm import CLOCKS, Guest, SocketGuest, find_kernel, leave_no_guest, shared_guest
+from ..machines.guest import Guest, SocketGuest, leave_no_guest
+from ..machines.here import HereGuest
+from ..machines.kernels import find_kernel
+from ..machines.virtme import VirtmeGuest
+
+CLOCKS = ("virtual", "real", "emulated", "here")
 
 
 def add_guest_options(parser: argparse.ArgumentParser) -> None:
@@ -16,10 +20,12 @@ def add_guest_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernel", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
     parser.add_argument(
         "--clock",
+        # it was called native once
+        type=lambda clock: "here" if clock == "native" else clock,
         choices=CLOCKS,
         default="virtual",
         help="virtual: QEMU's instruction counter, exact and repeatable (default); real: KVM; "
-        "emulated: real time without KVM, for work on several CPUs; native: this machine's own kernel, as root",
+        "emulated: real time without KVM, for work on several CPUs; here: this machine's own kernel, as root",
     )
     parser.add_argument("--cpus", type=int, default=1, metavar="N", help="virtual CPUs (not with the virtual clock)")
 
@@ -27,17 +33,24 @@ def add_guest_options(parser: argparse.ArgumentParser) -> None:
 def begin(arguments: argparse.Namespace) -> None:
     """Before a guest boots: LabError if its kernel is not there."""
     leave_no_guest()
-    if arguments.clock != "native":
+    if arguments.clock != "here":
         find_kernel(arguments.kernel)
 
 
 def chosen(arguments: argparse.Namespace) -> SocketGuest:
     """The guest that was asked for, which sees the host's files; it boots when it is started."""
     begin(arguments)
-    guest = shared_guest(arguments.kernel, arguments.clock, arguments.cpus)
-    if arguments.clock == "native":
-        announce_native(guest)
-    return guest
+    if arguments.clock == "here":
+        guest = HereGuest()
+        announce(guest)
+        return guest
+    return VirtmeGuest(arguments.kernel, arguments.clock, arguments.cpus)
+
+
+def announce(guest: Guest) -> None:
+    """Say what is about to be loaded into the machine's own kernel."""
+    modules = ", ".join(str(path) for path in guest.modules()) or "no module (none is built for it)"
+    print(f"lab: on this machine's own kernel {guest.kernel}; loading: {modules}", file=sys.stderr)
 
 
 def finish(payload: bytes, guest: Guest) -> int:

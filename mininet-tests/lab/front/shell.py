@@ -11,8 +11,8 @@ import termios
 import threading
 import tty
 
-from .. import protocol
-from ..vm import LabError
+from ..guest import protocol
+from ..model.errors import LabError
 from .own_guest import add_guest_options, chosen, finish
 
 add_options = add_guest_options

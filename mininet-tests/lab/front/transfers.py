@@ -24,16 +24,17 @@ from pathlib import Path
 from typing import Any
 
 from .. import files
-from ..analyse import builds, goals
-from ..benchmarks import SETTINGS
+from ..analyse import builds, transfer_goals
+from ..checkout import TOP
 from ..model import scenario
+from ..model.benchmarks import SETTINGS
+from ..model.our_modules import PACKET_PAIR_OVER_ROUND_ROBIN
 from ..model.scenario import Scenario
 from ..show import slowdowns
 from ..store.engine import Engine
 from ..store.run import Run
 from ..store.study import Study
 from ..store.sweep import Request
-from ..vm import TOP
 from .measuring import Measured, MeasuringError, in_guests, measure, number_of_guests, versions
 
 CCS = ("pktpair", "bbr", "cubic")
@@ -71,11 +72,11 @@ def scenarios() -> dict[str, Scenario]:
 
 def is_wanted(benchmark: str, cc: str, qdisc: str, hosts: str) -> bool:
     """Whether a combination is part of the campaign: some settings of the hosts are for pktpair alone."""
-    ours = cc == goals.OURS[0]
+    ours = cc == PACKET_PAIR_OVER_ROUND_ROBIN[0]
     if hosts == "stock-gro":
         return ours and benchmark in GRO_BENCHMARKS
     if hosts == "nowindow":
-        return ours and qdisc == goals.OURS[1]
+        return ours and qdisc == PACKET_PAIR_OVER_ROUND_ROBIN[1]
     return True
 
 
@@ -90,7 +91,7 @@ def requests(selection: Selection, of_builds: Sequence[str] = ("",), kernel: str
                     if not is_wanted(benchmark, cc, qdisc, hosts):
                         continue
                     settings = [f"hosts={hosts}"]
-                    if benchmark in STAGGERED and (cc != goals.OURS[0] or hosts == "nowindow"):
+                    if benchmark in STAGGERED and (cc != PACKET_PAIR_OVER_ROUND_ROBIN[0] or hosts == "nowindow"):
                         settings.append("staggered=no")
                     most = RANDOM_TRAFFIC_SEEDS if benchmark in RANDOM_TRAFFIC else SEEDS
                     found.append(
@@ -169,8 +170,8 @@ class Result:
     :param changes: beside the base, if there is one
     """
 
-    lines: list[goals.Line]
-    verdicts: list[goals.Verdict]
+    lines: list[transfer_goals.Line]
+    verdicts: list[transfer_goals.Verdict]
     changes: list[builds.Change]
     commit: str
     kernel: str
@@ -182,8 +183,8 @@ def write(folder: Path, measured: Measured, base: str = "") -> Result:
     :param base: label of the base's build, or nothing
     """
     of_all = rows(measured, "")
-    lines = goals.lines(of_all)
-    verdicts = goals.judge(lines)
+    lines = transfer_goals.lines(of_all)
+    verdicts = transfer_goals.judge(lines)
     by_build = {build: one for (_, build), one in measured.surroundings.items()}
     summary = {
         "commit": commit(),
@@ -197,7 +198,7 @@ def write(folder: Path, measured: Measured, base: str = "") -> Result:
     }
     changes = []
     if base:
-        changes = builds.changes(lines, goals.lines(rows(measured, base)), differing(measured))
+        changes = builds.changes(lines, transfer_goals.lines(rows(measured, base)), differing(measured))
         summary["base"] = {
             "build": base,
             "modules": versions(by_build[base]),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from lab import cli
 from lab.front import mutants
-from lab.vm import LabError
+from lab.model.errors import LabError
 
 HEADER = """\
 /* SPDX */

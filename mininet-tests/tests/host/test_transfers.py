@@ -9,10 +9,11 @@ from typing import Any
 
 import fake_lab
 import pytest
-from lab import benchmarks, cli
+from lab import cli
 from lab.analyse.figures import RunError
-from lab.benchmarks import Benchmark, Row, Transfer
 from lab.front import measuring, transfers
+from lab.model import benchmarks
+from lab.model.benchmarks import Benchmark, Row, Transfer
 from lab.store import digest
 from lab.store.engine import EngineError
 from lab.store.sweep import expand_all

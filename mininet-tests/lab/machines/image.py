@@ -25,9 +25,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
-from . import files
+from .. import files
+from ..checkout import TOP
 
-LAB = Path(__file__).resolve().parent
+# Where our packages are.
+PACKAGES = TOP / "mininet-tests"
+LAB = PACKAGES / "lab"
 PYTHON = Path("/usr/bin/python3")
 # Where the distribution keeps Mininet.
 DISTRIBUTION = "/usr/lib/python3/dist-packages"
@@ -167,9 +170,9 @@ def programs() -> list[str]:
     return found
 
 
-def agent_environment(folder: Path) -> dict[str, str]:
-    """Where the agent's interpreter finds the lab, whose folder is given, and Mininet."""
-    return {"PYTHONPATH": f"{folder}:{DISTRIBUTION}", "PYTHONHASHSEED": "0"}
+def agent_environment() -> dict[str, str]:
+    """Where the agent's interpreter finds the lab and Mininet."""
+    return {"PYTHONPATH": f"{PACKAGES}:{DISTRIBUTION}", "PYTHONHASHSEED": "0"}
 
 
 def python_files() -> list[str]:
@@ -182,7 +185,7 @@ def python_files() -> list[str]:
         "    if f: print(f)\n"
     )
     command = [str(PYTHON), "-S", "-P", "-B", "-c", probe]
-    environment = {**os.environ, **agent_environment(LAB.parent)}
+    environment = {**os.environ, **agent_environment()}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
     return done.stdout.split()
 
@@ -213,9 +216,8 @@ def python_version() -> tuple[int, int]:
 
 def inside(path: str) -> str:
     """A file's path in the guest: the checkout lies at /lab, wherever it is here."""
-    top = str(LAB.parent.parent)
-    if path.startswith(top + "/"):
-        return "/lab" + path[len(top) :]
+    if path.startswith(f"{TOP}/"):
+        return "/lab" + path[len(str(TOP)) :]
     return merged(path)
 
 

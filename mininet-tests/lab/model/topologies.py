@@ -10,11 +10,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from .model.errors import PlanError
-from .model.scenario import nearest
-from .model.topology import Topology
+from .errors import PlanError
+from .scenario import nearest
+from .topology import Topology
 
-FOLDER = Path(__file__).resolve().parent.parent / "topologies"
+FOLDER = Path(__file__).resolve().parents[2] / "topologies"
 # Mininet belongs to the distribution's interpreter.
 PYTHON = "/usr/bin/python3"
 

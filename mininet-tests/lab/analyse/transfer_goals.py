@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ..benchmarks import DIFFERENCE
+from ..model.benchmarks import DIFFERENCE
+from ..model.our_modules import PACKET_PAIR_OVER_ROUND_ROBIN
 
-OURS = ("pktpair", "fq_rr")
 PEERS = ("bbr", "cubic")
 Key = tuple[str, str]
 
@@ -250,7 +250,7 @@ def runs_of(all_lines: Iterable[Line]) -> list[list[Line]]:
 def judge(all_lines: list[Line]) -> list[Verdict]:
     """Every goal that the lines allow to judge, each figure once."""
     found = []
-    ours = [line for line in all_lines if (line.cc, line.qdisc) == OURS]
+    ours = [line for line in all_lines if (line.cc, line.qdisc) == PACKET_PAIR_OVER_ROUND_ROBIN]
     for line in ours:
         found += of_row(line)
     for rows in runs_of(ours):
@@ -258,7 +258,7 @@ def judge(all_lines: list[Line]) -> list[Verdict]:
     found += of_apart(ours)
     runs = [rows[0] for rows in runs_of(all_lines)]
     for line in runs:
-        if line.cc != OURS[0]:
+        if line.cc != PACKET_PAIR_OVER_ROUND_ROBIN[0]:
             continue
         same = (line.row_set, line.hosts, line.qdisc)
         peers = {

@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab import cli, native
-from lab.front import cost, cost_native
-from lab.vm import LabError
+from lab import cli
+from lab.front import cost, cost_uml
+from lab.guest import protocol
+from lab.machines import uml
+from lab.model.errors import LabError
 
 
 def row(qdisc: str, ns: float, **changes: Any) -> dict[str, Any]:
@@ -29,7 +31,7 @@ def row(qdisc: str, ns: float, **changes: Any) -> dict[str, Any]:
 def test_the_round_in_the_middle_counts() -> None:
     """Not the mean: one round in which the machine did something else changes nothing"""
     rounds = [row("fq_rr", ns, round=number) for number, ns in enumerate((300, 9000, 310))]
-    (found,) = cost_native.medians([*rounds[:2], rounds[2]])
+    (found,) = cost_uml.medians([*rounds[:2], rounds[2]])
     assert (found["nanoseconds_per_packet"], found["enqueue"]) == (310, 309)
     assert (found["least"], found["most"], found["rounds"]) == (300, 9000, 3)
     assert "round" not in found
@@ -37,7 +39,7 @@ def test_the_round_in_the_middle_counts() -> None:
 
 def test_rounds_of_different_rows_are_apart() -> None:
     rows = [row("fq_rr", 1), row("fq_rr", 2, flows=1), row("fq_rr", 3, hashed=True), row("drr", 4)]
-    found = cost_native.medians([{**one, "round": 0} for one in rows])
+    found = cost_uml.medians([{**one, "round": 0} for one in rows])
     assert [one["nanoseconds_per_packet"] for one in found] == [1, 2, 3, 4]
 
 
@@ -74,7 +76,7 @@ def test_ratios_and_spans() -> None:
         row("cake", 400),
         row("fq_rr", 7, hashed=True),
     ]
-    over, spans = cost_native.lines_of(rows)
+    over, spans = cost_uml.lines_of(rows)
     assert over == [
         "over-2x, 1514 bytes, over fq_codel: 0.50 (1024), 0.20 (65536)",
         "over-2x, 1514 bytes, over cake: 0.25 (1024)",
@@ -88,12 +90,12 @@ def test_join() -> None:
     for one in instructions["rows"]:
         del one["nanoseconds_per_packet"]
     found = {"modules": {"sch_fq_rr": "A"}, "rows": [row("fq_rr", 123)]}
-    joined = cost_native.join(instructions, found)
+    joined = cost_uml.join(instructions, found)
     assert [one.get("nanoseconds_per_packet") for one in joined["rows"]] == [123, None]
     assert joined["native"] == found
-    other = cost_native.join({**instructions, "modules": {"sch_fq_rr": "B"}}, found)
+    other = cost_uml.join({**instructions, "modules": {"sch_fq_rr": "B"}}, found)
     assert other["rows"] == instructions["rows"]
-    assert cost_native.join({}, found) == {"rows": [], "native": found}
+    assert cost_uml.join({}, found) == {"rows": [], "native": found}
 
 
 def test_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,28 +124,30 @@ def test_bad_input(arguments: list[str], message: str, capsys: pytest.CaptureFix
 
 def test_a_counter_that_does_not_count_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     info = tmp_path / "cpuinfo"
-    monkeypatch.setattr(native, "CPU_INFO", info)
+    monkeypatch.setattr(uml, "CPU_INFO", info)
     info.write_text("model name\t: P 1\nflags\t\t: fpu constant_tsc nonstop_tsc\n")
-    assert native.processor() == "P 1"
+    assert uml.processor() == "P 1"
     info.write_text("model name\t: P 1\nflags\t\t: fpu constant_tsc\n")
     with pytest.raises(LabError, match="no nonstop_tsc in"):
-        native.processor()
+        uml.processor()
 
 
-def kernel_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str) -> native.UserModeLinux:
+def kernel_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str) -> uml.UserModeLinux:
     """A program in the place of User Mode Linux."""
     program = tmp_path / "linux"
     program.write_text(f"#!/bin/sh\n{does}\n")
     program.chmod(0o755)
-    monkeypatch.setattr(native, "BUILD", tmp_path)
-    return native.UserModeLinux(["command"])
+    monkeypatch.setattr(uml, "BUILD", tmp_path)
+    return uml.UserModeLinux("6.1-test")
 
 
 def test_lines_and_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes after the status is the kernel's"""
     with kernel_that(tmp_path, monkeypatch, "echo one; echo two; echo status 3; echo Power down") as guest:
-        assert list(guest.lines()) == ["one", "two"]
-        assert guest.status == 3
+        guest.start({"kind": "exec", "command": ["command"]})
+        *said, (kind, outcome) = guest.frames()
+    assert said == [(protocol.STDOUT, b"one\n"), (protocol.STDOUT, b"two\n")]
+    assert (kind, json.loads(outcome)["status"]) == (protocol.EXIT, 3)
 
 
 def test_a_kernel_that_cannot_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,4 +157,5 @@ def test_a_kernel_that_cannot_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         kernel_that(tmp_path, monkeypatch, does) as guest,
         pytest.raises(LabError, match="ended early: ptrace: Operation not permitted / Checking ptrace"),
     ):
-        list(guest.lines())
+        guest.start({"kind": "exec", "command": ["command"]})
+        list(guest.frames())

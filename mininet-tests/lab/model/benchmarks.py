@@ -28,14 +28,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from . import reference
-from .model import arrivals
-from .model.devices import LEAVES
-from .model.errors import RunError
-from .model.plan import TCP_HEADER_BYTES, Flow, Plan, Record, Source
-from .model.scenario import Parameter
-from .model.topology import Link, Topology, Way
+from . import arrivals, reference
+from .devices import LEAVES
+from .errors import RunError
+from .plan import TCP_HEADER_BYTES, Flow, Plan, Record, Source
+from .scenario import Parameter
 from .topologies import topology
+from .topology import Link, Topology, Way
 
 PACKET_NS = 100_000
 ROUND_TRIP_MS = 44.0

@@ -11,11 +11,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .model.devices import LEAVES
-from .model.errors import PlanError
-from .model.plan import TCP_HEADER_BYTES, Flow, Plan
-from .model.topology import STOCK_MTU_BYTES, Topology
+from .devices import LEAVES
+from .errors import PlanError
+from .plan import TCP_HEADER_BYTES, Flow, Plan
 from .topologies import topology
+from .topology import STOCK_MTU_BYTES, Topology
 
 FULL_PACKET_BYTES = STOCK_MTU_BYTES
 # Of applications whose copying must not hold up the guest's one CPU.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab.analyse import builds, goals
+from lab.analyse import builds, transfer_goals
 from lab.front import transfers
 from lab.show import slowdowns
 
@@ -36,15 +36,15 @@ def row(slowdown: float, **changes: Any) -> dict[str, Any]:
 
 
 def missed(*rows: dict[str, Any]) -> list[str]:
-    return [verdict.text for verdict in goals.judge(goals.lines(rows)) if not verdict.met]
+    return [verdict.text for verdict in transfer_goals.judge(transfer_goals.lines(rows)) if not verdict.met]
 
 
 def test_mean_over_seeds() -> None:
     """A goal is judged on the mean over seeds, and the spread is known."""
     rows = [row(0.06, seed=1), row(0.08, seed=2), row(0.067, seed=3)]
-    (line,) = goals.lines(rows)
+    (line,) = transfer_goals.lines(rows)
     assert line.seeds == 3
-    assert line.figures["slowdown"] == goals.Spread(pytest.approx(0.069), 0.06, 0.08)
+    assert line.figures["slowdown"] == transfer_goals.Spread(pytest.approx(0.069), 0.06, 0.08)
     assert not missed(*rows)
     assert missed(*rows[:2], row(0.071, seed=3)) == ["slowdown"]
 
@@ -117,7 +117,7 @@ def whole_campaign() -> list[dict[str, Any]]:
 def test_each_figure_is_judged_once() -> None:
     """No goal of a row set, hosts and queue is there twice, although b4, b6 and b9 have several rows a run"""
     rows = whole_campaign()
-    verdicts = goals.judge(goals.lines(rows))
+    verdicts = transfer_goals.judge(transfer_goals.lines(rows))
     counts = Counter((verdict.name, verdict.hosts, verdict.qdisc, verdict.kind) for verdict in verdicts)
     assert {key: count for key, count in counts.items() if count > 1} == {}
     sets = {row["row_set"] for row in rows if row["variant"] in ("short", "reverse", "conn1")}
@@ -134,14 +134,14 @@ def test_each_figure_is_judged_once() -> None:
 def test_every_goal_has_its_row() -> None:
     """Each goal of the table is about a row that the campaign measures"""
     rows = {(row["hosts"], row["benchmark"], row["variant"]) for row in whole_campaign() if row["cc"] == "pktpair"}
-    assert {(hosts, *key) for hosts, limits in goals.PRIMARY.items() for key in limits} <= rows
+    assert {(hosts, *key) for hosts, limits in transfer_goals.PRIMARY.items() for key in limits} <= rows
 
 
 def test_tables() -> None:
     """A missed goal is marked in the terminal, in its row and in that of its run"""
     peer = row(0.4, cc="bbr", mean_slowdown=0.01)
-    lines = goals.lines([row(0.08, seed=1), row(0.09, seed=2), peer])
-    verdicts = goals.judge(lines)
+    lines = transfer_goals.lines([row(0.08, seed=1), row(0.09, seed=2), peer])
+    verdicts = transfer_goals.judge(lines)
     shown = slowdowns.terminal(lines, verdicts)
     assert "8.5 (8.0 .. 9.0)" in shown and "MISSED: primary" in shown and "40.0 bbr+fq_rr" in shown
     assert "MISSED: mean of all flows beside bbr" in shown
@@ -152,7 +152,9 @@ def test_few_retransmissions_are_counted() -> None:
     """A goal of retransmissions is a count, a retransmitted part a percentage, however small they are"""
     ours = row(0.05, retransmits=1)
     (verdict,) = [
-        v for v in goals.judge(goals.lines([ours, {**ours, "cc": "bbr", "retransmits": 0}])) if "retr" in v.kind
+        v
+        for v in transfer_goals.judge(transfer_goals.lines([ours, {**ours, "cc": "bbr", "retransmits": 0}]))
+        if "retr" in v.kind
     ]
     assert slowdowns.misses([verdict]) == ["b1, hosts open, fq_rr: retransmissions beside bbr 1, at most 0"]
 
@@ -162,8 +164,8 @@ def test_the_documented_table(tmp_path: Path) -> None:
     rows = whole_campaign()
     path = tmp_path / "transfers.rst"
     path.write_text(f"head\n\n{slowdowns.BEGIN}\n\nold\n\n{slowdowns.END}\n\nfoot\n")
-    lines = goals.lines(rows)
-    slowdowns.document(path, lines, goals.judge(lines), "abc", "6.1")
+    lines = transfer_goals.lines(rows)
+    slowdowns.document(path, lines, transfer_goals.judge(lines), "abc", "6.1")
     text = path.read_text()
     assert text.startswith("head\n") and text.endswith("foot\n") and "old" not in text
     assert "commit abc on Linux 6.1" in text
@@ -171,7 +173,7 @@ def test_the_documented_table(tmp_path: Path) -> None:
     assert (head.split()[0], table.pop()) == ("row", rule)
     assert [one.split("  ")[0] for one in table] == list(slowdowns.DOCUMENTED)
     assert len(table) == 12
-    without = goals.lines(row for row in rows if (row["benchmark"], row["cc"]) != ("b5", "cubic"))
+    without = transfer_goals.lines(row for row in rows if (row["benchmark"], row["cc"]) != ("b5", "cubic"))
     with pytest.raises(LookupError, match="b5 of cubic over fq_rr, hosts open, was not measured"):
         slowdowns.document(path, without, [], "abc", "6.1")
     path.write_text("no marks")
@@ -196,7 +198,8 @@ def test_the_documented_table(tmp_path: Path) -> None:
 def test_beside_a_base(base: tuple[float, ...], now: tuple[float, ...], worse: bool) -> None:
     """Worse is: the mean above the base's by more than half a point, and by more than the base's seeds differ"""
     of_base, of_now = (
-        goals.lines([row(slow, seed=seed) for seed, slow in enumerate(slowdowns_, 1)]) for slowdowns_ in (base, now)
+        transfer_goals.lines([row(slow, seed=seed) for seed, slow in enumerate(slowdowns_, 1)])
+        for slowdowns_ in (base, now)
     )
     (change,) = builds.changes(of_now, of_base, {("b1", "open", "pktpair", "fq_rr")})
     assert change.is_worse == worse
@@ -208,7 +211,7 @@ def test_beside_a_base(base: tuple[float, ...], now: tuple[float, ...], worse: b
 
 def test_rows_without_a_module_are_not_compared() -> None:
     """A row whose runs are the same with both builds is counted, and not shown"""
-    lines = goals.lines([row(0.1), row(0.2, cc="bbr", qdisc="cake")])
+    lines = transfer_goals.lines([row(0.1), row(0.2, cc="bbr", qdisc="cake")])
     found = builds.changes(lines, lines, {("b1", "open", "pktpair", "fq_rr")})
     shown = slowdowns.beside_base(found, "HEAD~1")
     assert "pktpair+fq_rr" in shown and "bbr+cake" not in shown

@@ -8,8 +8,8 @@
  * where the kernel reads the counter itself. So the counter becomes the
  * clock, and a qdisc pays for the time what it pays on a machine of its own.
  */
-#ifndef _COST_NATIVE_CLOCK_H
-#define _COST_NATIVE_CLOCK_H
+#ifndef _COST_STAMPS_H
+#define _COST_STAMPS_H
 
 #include <linux/timex.h>
 #include <linux/types.h>
@@ -122,4 +122,4 @@ static inline void cost_clock_stop(void)
 
 #endif /* CONFIG_UML */
 
-#endif /* _COST_NATIVE_CLOCK_H */
+#endif /* _COST_STAMPS_H */

@@ -22,13 +22,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import native
+from ..checkout import TOP
+from ..guest import protocol
+from ..machines import uml
+from ..model.errors import LabError
 from ..show.costs import over_flows
-from ..vm import TOP, LabError
 from . import cost
 from .cost import NANOSECONDS, Row
 
 ROUNDS = 5
+# The name that readers of out/cost/summary.json know.
+IN_SUMMARY = "native"
 PEERS = ("fq_codel", "cake")
 
 
@@ -86,14 +90,20 @@ def report(found: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def measure(arguments: list[str], rounds: int) -> tuple[dict[str, Any], list[Row], int]:
+def measure(kernel: str, arguments: list[str], rounds: int) -> tuple[dict[str, Any], list[Row], int]:
     """Boot and run; what holds for all rows, the rows of all rounds, and the guest's status."""
     about: dict[str, Any] = {}
     rows: list[Row] = []
-    program = TOP / "qdisc" / "tests" / "cost.py"
-    options = ["--native", "--no-gso", "--no-small", "--rounds", str(rounds), *arguments]
-    with native.UserModeLinux([program, *options]) as guest:
-        for line in guest.lines():
+    status = 1
+    program = str(TOP / "qdisc" / "tests" / "cost.py")
+    options = ["--uml", "--no-gso", "--no-small", "--rounds", str(rounds), *arguments]
+    with uml.UserModeLinux(kernel) as guest:
+        guest.start({"kind": "exec", "command": [program, *options]})
+        for kind, payload in guest.frames():
+            if kind == protocol.EXIT:
+                status = int(json.loads(payload)["status"])
+                continue
+            line = payload.decode().strip()
             if not line.startswith("{"):
                 print(f"cost: User Mode Linux: {line}", file=sys.stderr)
                 continue
@@ -108,7 +118,7 @@ def measure(arguments: list[str], rounds: int) -> tuple[dict[str, Any], list[Row
                 f" {found['flows']} flows, {found['qdisc']}: {found[NANOSECONDS.key]:.0f} ns",
                 file=sys.stderr,
             )
-    return about, rows, guest.status
+    return about, rows, status
 
 
 def join(summary: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
@@ -117,7 +127,7 @@ def join(summary: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
     rows = summary.get("rows", [])
     if summary.get("modules") == found["modules"]:
         rows = [{**row, NANOSECONDS.key: costs[place(row)]} if place(row) in costs else row for row in rows]
-    return {**summary, "rows": rows, "native": found}
+    return {**summary, "rows": rows, IN_SUMMARY: found}
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -125,9 +135,8 @@ def run(arguments: argparse.Namespace) -> int:
     asked = cost.choices(arguments)
     if arguments.rounds < 1:
         raise LabError(f"--rounds {arguments.rounds}: at least 1")
-    processor = native.processor()
-    native.prepare()
-    about, measured, status = measure(asked, arguments.rounds)
+    processor = uml.processor()
+    about, measured, status = measure(uml.prepare(), asked, arguments.rounds)
     if not measured:
         return status or 1
     rows = medians(measured)
@@ -135,7 +144,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = {**about, "processor": processor, "rows": rows, "goals": cost.as_json(verdicts)}
     cost.OUT.mkdir(parents=True, exist_ok=True)
     cost.keep(lambda summary: join(summary, found))
-    picture = over_flows(rows, cost.OUT / "native.png", "nanoseconds")
+    picture = over_flows(rows, cost.OUT / "nanoseconds.png", "nanoseconds")
     print(report(found))
     print(f"{cost.SUMMARY.relative_to(TOP)} has all figures, {picture.relative_to(TOP)} shows them")
     return status or int(not all(verdict.met for verdict in verdicts))
@@ -153,7 +162,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Measure, or show what was measured."""
     if not arguments.show:
         return run(arguments)
-    found = json.loads(Path(arguments.show).read_text()).get("native")
+    found = json.loads(Path(arguments.show).read_text()).get(IN_SUMMARY)
     if not found:
         raise LabError(f"{arguments.show} has no nanoseconds: run make cost-native")
     print(report(found))

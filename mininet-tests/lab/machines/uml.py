@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Runs a command in User Mode Linux: a kernel that is a program.
+"""A command in User Mode Linux: a kernel that is a program.
 
 Its code runs on this machine's processor as any program's does, so that what it takes
 is what it takes on a machine of its own, cache misses included.  Its memory is a file
@@ -11,21 +11,22 @@ The command sees the host's files, and cannot write there.
 
 from __future__ import annotations
 
-import contextlib
+import json
 import os
 import re
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
-from .vm import CACHE, TOP, Core, LabError
+from ..checkout import CACHE, TOP
+from ..guest import protocol
+from ..model.errors import LabError
+from .core import Core
+from .guest import Guest
 
-BUILD = CACHE / "torture" / "build-native"
-INIT = TOP / "mininet-tests" / "native" / "init"
+BUILD = CACHE / "torture" / "build-uml"
+INIT = TOP / "mininet-tests" / "uml" / "init"
 # 262,144 packets that wait take 200 MiB, 65,535 classes of DRR 100 MiB.
 MEMORY_MIB = 1536
 # The processor's counter must count time, whatever the processor's frequency.
@@ -35,7 +36,7 @@ CPU_INFO = Path("/proc/cpuinfo")
 
 def prepare() -> str:
     """Build kernel and modules unless they are there; returns the kernel's version."""
-    done = subprocess.run([TOP / "scripts" / "source-kernel", "native"], stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run([TOP / "scripts" / "source-kernel", "uml"], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise LabError("User Mode Linux could not be built")
     command = [str(TOP / "scripts" / "build-modules"), "--quiet", "--kdir", str(BUILD), "ARCH=um", "SUBARCH=x86_64"]
@@ -64,13 +65,32 @@ def with_huge_pages(folder: Path) -> list[str]:
     return before if works else []
 
 
-class UserModeLinux:
-    """A command in User Mode Linux, and its status; a context manager that always ends it."""
+class UserModeLinux(Guest):
+    """Does one command. It has no agent: what its first process prints is made frames here."""
 
-    def __init__(self, command: Sequence[str | Path]) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="pktpair-native-"))
+    _core: Core | None = None
+
+    def __init__(self, kernel: str) -> None:
+        """Not started yet.
+
+        :param kernel: its version, as ``prepare`` has returned it
+        """
+        super().__init__(kernel, "real")
+        self._is_ready = False
+        self._tail: list[str] = []
+
+    def close(self) -> None:
+        """End it, whatever state it is in."""
+        self.kill_process()
+        super().close()
+        if self._core is not None:
+            self._core.release()
+            self._core = None
+
+    def _launch(self, job: dict[str, Any]) -> None:
+        if job["kind"] != "exec":
+            raise LabError(f"User Mode Linux runs commands, and no {job['kind']}")
         self._core = Core()
-        self.status = -1
         argv = [
             *with_huge_pages(self._folder),
             *self._core.command(),
@@ -82,45 +102,30 @@ class UserModeLinux:
             # until it trusts its random numbers, each takes the kernel microseconds (CAKE draws one a packet)
             "random.trust_cpu=on",
             "--",
-            *(str(word) for word in command),
+            *(str(word) for word in job["command"]),
         ]
-        self._log = self._folder / "log"
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                argv,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env={**os.environ, "TMPDIR": str(self._folder)},
-                start_new_session=True,
-            )
+        self._spawn(argv, output=subprocess.PIPE, env={**os.environ, "TMPDIR": str(self._folder)})
 
-    def __enter__(self) -> UserModeLinux:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self._core.release()
-        shutil.rmtree(self._folder, ignore_errors=True)
-
-    def lines(self) -> Iterator[str]:
-        """What the command prints, until it has ended; raises LabError if the kernel ends before."""
-        assert self._process.stdout is not None
-        tail: list[str] = []
-        for raw in self._process.stdout:
-            line = raw.decode(errors="replace").strip()
-            if line.startswith("status "):
-                self.status = int(line.split()[1])
-                return
-            tail = [*tail[-4:], line]
-            yield line
-        said = [*self._log.read_text(errors="replace").splitlines()[-4:], *tail]
-        raise LabError(f"User Mode Linux ended early: {' / '.join(line for line in said if line)}")
+    def receive(self) -> tuple[bytes, bytes]:
+        """One frame; raises LabError if the kernel ends before the command."""
+        if not self._is_ready:
+            self._is_ready = True
+            return protocol.READY, json.dumps({"kernel": self.kernel, "modules": {}}).encode()
+        assert self._process is not None and self._process.stdout is not None
+        raw = self._process.stdout.readline()
+        if not raw:
+            said = [*self._console_tail()[-4:], *self._tail]
+            raise LabError(f"User Mode Linux ended early: {' / '.join(line for line in said if line)}")
+        line = raw.decode(errors="replace").strip()
+        if line.startswith("status "):
+            outcome: dict[str, Any] = {"status": int(line.split()[1]), "error": None, "warnings": [], "dmesg_tail": []}
+            return protocol.EXIT, json.dumps(outcome).encode()
+        self._tail = [*self._tail[-4:], line]
+        return protocol.STDOUT, f"{line}\n".encode()
 
     def huge_mib(self) -> int:
         """How much of its memory is mapped in huge pages by now."""
+        assert self._process is not None
         text = Path(f"/proc/{self._process.pid}/smaps_rollup").read_text()
         found = re.search(r"^ShmemPmdMapped:\s*(\d+) kB", text, re.MULTILINE)
         return int(found[1]) // 1024 if found else 0
