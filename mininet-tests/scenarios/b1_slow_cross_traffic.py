@@ -3,8 +3,8 @@
 
 from typing import Any
 
-from lab import benchmarks
-from lab.benchmarks import Benchmark, Row, Transfer
+from lab.model import benchmarks
+from lab.model.benchmarks import Benchmark, Row, Transfer
 from lab.model.plan import Plan
 from lab.model.scenario import Values
 

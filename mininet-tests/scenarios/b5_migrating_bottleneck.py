@@ -11,8 +11,8 @@ and 4, whose hosts are next to the second link, have the 4 ms alone.
 
 from typing import Any
 
-from lab import benchmarks
-from lab.benchmarks import BOTTLENECK, ROUND_TRIP_MS, Benchmark, Row, Transfer
+from lab.model import benchmarks
+from lab.model.benchmarks import BOTTLENECK, ROUND_TRIP_MS, Benchmark, Row, Transfer
 from lab.model.plan import Plan
 from lab.model.scenario import Values
 

@@ -8,8 +8,8 @@ stands before its bottleneck instead of behind its receiver.
 from dataclasses import replace
 from typing import Any
 
-from lab import benchmarks
-from lab.benchmarks import BOTTLENECK, Benchmark, Row, Transfer
+from lab.model import benchmarks
+from lab.model.benchmarks import BOTTLENECK, Benchmark, Row, Transfer
 from lab.model.plan import Plan
 from lab.model.scenario import Values
 

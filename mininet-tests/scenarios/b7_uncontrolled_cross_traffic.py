@@ -8,8 +8,8 @@ and ``staggered`` the other.  The optimum is the reference's, on the same arriva
 
 from typing import Any
 
-from lab import benchmarks
-from lab.benchmarks import Benchmark, Row, Transfer
+from lab.model import benchmarks
+from lab.model.benchmarks import Benchmark, Row, Transfer
 from lab.model.plan import Plan
 from lab.model.scenario import Parameter, Value, Values
 

@@ -7,8 +7,8 @@ the paper judges is the difference of the two files' times over the first's.
 
 from typing import Any
 
-from lab import benchmarks
-from lab.benchmarks import DIFFERENCE, Benchmark, Row, Transfer
+from lab.model import benchmarks
+from lab.model.benchmarks import DIFFERENCE, Benchmark, Row, Transfer
 from lab.model.plan import Plan
 from lab.model.scenario import Values
 

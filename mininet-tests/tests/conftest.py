@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 TOP = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(TOP / "mininet-tests"))
 
 # What installs on a machine, by the names that a script finds on its PATH.
 INSTALLERS = ("apt", "apt-get", "aptitude", "debootstrap", "pip", "pip3", "sudo")

@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from ..analyse.figures import Figures, figures
+from ..machines.guest import leave_no_guest
 from ..model.errors import PlanError
 from ..show.progress import Progress
 from ..store import sweep as sweeping
-from ..store.command import MAX_GUESTS, whole_number
 from ..store.digest import canonical
 from ..store.engine import Engine, EngineError, Surroundings
 from ..store.manifest import Manifest
 from ..store.run import Run
 from ..store.study import Study, StudyError
 from ..store.sweep import Request
-from ..vm import leave_no_guest
+from .options import MAX_GUESTS, whole_number
 
 FAILED = 1
 INTERRUPTED = 130

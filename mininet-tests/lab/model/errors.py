@@ -2,6 +2,10 @@
 """The errors that a user can act on."""
 
 
+class LabError(Exception):
+    """Something is missing, or cannot be done here; the message says what."""
+
+
 class PlanError(Exception):
     """An experiment that cannot be as it is described; the message names value and limit."""
 

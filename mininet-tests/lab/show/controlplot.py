@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..analyse.figures import Floats, events
-from ..vm import LabError
+from ..model.errors import LabError
 from . import pictures
 
 # Smallest packet of data that counts as one: acknowledgements queue, too.

@@ -10,10 +10,16 @@ from pathlib import Path
 
 import pytest
 from conftest import TOP
-from lab import cli, vm
+from lab import cli
+from lab.front import run as run_command
+from lab.machines import core as cores
+from lab.machines import qemu
+from lab.machines.core import Core
+from lab.machines.kernels import find_kernel
+from lab.machines.sealed import SealedGuest
 from lab.model import scenario
+from lab.model.errors import LabError
 from lab.model.plan import Plan
-from lab.store import boot
 from lab.store.run import Run
 
 LAB = TOP / "scripts" / "lab"
@@ -24,7 +30,7 @@ SCENARIO = """
 from lab.model.plan import Flow, Plan, Record
 from lab.model.scenario import Parameter
 from lab.model.topology import Link, Topology, Way
-from lab.topologies import topology
+from lab.model.topologies import topology
 
 CLAIM = "a flow"
 PARAMETERS = {"seconds": Parameter(4.0, "s", "of it", 1, 600)}
@@ -158,7 +164,7 @@ def test_what_iperf3_cannot_carry(tmp_path: Path) -> None:
 
 def asked(*words: str | Path) -> list[Run]:
     """What a command line would run."""
-    return boot.requested(cli.parser().parse_args(["run", *map(str, words)]))
+    return run_command.requested(cli.parse(["run", *map(str, words)]))
 
 
 def test_seconds_hold(tmp_path: Path) -> None:
@@ -178,7 +184,7 @@ def test_lists_and_repeated_options(tmp_path: Path) -> None:
     assert [(run.values["seconds"], run.cc, run.qdisc) for run in runs] == [
         (seconds, cc, qdisc) for seconds in (3.0, 4.0) for cc in ("cubic", "bbr") for qdisc in ("cake", "fq")
     ]
-    assert len({boot.label(run) for run in runs}) == len(runs)
+    assert len({run_command.label(run) for run in runs}) == len(runs)
 
 
 @pytest.mark.parametrize("name", scenario.names())
@@ -225,10 +231,10 @@ def test_kvm_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     emulator.write_text("#!/bin/sh\nexec sleep 600\n")
     emulator.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(vm, "probe_kvm", lambda: None)
-    monkeypatch.setattr(vm, "KVM_PROBE_TIMEOUT_S", 1)
-    with vm.SealedGuest(clock="real") as guest:
-        with pytest.raises(vm.LabError, match="present but unusable: a stock kernel did not boot with it within 1 s"):
+    monkeypatch.setattr(qemu, "probe_kvm", lambda: None)
+    monkeypatch.setattr(qemu, "KVM_PROBE_TIMEOUT_S", 1)
+    with SealedGuest(clock="real") as guest:
+        with pytest.raises(LabError, match="present but unusable: a stock kernel did not boot with it within 1 s"):
             guest.start({"kind": "run"})
         assert guest._process is None
 
@@ -239,13 +245,13 @@ def test_guest_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     emulator.write_text("#!/bin/sh\necho Kernel panic - not syncing\n")
     emulator.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with vm.SealedGuest() as guest, pytest.raises(vm.LabError, match="Kernel panic"):
+    with SealedGuest() as guest, pytest.raises(LabError, match="Kernel panic"):
         guest.start({"kind": "run"})
 
 
 def test_module_not_built(tmp_path: Path) -> None:
     """A run that needs a module that is not built names it and how to build it."""
-    kernel = vm.find_kernel(None)
+    kernel = find_kernel(None)
     for name in (kernel, "9.9.9-test"):
         (tmp_path / "kernels" / name).mkdir(parents=True)
         (tmp_path / "kernels" / name / "complete").touch()
@@ -257,9 +263,10 @@ def test_module_not_built(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="this is root")
-def test_native_needs_root() -> None:
-    """--clock native as a user says that it needs root."""
-    done = lab("exec", "--clock", "native", "--", "true")
+@pytest.mark.parametrize("clock", ["here", "native"])
+def test_here_needs_root(clock: str) -> None:
+    """--clock here, once called native, as a user says that it needs root."""
+    done = lab("exec", "--clock", clock, "--", "true")
     assert done.returncode == 2
     assert "run it as root" in done.stderr
 
@@ -267,7 +274,8 @@ def test_native_needs_root() -> None:
 def test_no_guest_outlives_the_command(tmp_path: Path) -> None:
     """A command that is told to end takes its guests along, whatever session they are in."""
     program = (
-        "import sys, time; from lab import vm; vm.leave_no_guest(); vm.find_kernel = str; guest = vm.SealedGuest('x');"
+        "import time; from lab.machines.guest import Guest, leave_no_guest; leave_no_guest();"
+        "guest = Guest('x', 'real');"
         "guest._spawn(['sleep', '1000']); print(guest._process.pid, flush=True); time.sleep(1000)"
     )
     command = subprocess.Popen(
@@ -283,10 +291,8 @@ def test_no_guest_outlives_the_command(tmp_path: Path) -> None:
 
 
 def test_a_core_is_taken_in_a_cache_that_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Torture's cache has a link to the lab's folder of cores before any guest has made that."""
-    (tmp_path / "torture").mkdir()
-    (tmp_path / "torture" / "cores").symlink_to("../cores")
-    monkeypatch.setattr(vm, "CACHE", tmp_path / "torture")
-    core = vm.Core()
-    assert (tmp_path / "cores" / str(core.number)).exists()
+    """The folder of cores is made when a guest first needs one."""
+    monkeypatch.setattr(cores, "CACHE", tmp_path / "new")
+    core = Core()
+    assert (tmp_path / "new" / "cores" / str(core.number)).exists()
     core.release()

@@ -11,8 +11,8 @@ from lab.model import arrivals, devices
 from lab.model.errors import PlanError
 from lab.model.layout import lay_out
 from lab.model.plan import Change, Command, Exchange, Flow, Plan, Record, Source, changed
+from lab.model.topologies import names, topology
 from lab.model.topology import Link, Topology, Way
-from lab.topologies import names, topology
 
 
 def a_line(**way) -> Topology:

@@ -9,10 +9,11 @@ from typing import Any
 
 import fake_lab
 import pytest
-from lab import benchmarks
+from lab import cli
 from lab.analyse.figures import RunError
-from lab.benchmarks import Benchmark, Row, Transfer
 from lab.front import measuring, transfers
+from lab.model import benchmarks
+from lab.model.benchmarks import Benchmark, Row, Transfer
 from lab.store import digest
 from lab.store.engine import EngineError
 from lab.store.sweep import expand_all
@@ -210,7 +211,7 @@ WORDS = ("--only", "b3,b4", "--cc", "pktpair,bbr", "--qdisc", "fq_rr,cake", "--h
 
 
 def campaign(engine, out, *words: str) -> dict[str, Any]:
-    arguments = transfers.parser().parse_args([*WORDS, "--out", str(out), "--guests", "1", *words])
+    arguments = cli.parse(["transfers", *WORDS, "--out", str(out), "--guests", "1", *words])
     assert transfers.run(arguments, engine) == 0
     return json.loads((out / "summary.json").read_text())
 

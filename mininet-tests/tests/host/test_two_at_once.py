@@ -13,7 +13,11 @@ from typing import IO, Any
 
 import pytest
 from conftest import TOP
-from lab import cost, files, image, vm
+from lab import files
+from lab.front import cost
+from lab.machines import image
+from lab.machines.sealed import SealedGuest
+from lab.model.errors import LabError
 
 ROUNDS = 50
 
@@ -111,7 +115,7 @@ def test_no_build_while_a_guest_reads(tmp_path: Path, monkeypatch: pytest.Monkey
     """While a guest is given the modules, nobody may build them."""
     lock = tmp_path / "lock"
     lock.touch()
-    monkeypatch.setattr(vm.SealedGuest, "modules", lambda self: [tmp_path / "kmod" / "tcp_pktpair.ko"])
+    monkeypatch.setattr(SealedGuest, "modules", lambda self: [tmp_path / "kmod" / "tcp_pktpair.ko"])
 
     def build(*_: object) -> None:
         with lock.open() as held, pytest.raises(BlockingIOError):
@@ -119,7 +123,7 @@ def test_no_build_while_a_guest_reads(tmp_path: Path, monkeypatch: pytest.Monkey
         raise LookupError("it was locked")
 
     monkeypatch.setattr(image, "build", build)
-    with vm.SealedGuest() as guest, pytest.raises(vm.LabError, match="it was locked"):
+    with SealedGuest() as guest, pytest.raises(LabError, match="it was locked"):
         guest.start({"kind": "run"})
 
 
