@@ -25,7 +25,7 @@ TOP = HERE.parents[1]
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "torture")]
 
 import guests  # noqa: E402
-from lab import vm  # noqa: E402
+from lab import files, vm  # noqa: E402
 
 OUT = TOP / "out" / "hostile"
 HALVES = ("tenant", "peer", "bounds")
@@ -139,7 +139,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             lines[half] = run_bounds(arguments) if half == "bounds" else run_half(half, kernel, arguments)
 
     # each guest takes a core
-    with ThreadPoolExecutor(2) as pool:
+    with files.claimed(OUT), ThreadPoolExecutor(2) as pool:
         try:
             list(pool.map(one, halves))
         finally:
@@ -149,4 +149,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except files.BusyError as error:
+        sys.exit(f"hostile: {error}")

@@ -19,7 +19,7 @@ TOP = HERE.parents[1]
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
 import guests  # noqa: E402
-from lab import vm  # noqa: E402
+from lab import files, vm  # noqa: E402
 
 PROGRAM = HERE / "torture.py"
 OUT = TOP / "out" / "torture"
@@ -121,7 +121,7 @@ def main() -> int:
             if not over.is_set():
                 told[way.label] = torture(way, arguments.seed)
 
-    with ThreadPoolExecutor(len(wanted)) as pool:
+    with files.claimed(OUT), ThreadPoolExecutor(len(wanted)) as pool:
         try:
             list(pool.map(one_after_another, wanted))
         finally:
@@ -134,4 +134,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except files.BusyError as error:
+        sys.exit(f"torture: {error}")

@@ -2,9 +2,11 @@
 """Two commands in one checkout at once: neither disturbs the other."""
 
 import fcntl
+import importlib.util
 import json
 import os
 import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,7 +15,7 @@ from typing import IO, Any
 
 import pytest
 from conftest import TOP
-from lab import cost, files, image, vm
+from lab import cost, files, image, mutants, vm
 
 ROUNDS = 50
 
@@ -165,3 +167,53 @@ def test_what_a_quiet_build_says(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode != 0 and not done.stdout
     assert "error: no such register" in done.stderr
+
+
+def the_command(name: str) -> Any:
+    """A command by its module, as far as it writes results."""
+    if name == "mutants":
+        return mutants
+    # both suites have a module of this name
+    place = TOP / "mininet-tests" / name / "drive.py"
+    spec = importlib.util.spec_from_file_location(f"{name}_drive", place)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # for dataclasses
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("mutants", ["--count", "1", "--only", "qdisc/qlbp.h"]),
+        ("hostile", ["--short", "--only", "bounds"]),
+        ("torture", ["--short", "--checkers", "6.1"]),
+    ],
+)
+def test_one_folder_of_results_is_of_one_command(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    arguments: list[str],
+) -> None:
+    """The second command ends before it boots or builds anything, and names the first."""
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    command = the_command(name)
+    monkeypatch.setattr(command, "OUT", tmp_path)
+    monkeypatch.setattr(command, "build", lambda: "6.1", raising=False)
+    for does in ("torture", "run_bounds", "Campaign"):
+        monkeypatch.setattr(command, does, lambda *_: pytest.fail("it is at work"), raising=False)
+    monkeypatch.setattr(vm, "leave_no_guest", lambda: None)
+    folder = tmp_path / "qlbp" if name == "mutants" else tmp_path
+    with files.claimed(folder):
+        try:
+            status = command.main()
+            said = capsys.readouterr().err
+        except files.BusyError as busy:
+            status, said = 1, str(busy)
+    assert (status, f"{folder}: another command is at work on it: process {os.getpid()}" in said) == (1, True), said
+    with files.claimed(folder):
+        pass
