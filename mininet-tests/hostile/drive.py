@@ -21,12 +21,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from lab import files
 from lab.checkout import TOP
 from lab.machines import image
 from lab.machines.guest import leave_no_guest
 from torture import guests
 
-TOP = TOP
 OUT = TOP / "out" / "hostile"
 HALVES = ("tenant", "peer", "bounds")
 # Of guest time. A second in which the guest is busy throughout takes four or five of a core.
@@ -126,7 +126,7 @@ def main(arguments: argparse.Namespace) -> int:
             lines[half] = run_bounds(arguments) if half == "bounds" else run_half(half, kernel, arguments)
 
     # each guest takes a core
-    with ThreadPoolExecutor(2) as pool:
+    with files.claimed(OUT), ThreadPoolExecutor(2) as pool:
         try:
             list(pool.map(one, halves))
         finally:

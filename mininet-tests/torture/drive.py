@@ -18,6 +18,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from lab import files
 from lab.checkout import TOP
 from lab.machines.guest import leave_no_guest
 
@@ -137,7 +138,7 @@ def main(arguments: argparse.Namespace) -> int:
             if not over.is_set():
                 told[way.label] = torture(way, arguments.seed)
 
-    with ThreadPoolExecutor(len(wanted)) as pool:
+    with files.claimed(OUT), ThreadPoolExecutor(len(wanted)) as pool:
         try:
             list(pool.map(one_after_another, wanted))
         finally:

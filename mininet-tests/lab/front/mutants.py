@@ -43,6 +43,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .. import files
 from ..checkout import TOP
 from ..model.errors import LabError
 from ..show.progress import Progress
@@ -611,22 +612,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Runs, writes and reports."""
     began = time.monotonic()
+    folder = OUT / Path(options.only).stem if options.only else OUT
     try:
         entries = [entry for folder in FOLDERS for entry in read_equivalents(TOP / folder / EQUIVALENTS)]
         BUILD.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=BUILD) as work:
+        listed = frozenset(entry.digest for entry in entries)
+        with files.claimed(folder), tempfile.TemporaryDirectory(dir=BUILD) as work:
             campaign = Campaign(Path(work), options.seed, options.count, options.jobs, options.only)
             campaign.prepare()
             verdicts = campaign.run()
-    except LabError as error:
-        print(f"mutants: {error}", file=sys.stderr)
-        return 1
+            write(folder, campaign, verdicts, listed, time.monotonic() - began)
     except KeyboardInterrupt:
         print("mutants: interrupted; nothing was written", file=sys.stderr)
         return 130
-    listed = frozenset(entry.digest for entry in entries)
-    folder = OUT / Path(options.only).stem if options.only else OUT
-    write(folder, campaign, verdicts, listed, time.monotonic() - began)
     wrong = check_list(entries, (m for each in campaign.mutants.values() for m in each), verdicts)
     results = [(str(each), each.good) for each in (tally(n, verdicts, listed) for n in campaign.sampled)]
     if not options.only:

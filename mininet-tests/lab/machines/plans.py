@@ -76,7 +76,7 @@ class Plans(Guest):
         """What the agent is told."""
         return {
             "kind": "plans",
-            "ack_probe": btf.ack_probe(btf.Btf.of_kernel(self._types())),
+            "ack_probe": btf.ack_probe(self._types()),
             "traffic": self._traffic(),
             "plans": [plan.as_data() for plan in plans],
             "times": [times(plan) for plan in plans],

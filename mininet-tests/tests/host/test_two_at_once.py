@@ -2,6 +2,7 @@
 """Two commands in one checkout at once: neither disturbs the other."""
 
 import fcntl
+import importlib
 import json
 import os
 import subprocess
@@ -13,7 +14,7 @@ from typing import IO, Any
 
 import pytest
 from conftest import TOP
-from lab import files
+from lab import cli, files
 from lab.front import cost
 from lab.machines import image
 from lab.machines.sealed import SealedGuest
@@ -169,3 +170,35 @@ def test_what_a_quiet_build_says(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode != 0 and not done.stdout
     assert "error: no such register" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("mutants", ["--count", "1", "--only", "qdisc/qlbp.h"]),
+        ("hostile", ["--short", "--only", "bounds"]),
+        ("torture", ["--short", "--only", "races"]),
+    ],
+)
+def test_one_folder_of_results_is_of_one_command(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    arguments: list[str],
+) -> None:
+    """The second command ends before it boots or builds anything, and names the first."""
+    told = cli.parse([name, *arguments])
+    command = importlib.import_module(cli.COMMANDS[name][1])
+    monkeypatch.setattr(command, "OUT", tmp_path)
+    monkeypatch.setattr(command, "build", lambda: "6.1", raising=False)
+    monkeypatch.setattr(command, "leave_no_guest", lambda: None, raising=False)
+    for does in ("torture", "run_bounds", "Campaign"):
+        monkeypatch.setattr(command, does, lambda *_: pytest.fail("it is at work"), raising=False)
+    folder = tmp_path / "qlbp" if name == "mutants" else tmp_path
+    with (
+        files.claimed(folder),
+        pytest.raises(files.BusyError, match=f"{folder}: another command is at work on it: process {os.getpid()}"),
+    ):
+        told.main(told)
+    with files.claimed(folder):
+        pass
