@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A topology as data: nodes, links, and what each link does to packets in each direction.
 
-Mininet's ``Topo`` describes which nodes are linked; ``lab.topologies`` reads these data
+Mininet's ``Topo`` describes which nodes are linked; ``lab.model.topologies`` reads these data
 out of one. All else (device names, addresses, routes, tc commands) follows from the data:
 see ``layout.py``.
 """
