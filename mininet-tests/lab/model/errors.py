@@ -12,3 +12,13 @@ class PlanError(Exception):
 
 class RunError(Exception):
     """The run is not what it was meant to be; its figures mean nothing."""
+
+
+def in_range(name: str, value: float, low: float, high: float = float("inf")) -> None:
+    """PlanError with the limit that a number breaks; one that is none breaks each."""
+    if not value >= low:
+        raise PlanError(f"{name} {value}: must be at least {low:g}")
+    if value > high:
+        raise PlanError(f"{name} {value}: must be at most {high:g}")
+    if value == float("inf"):
+        raise PlanError(f"{name} {value}: must be finite")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from conftest import TOP
 from lab.analyse import table
-from lab.cli import figures_of
+from lab.front.measuring import figures_of
 from lab.model.scenario import load
 from lab.store.study import Study
 
