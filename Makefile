@@ -109,7 +109,7 @@ $(PLUGIN): $(PLUGIN_SOURCES) $(PLUGIN_HEADERS)
 		-Iinclude -Iinclude/uapi -Itc-plugin -o $@.$$$$ $(PLUGIN_SOURCES) && mv $@.$$$$ $@
 
 # for the kernel that the lab boots
-lab-modules: bootstrap plugin
+lab-modules: bootstrap plugin ## what the lab needs: packages, a kernel, the modules for it, the tc plugin
 	@scripts/build-modules --quiet
 
 install: modules plugin ## install modules, tc plugin and man page
