@@ -100,7 +100,7 @@ class TdcGuest(SealedGuest):
         # which tell pyroute2 of what it consists
         for path in Path(image.DISTRIBUTION).glob("pyroute2-*.dist-info/*"):
             found[str(path)] = path
-        command = interpreter(str(image.LAB.parent), str(self._suite), "-c", PROBE)
+        command = interpreter(str(image.PACKAGES), str(self._suite), "-c", PROBE)
         paths = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
         codes = self._folder / "codes"
         codes.mkdir()
@@ -120,7 +120,7 @@ class TdcGuest(SealedGuest):
 
 def lines_of(guest: TdcGuest) -> Iterator[str]:
     """What the guest's program prints."""
-    ours = image.inside(str(image.LAB.parent))
+    ours = image.inside(str(image.PACKAGES))
     command = interpreter(ours, SUITE, "-m", run_tdc.__name__, SUITE, CASES)
     rest = b""
     guest.start({"kind": "exec", "command": command, "cwd": "/"})

@@ -41,7 +41,7 @@ PROBE = (
 def files(program: str) -> dict[str, Path]:
     """A guest's program, by its module's name, with all that it imports, by their paths in the guest."""
     command = [*PYTHON, "-c", PROBE, program]
-    environment = {**os.environ, "PYTHONPATH": str(image.LAB.parent)}
+    environment = {**os.environ, "PYTHONPATH": str(image.PACKAGES)}
     paths = subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout.split()
     found = {image.inside(str(HEADER)): HEADER}
     for path in paths:

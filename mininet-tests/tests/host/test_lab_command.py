@@ -65,6 +65,28 @@ def test_list() -> None:
     assert all(len(line.split()) > 3 for line in done.stdout.splitlines())
 
 
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each command's own help says what it is for; lab --help names it."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main([name, "--help"])
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"usage: lab {name} ") and len(said.splitlines()) > 3
+    assert f" {name} " in cli.parser().format_help().replace("\n", " ")
+
+
+def test_what_is_not_asked_for_is_not_loaded() -> None:
+    """lab list loads no other command, and nothing that draws tables or pictures."""
+    program = "import sys; from lab import cli; cli.main(['list']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=TOP / "mininet-tests", capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stderr.split())
+    assert "lab.front.list" in loaded
+    assert not {"matplotlib", "pandas", "lab.front.run", "lab.front.demo", "torture.drive"} & loaded
+
+
 THREE = "three-bottlenecks"
 BAD = {
     "unknown scenario": (["run", "three-botlenecks"], "no scenario three-botlenecks (near: three-bottlenecks"),
