@@ -33,11 +33,16 @@ class Installers:
         return [line.removeprefix("sudo ") for line in lines]
 
 
+@pytest.fixture(scope="session")
+def all_installers(tmp_path_factory: pytest.TempPathFactory) -> Installers:
+    """Written once."""
+    return Installers(tmp_path_factory.mktemp("installers"))
+
+
 @pytest.fixture(autouse=True)
-def installers(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installers]:
+def installers(all_installers: Installers, monkeypatch: pytest.MonkeyPatch) -> Iterator[Installers]:
     """No test installs anything on the machine that it runs on: one that would fails."""
-    found = Installers(tmp_path_factory.mktemp("installers"))
-    monkeypatch.setenv("PATH", f"{found.folder}:{os.environ['PATH']}")
-    yield found
-    calls = found.calls()
+    monkeypatch.setenv("PATH", f"{all_installers.folder}:{os.environ['PATH']}")
+    yield all_installers
+    calls = all_installers.calls()
     assert not calls, f"this test would have changed the machine: {calls}"

@@ -17,6 +17,7 @@ from lab.front import demo
 from lab.front.measuring import MeasuringError
 from lab.model import scenario
 from lab.model.plan import FIRST_FLOW_PORT
+from lab.show import demo_pictures
 
 CHOSEN = scenario.load(demo.SCENARIO)
 # Of every flow of a fake run: an acknowledgement each so many seconds.
@@ -121,6 +122,13 @@ class Demonstrating(fake_lab.FakeEngine):
             )
         return {"error": None, "warnings": [], "dmesg_tail": [], "missing_events": [], "commands": [],
                 "trace": "\n".join(lines), "begin_s": 100.0, "flows": flows, "qdiscs": {}}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def empty_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of a demo's time goes into its pictures: one test has them as they are."""
+    if request.function is not test_summary:
+        monkeypatch.setattr(demo_pictures, "_save", lambda _, path: (path.write_bytes(b"\x89PNG"), path)[1])
 
 
 def shown(tmp_path: Path, *words: str) -> Path:

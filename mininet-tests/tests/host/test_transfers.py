@@ -14,6 +14,7 @@ from lab.analyse.figures import RunError
 from lab.front import measuring, transfers
 from lab.model import benchmarks
 from lab.model.benchmarks import Benchmark, Row, Transfer
+from lab.show import slowdowns
 from lab.store import digest
 from lab.store.engine import EngineError
 from lab.store.sweep import expand_all
@@ -205,6 +206,13 @@ class Transferring(fake_lab.FakeEngine):
         raw = {"error": None, "warnings": [], "dmesg_tail": [], "missing_events": [], "commands": [], "trace": "",
                "begin_s": 0.0, "flows": flows, "qdiscs": {}, "cpu_s": 1.25}  # fmt: skip
         return raw
+
+
+@pytest.fixture(autouse=True)
+def no_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Much of a campaign's time goes into its pictures: one test has them as they are."""
+    if request.function is not test_summary:
+        monkeypatch.setattr(slowdowns, "picture", lambda *_: None)
 
 
 WORDS = ("--only", "b3,b4", "--cc", "pktpair,bbr", "--qdisc", "fq_rr,cake", "--hosts", "open", "--seeds", "2")

@@ -19,6 +19,7 @@ from lab.front import cost
 from lab.machines import image
 from lab.machines.sealed import SealedGuest
 from lab.model.errors import LabError
+from torture import guests
 
 ROUNDS = 50
 
@@ -190,7 +191,7 @@ def test_one_folder_of_results_is_of_one_command(
     told = cli.parse([name, *arguments])
     command = importlib.import_module(cli.COMMANDS[name][1])
     monkeypatch.setattr(command, "OUT", tmp_path)
-    monkeypatch.setattr(command, "build", lambda: "6.1", raising=False)
+    monkeypatch.setattr(guests, "build", lambda _: "6.1")
     monkeypatch.setattr(command, "leave_no_guest", lambda: None, raising=False)
     for does in ("torture", "run_bounds", "Campaign"):
         monkeypatch.setattr(command, does, lambda *_: pytest.fail("it is at work"), raising=False)
