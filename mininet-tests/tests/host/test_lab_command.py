@@ -9,15 +9,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import TOP
+from conftest import TOP, lab
 from lab import cli, vm
 from lab.model import scenario
 from lab.model.plan import Plan
 from lab.store import boot
 from lab.store.run import Run
-
-LAB = TOP / "scripts" / "lab"
-
 
 # A chain of two hosts and a router; what a test replaces, it breaks.
 SCENARIO = """
@@ -35,18 +32,6 @@ def plan(values, cc, qdisc, seed):
     network = Topology("chain", {"a": "host", "r": "router", "b": "host"}, (Link("a", "r"), Link("r", "b", there)))
     return Plan(network, (Flow("f", "a", "b", cc, seconds=values["seconds"]),), record=Record())
 """
-
-
-def lab(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    # Without QEMU on the path, a boot that should not happen would fail loudly.
-    return subprocess.run(
-        [LAB, *arguments],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, **environment},
-        check=False,
-    )
 
 
 def test_list() -> None:

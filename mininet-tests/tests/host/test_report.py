@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from fake_lab import FakeEngine, sweep
+from fake_lab import sweep
 from lab.analyse import statistics, table
 from lab.analyse.figures import Figures, acks_of_flows
 from lab.model.scenario import load
@@ -23,16 +23,6 @@ from lab.show import runs
 from lab.show.units import scale
 from lab.store import command
 from lab.store.study import Study
-
-
-@pytest.fixture
-def engine(tmp_path) -> FakeEngine:
-    return FakeEngine(tmp_path / "engine")
-
-
-@pytest.fixture
-def out(tmp_path) -> Path:
-    return tmp_path / "study"
 
 
 def reported(out: Path) -> str:

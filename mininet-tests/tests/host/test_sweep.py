@@ -22,16 +22,6 @@ from lab.store.study import Study
 from rich.console import Console
 
 
-@pytest.fixture
-def engine(tmp_path) -> FakeEngine:
-    return FakeEngine(tmp_path / "engine")
-
-
-@pytest.fixture
-def out(tmp_path) -> Path:
-    return tmp_path / "study"
-
-
 def results(out: Path) -> set[str]:
     return {path.name.partition(".")[0] for path in (out / "raw").iterdir()}
 
