@@ -19,14 +19,14 @@ from ..analyse.figures import Figures
 from ..model import scenario
 from ..model.errors import PlanError
 from ..model.scenario import Scenario
-from ..store.command import MAX_SEED, whole_number
+from ..store.command import MAX_GUESTS, MAX_SEED
 from ..store.digest import canonical
 from ..store.engine import Engine
 from ..store.run import Run
 from ..store.study import Study
 from ..store.sweep import Request
 from ..vm import TOP
-from .measuring import Measured, MeasuringError, figures_of, in_guests, measure, number_of_guests, versions
+from .measuring import Measured, MeasuringError, figures_of, in_guests, measure, number, versions
 
 SCENARIO = "demo-dumbbell"
 # Below the folder of the results.
@@ -129,32 +129,18 @@ def write(
     return summary
 
 
-def number(option: str, low: int, high: int) -> Any:
-    """A whole number of a command line, in its range."""
-
-    def parse(text: str) -> int:
-        try:
-            return whole_number(f"{option} {text}", text, low, high)
-        except PlanError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return parse
-
-
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     top = argparse.ArgumentParser(prog="demo", description="Packet pair over round robin beside its peers.")
     part = top.add_mutually_exclusive_group()
     part.add_argument("--only", metavar="CC+QUEUE,...", help="of the eight combinations, such as pktpair+fq_rr")
-    part.add_argument(
-        "--rows", type=number("--rows", 1, 8), metavar="N", help="so many of them, first such as the goals compare"
-    )
+    part.add_argument("--rows", type=number(1, 8), metavar="N", help="so many of them, first such as the goals compare")
     top.add_argument("--seconds", type=float, metavar="S", help="how long each flow sends (default 14)")
     top.add_argument(
-        "--seed", type=number("--seed", 1, MAX_SEED), default=1, metavar="N", help="start times and hashes (default 1)"
+        "--seed", type=number(1, MAX_SEED), default=1, metavar="N", help="start times and hashes (default 1)"
     )
     top.add_argument(
-        "--guests", type=number_of_guests, default=2, metavar="N", help="at a time; each uses one core (2)"
+        "--guests", type=number(1, MAX_GUESTS), default=2, metavar="N", help="at a time; each uses one core (2)"
     )
     top.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
     top.add_argument("--kernel", default="", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")

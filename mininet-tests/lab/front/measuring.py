@@ -18,7 +18,7 @@ from ..analyse.figures import Figures, figures
 from ..model.errors import PlanError
 from ..show.progress import Progress
 from ..store import sweep as sweeping
-from ..store.command import MAX_GUESTS, whole_number
+from ..store.command import whole_number
 from ..store.digest import canonical
 from ..store.engine import Engine, EngineError, Surroundings
 from ..store.manifest import Manifest
@@ -159,12 +159,16 @@ def versions(surroundings: Surroundings) -> dict[str, str]:
     return {name: source_version(path) for name, path in surroundings.modules.items()}
 
 
-def number_of_guests(text: str) -> int:
-    """For a command line."""
-    try:
-        return whole_number(f"--guests {text}", text, 1, MAX_GUESTS)
-    except PlanError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+def number(low: int, high: int) -> Callable[[str], int]:
+    """The type of an option whose value is a whole number in a range."""
+
+    def parse(text: str) -> int:
+        try:
+            return whole_number("", text, low, high)
+        except PlanError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parse
 
 
 def in_guests(program: str, run: Callable[[Engine], int]) -> int:

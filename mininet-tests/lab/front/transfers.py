@@ -24,12 +24,13 @@ from ..benchmarks import SETTINGS
 from ..model import scenario
 from ..model.scenario import Scenario
 from ..show import slowdowns
+from ..store.command import MAX_GUESTS, MAX_SEEDS
 from ..store.engine import Engine
 from ..store.run import Run
 from ..store.study import Study
 from ..store.sweep import Request
 from ..vm import TOP
-from .measuring import Measured, MeasuringError, in_guests, measure, number_of_guests, versions
+from .measuring import Measured, MeasuringError, in_guests, measure, number, versions
 
 CCS = ("pktpair", "bbr", "cubic")
 QDISCS = ("fq_rr", "fq_codel", "cake")
@@ -213,13 +214,6 @@ def chosen(text: str, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in known if name in given)
 
 
-def number_of_seeds(text: str) -> int:
-    """Of each row, at most."""
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text}: must be a whole number of at least 1")
-    return int(text)
-
-
 def parser() -> argparse.ArgumentParser:
     """The command line."""
     top = argparse.ArgumentParser(prog="transfers", description="The file transfer benchmarks of packet-pair-1994.")
@@ -234,11 +228,11 @@ def parser() -> argparse.ArgumentParser:
             help=f"of {', '.join(known)} (all)",
         )
     top.add_argument(
-        "--seeds", type=number_of_seeds, default=whole.seeds, metavar="N", help="at most so many of each row"
+        "--seeds", type=number(1, MAX_SEEDS), default=whole.seeds, metavar="N", help="at most so many of each row"
     )
     top.add_argument("--quick", action="store_true", help="the same as --hosts open --seeds 1")
     top.add_argument(
-        "--guests", type=number_of_guests, default=2, metavar="N", help="at a time; each uses one core (2)"
+        "--guests", type=number(1, MAX_GUESTS), default=2, metavar="N", help="at a time; each uses one core (2)"
     )
     top.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
     top.add_argument(

@@ -58,8 +58,11 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
 
 
 def whole_number(option: str, text: str, low: int, high: int) -> int:
-    """A number in its range, or PlanError with the limit that it breaks."""
-    where = option if option.endswith(f" {text}") else f"{option}: {text}"
+    """A number in its range, or PlanError with the limit that it breaks.
+
+    :param option: with the whole of its value; "" where the message already begins with the option
+    """
+    where = option if option.endswith(f" {text}") else f"{option}: {text}" if option else text
     # int() would take "1_000" and " 1"
     if not (text.isascii() and text.removeprefix("-").isdigit()):
         raise PlanError(f"{where}: must be a whole number")

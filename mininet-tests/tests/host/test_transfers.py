@@ -12,7 +12,7 @@ import pytest
 from lab import benchmarks
 from lab.analyse.figures import RunError
 from lab.benchmarks import Benchmark, Row, Transfer
-from lab.front import measuring, transfers
+from lab.front import demo, measuring, transfers
 from lab.store import digest
 from lab.store.engine import EngineError
 from lab.store.sweep import expand_all
@@ -165,6 +165,26 @@ def test_a_choice_that_there_is_not() -> None:
     assert transfers.chosen("b3,b1", transfers.BENCHMARKS) == ("b1", "b3")
     with pytest.raises(transfers.argparse.ArgumentTypeError, match="b10: must be of b1, b2"):
         transfers.chosen("b1,b10", transfers.BENCHMARKS)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("transfers --seeds 0", "argument --seeds: 0: must be at least 1"),
+        ("transfers --seeds 10001", "argument --seeds: 10001: must be at most 10000"),
+        ("transfers --guests x", "argument --guests: x: must be a whole number"),
+        ("demo --guests 257", "argument --guests: 257: must be at most 256"),
+        ("demo --rows 9", "argument --rows: 9: must be at most 8"),
+        ("demo --seed 1.5", "argument --seed: 1.5: must be a whole number"),
+    ],
+)
+def test_a_number_that_is_out_of_range(capsys, words: str, message: str) -> None:
+    """Transfers and demo refuse a number with its limit, status 2"""
+    name, *options = words.split()
+    with pytest.raises(SystemExit) as ended:
+        {"transfers": transfers, "demo": demo}[name].parser().parse_args(options)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
 
 
 class Transferring(fake_lab.FakeEngine):
