@@ -186,19 +186,21 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
 
 def draw(arguments: argparse.Namespace) -> int:
     """Lab draw FILE: nothing is run."""
-    from .show import pictures  # matplotlib is slow to load
+    from .show.runs import to_file  # matplotlib is slow to load
 
     runs = read_runs(arguments.run)
     folder = arguments.out or arguments.run.parent
     drawn = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for one in runs:
             if one.get("error") is None and one.get("series"):
-                drawn.append(pictures.of_run(one, one["title"], folder / f"{one['label']}.png"))
+                drawn.append(to_file(one, one["title"], folder / f"{one['label']}.png"))
         # a scenario's own pictures, where the runs come from this machine
         for path in dict.fromkeys(one["path"] for one in runs if Path(one["path"]).is_file()):
+            folder.mkdir(parents=True, exist_ok=True)
             drawn += scenario.load(path).draw([one for one in runs if one["path"] == path], folder)
+    except KeyError as error:
+        raise LabError(f"{arguments.run}: its series have no {error}: another version's lab run wrote it") from None
     except (OSError, ValueError) as error:
         raise LabError(f"{arguments.run}: {error}") from None
     if not drawn:

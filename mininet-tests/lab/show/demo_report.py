@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
+from .pictures import address_of_png
 from .report import TEMPLATES
 
 
@@ -53,11 +53,7 @@ def page(
         left_out=summary["goals_left_out"],
         rate=f"{summary['parameters']['rate_mbit']:g}",
         has_pfifo=any(run["qdisc"] == "pfifo" for run in runs),
-        pictures={name: _address(path) for name, path in pictures.items()},
+        pictures={name: address_of_png(path) for name, path in pictures.items()},
         minutes=minutes,
         kept=kept,
     )
-
-
-def _address(path: Path) -> str:
-    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()

@@ -158,22 +158,15 @@ def versions(guest: Plans) -> dict[str, str]:
 def as_data(run: Run, guest: Plans, raw: dict[str, Any], found: Figures) -> dict[str, Any]:
     """A run's JSON, without what is drawn."""
     return {
-        "scenario": run.scenario.name,
+        **run.described(found),
         "path": str(run.scenario.path),
         "label": label(run),
-        "title": run.title,
-        "cc": run.cc,
-        "qdisc": run.qdisc,
         "kernel": guest.kernel,
         "modules": versions(guest),
         "clock": guest.clock,
-        "seed": run.seed,
-        "parameters": dict(run.values),
         "traffic": run.plan.traffic,
         "flows": [_flow(one) for one in found.flows],
         "qdiscs": _qdiscs(run.plan, raw),
-        "metrics": found.metrics,
-        "checks": found.checks,
         "error": found.error,
         "warnings": raw.get("warnings", []),
         "commands": raw.get("commands", []),

@@ -96,6 +96,30 @@ def test_bad_input(case: str, tmp_path: Path) -> None:
     assert message in refused(tmp_path, *arguments)
 
 
+# Of runs by the fields that "lab draw" needs.
+OTHER_RUNS = {
+    "no list": ({"path": "x"}, "is no list of runs; lab run --json writes one"),
+    "nothing": ([], "is no list of runs"),
+    "no runs": ([1], "is no list of runs"),
+    "no titles": ([{"path": "x", "label": "y"}], "its runs have no title; lab run --json writes them"),
+    "another version's": (
+        [{"path": "x", "label": "y", "title": "z", "series": {"flows": [{"name": "f", "goodput_bit_s": [1]}]}}],
+        "its series have no 'bin_s': another version's lab run wrote it",
+    ),
+    "nothing recorded": ([{"path": "x", "label": "y", "title": "z"}], "no run in it can be drawn"),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_RUNS)
+def test_what_cannot_be_drawn(case: str, tmp_path: Path) -> None:
+    """A JSON file that lab run has not written, or not this version's, is refused, and nothing is drawn."""
+    content, message = OTHER_RUNS[case]
+    (tmp_path / "runs.json").write_text(json.dumps(content))
+    said = refused(tmp_path, "draw", tmp_path / "runs.json", "--out", tmp_path / "drawn")
+    assert f"{tmp_path}/runs.json: {message}" in said
+    assert not (tmp_path / "drawn").exists()
+
+
 BROKEN = {
     "no topology": (
         'Topology("chain"',
