@@ -567,11 +567,6 @@ class NativeGuest(SocketGuest):
         self.send(protocol.JOB, json.dumps(job).encode())
 
 
-def measuring_guest(kernel: str | None, clock: str, cpus: int = 1) -> Guest:
-    """A guest for runs."""
-    return (NativeGuest if clock == "native" else SealedGuest)(kernel, clock, cpus)
-
-
 def shared_guest(kernel: str | None, clock: str, cpus: int = 1) -> SocketGuest:
     """A guest for commands and shells."""
     return (NativeGuest if clock == "native" else SharedGuest)(kernel, clock, cpus)
