@@ -100,7 +100,6 @@ class Acks(Seen):
 
     delivered_packets: Floats
     retransmits: Floats
-    cwnd: Floats
 
 
 def events(trace: str, name: str) -> list[tuple[float, dict[str, str]]]:
@@ -117,7 +116,7 @@ def acks_of_flows(trace: str, begin_s: float) -> dict[int, Acks]:
     """Acknowledgements by the flow's port."""
     rows: dict[int, list[tuple[float, ...]]] = {}
     for time_s, fields in events(trace, "ack"):
-        numbers = (int(fields[name]) for name in ("acked", "delivered", "retrans", "cwnd"))
+        numbers = (int(fields[name]) for name in ("acked", "delivered", "retrans"))
         row = (time_s - begin_s, int(fields["rtt_us"]) / 1e6, *numbers)
         rows.setdefault(int(fields["sport"]), []).append(row)
     return {port: Acks(*np.array(values, dtype=float).T) for port, values in rows.items()}
