@@ -7,10 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
+from .pages import rendered
 from .pictures import address_of_png
-from .report import TEMPLATES
 
 
 def terminal(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -43,10 +41,8 @@ def page(
     :param runs: with their series, in the order of the summary's rows
     :param kept: runs that were measured before
     """
-    environment = jinja2.Environment(
-        autoescape=True, loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined, trim_blocks=True
-    )
-    return environment.get_template("demo.html.j2").render(
+    return rendered(
+        "demo.html.j2",
         summary=summary,
         runs=runs,
         table=list(zip(runs, summary["rows"], strict=True)),

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pandas as pd
 
 from ..analyse.series import series
@@ -19,11 +18,11 @@ from ..model.scenario import Scenario, load
 from ..store.digest import canonical
 from ..store.study import Study
 from . import pictures
+from .pages import rendered
 from .pictures import Series
 from .runs import to_addresses
 from .units import Scale, scale
 
-TEMPLATES = Path(__file__).parent / "templates"
 # Of a picture; what does not fit is drawn in the next one.
 MAX_ROWS = 60
 # Of each figure against each parameter, one for each value of the others.
@@ -87,11 +86,9 @@ class Section:
 
 def write(study: Study, table: Table) -> Path:
     """The page of a study; StudyError if it cannot be written."""
-    environment = jinja2.Environment(
-        autoescape=True, loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined, trim_blocks=True
-    )
     manifest = study.manifest()
-    page = environment.get_template("report.html.j2").render(
+    page = rendered(
+        "report.html.j2",
         name=study.folder.resolve().name,
         sweeps=manifest["sweeps"],
         done=[one for one in table.runs if one.figures.error is None],

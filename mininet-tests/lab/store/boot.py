@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from ..model.plan import TRAFFIC, Plan
 from . import sweep as sweeping
 from .command import BAD_INPUT, FAILED, MAX_SEED, chosen, complain, whole_number
 from .digest import modules_of, programs_of
-from .run import Run
+from .run import FiguresOf, Run
 
 if TYPE_CHECKING:
     from ..analyse.figures import Figures
@@ -34,8 +34,6 @@ RECORDINGS = vm.TOP / "out" / "lab"
 EVENTS = {"tcp_pktpair": "pktpair:pktpair_sample", "sch_fq_rr": "fq_rr:fq_rr_enqueue"}
 # Where no ACKs are recorded, pictures are drawn from tcp_info at this interval: a shortest transfer has two.
 SAMPLE_S = 0.02
-
-FiguresOf = Callable[[Run, dict[str, Any]], "Figures"]
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:

@@ -7,9 +7,7 @@ import argparse
 import contextlib
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from ..model import scenario
 from ..model.errors import PlanError
@@ -18,11 +16,8 @@ from ..show.progress import Progress
 from . import sweep as sweeping
 from .engine import Engine, EngineError
 from .manifest import Manifest
-from .run import Run
+from .run import FiguresOf
 from .study import Study, StudyError
-
-if TYPE_CHECKING:
-    from ..analyse.figures import Figures
 
 FAILED = 1
 BAD_INPUT = 2
@@ -31,8 +26,6 @@ MAX_GUESTS = 256
 MAX_SEEDS = 10_000
 # A seed is 32 bits wide in fq_rr, where 0 stands for one that is drawn.
 MAX_SEED = 2**32 - 1
-
-FiguresOf = Callable[[Run, dict[str, Any]], "Figures"]
 
 
 def add_sweep_options(parser: argparse.ArgumentParser) -> None:
