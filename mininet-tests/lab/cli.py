@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import sys
+import tempfile
 import termios
 import threading
 import tty
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import protocol
+from . import files, protocol
 from .front.measuring import figures_of
 from .model import scenario
 from .model.errors import PlanError
@@ -163,6 +164,8 @@ def new(path: Path) -> int:
     try:
         with path.open("x") as file:
             file.write((Path(__file__).parent / "show" / "templates" / "scenario.py").read_text())
+    except FileExistsError:
+        raise LabError(f"{path}: is there already, and stays as it is") from None
     except OSError as error:
         raise LabError(f"{path}: {error.strerror}") from None
     print(f"{path} is there. Run it: scripts/lab sweep {path} --seeds 1-3 --out study")
@@ -173,8 +176,10 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
     """What ``lab run --json`` has written; LabError if it is something else."""
     try:
         runs = json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise LabError(f"{path}: {error}") from None
+    except OSError as error:
+        raise LabError(f"{path}: {error.strerror}") from None
+    except ValueError as error:
+        raise LabError(f"{path}: is not JSON: {error}") from None
     wanted = ("path", "label", "title")
     if not isinstance(runs, list) or not runs or not all(isinstance(one, dict) for one in runs):
         raise LabError(f"{path}: is no list of runs; lab run --json writes one")
@@ -201,7 +206,9 @@ def draw(arguments: argparse.Namespace) -> int:
             drawn += scenario.load(path).draw([one for one in runs if one["path"] == path], folder)
     except KeyError as error:
         raise LabError(f"{arguments.run}: its series have no {error}: another version's lab run wrote it") from None
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise LabError(f"{error.filename}: {error.strerror}") from None
+    except ValueError as error:
         raise LabError(f"{arguments.run}: {error}") from None
     if not drawn:
         raise LabError(f"{arguments.run}: no run in it can be drawn")
@@ -210,34 +217,45 @@ def draw(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def act(arguments: argparse.Namespace) -> int:
+    """Do what was asked for; returns the exit status."""
+    if getattr(arguments, "clock", None) not in (None, "native"):
+        find_kernel(arguments.kernel)
+    if arguments.action == "list":
+        return show_list()
+    if arguments.action == "run":
+        return boot.run(arguments, figures_of)
+    if arguments.action == "sweep":
+        return sweep(arguments)
+    if arguments.action == "report":
+        return command.report(arguments, figures_of)
+    if arguments.action == "new":
+        return new(arguments.file)
+    if arguments.action == "plot":
+        return plot(arguments)
+    if arguments.action == "draw":
+        return draw(arguments)
+    if arguments.action == "exec":
+        return execute(arguments)
+    if arguments.action == "shell":
+        return shell(arguments)
+    raise AssertionError(arguments.action)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status."""
     arguments = parser().parse_args(argv)
     leave_no_guest()
     try:
-        if getattr(arguments, "clock", None) not in (None, "native"):
-            find_kernel(arguments.kernel)
-        if arguments.action == "list":
-            return show_list()
-        if arguments.action == "run":
-            return boot.run(arguments, figures_of)
-        if arguments.action == "sweep":
-            return sweep(arguments)
-        if arguments.action == "report":
-            return command.report(arguments, figures_of)
-        if arguments.action == "new":
-            return new(arguments.file)
-        if arguments.action == "plot":
-            return plot(arguments)
-        if arguments.action == "draw":
-            return draw(arguments)
-        if arguments.action == "exec":
-            return execute(arguments)
-        if arguments.action == "shell":
-            return shell(arguments)
-        raise AssertionError(arguments.action)
+        return act(arguments)
     except (LabError, PlanError) as error:
         print(f"lab: {error}", file=sys.stderr)
         return 2
+    except OSError as error:
+        if error.errno not in files.REFUSED:
+            raise
+        # a copy into the temporary folder names no file
+        print(f"lab: {error.filename or tempfile.gettempdir()}: {error.strerror}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         return 130

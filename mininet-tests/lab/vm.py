@@ -60,6 +60,8 @@ LAB = Path(__file__).resolve().parent.parent
 AGENT = (str(image.PYTHON), "-S", "-P", "-B", "-m", "lab.guest.agent")
 # How often a guest's file is looked at for news.
 POLL_S = 0.05
+# QEMU's q35 has room for some more.
+MAX_CPUS = 255
 KVM_GET_API_VERSION = 0xAE00
 KVM_CREATE_VM = 0xAE01
 
@@ -230,6 +232,8 @@ class Guest:
         modules: Sequence[Path] | None = None,
     ) -> None:
         """:param modules: files of the project's modules; by default those that the checkout has built"""
+        if not 1 <= cpus <= MAX_CPUS:
+            raise LabError(f"--cpus {cpus}: must be 1 to {MAX_CPUS}")
         if clock == "virtual" and cpus != 1:
             raise LabError(
                 f"--cpus {cpus}: the virtual clock counts the instructions of one CPU; "

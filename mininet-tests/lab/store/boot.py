@@ -135,13 +135,17 @@ def announce_native(guest: vm.Guest) -> None:
 
 def prepare(path: Path | None) -> None:
     """The folder of a file that is to be written; PlanError if it cannot be, before an hour's runs."""
+    if path is None:
+        return
     try:
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if path.is_dir() or not os.access(path.parent, os.W_OK):
-                raise PlanError(f"--json {path}: cannot be written")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise PlanError(f"--json {path}: is a folder; must be a file")
+        if not os.access(path.parent, os.W_OK):
+            raise PlanError(f"--json {path}: {path.parent} cannot be written")
     except OSError as error:
-        raise PlanError(f"--json {path}: {error.strerror}") from None
+        reason = "is no folder" if isinstance(error, FileExistsError) else error.strerror
+        raise PlanError(f"--json {path}: {path.parent}: {reason}") from None
 
 
 def versions(guest: Plans) -> dict[str, str]:

@@ -72,6 +72,8 @@ def seeds(text: str) -> tuple[int, ...]:
     found: dict[int, None] = {}
     for part in text.split(","):
         first, dash, last = part.partition("-")
+        if not part or (first and dash and not last):
+            raise PlanError(f"{option}: must be as 1-10 or 1,3,7, without an empty part")
         low = whole_number(option, first or part, 1, MAX_SEED)
         high = whole_number(option, last, 1, MAX_SEED) if dash else low
         if high < low:

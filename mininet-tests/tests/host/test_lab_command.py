@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """scripts/lab: every bad input has its own message, before anything is booted."""
 
+import errno
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -57,6 +59,9 @@ BAD = {
     "not a number": (["run", THREE, "--set", "seconds=soon"], "seconds=soon: must be a number (s)"),
     "not whole": (["run", THREE, "--set", "bottlenecks=2.5"], "bottlenecks=2.5: must be a whole number (links)"),
     "not a setting": (["run", THREE, "--set", "seconds"], "--set seconds: must be name=value"),
+    "set to nothing": (["run", THREE, "--set", "seconds="], "--set seconds=: must be name=value or name=value,value"),
+    "set to one too few": (["run", THREE, "--set", "seconds=3,"], "--set seconds=3,: must be name=value"),
+    "set without a name": (["run", THREE, "--set", "=3"], "--set =3: must be name=value"),
     "set twice": (
         ["run", THREE, "--set", "seconds=3", "--set", "seconds=4"],
         "--set seconds=4: seconds was set before",
@@ -70,8 +75,30 @@ BAD = {
     "iperf3 has no files": (["run", "b3-short-files", "--traffic", "iperf3"], "flow primary: iperf3 hangs up before"),
     "kernel can be added": (["exec", "--kernel", "9.9", "--", "true"], "scripts/bootstrap --kernel 9.9"),
     "two virtual CPUs": (["exec", "--cpus", "2", "--", "true"], "--cpus 2: the virtual clock counts"),
-    "nothing to draw": (["draw", "pyproject.toml"], "pyproject.toml: Expecting value"),
-    "no file to draw": (["draw", "no-such.json"], "no-such.json: "),
+    "nothing to draw": (["draw", "pyproject.toml"], "pyproject.toml: is not JSON: Expecting value"),
+    "no file to draw": (["draw", "no-such.json"], "no-such.json: No such file or directory"),
+    "a folder to draw": (["draw", "scripts"], "scripts: Is a directory"),
+    "a scenario that is there": (["new", "mininet-tests/scenarios/smoke.py"], "smoke.py: is there already, and stays"),
+    "no folder for it": (["new", "no-such/mine.py"], "no-such/mine.py: No such file or directory"),
+    "no scenario's name": (["new", "mine.txt"], "mine.txt: must end with .py"),
+    "results into a folder": (["run", THREE, "--json", "scripts"], "--json scripts: is a folder; must be a file"),
+    "results below a file": (
+        ["run", THREE, "--json", "Makefile/x.json"],
+        "--json Makefile/x.json: Makefile: is no folder",
+    ),
+    "no CPU": (["exec", "--cpus", "0", "--", "true"], "--cpus 0: must be 1 to 255"),
+    "sweep: no revision": (
+        ["sweep", THREE, "--modules", "no-such"],
+        "--modules no-such: neither a folder nor a revision",
+    ),
+    "sweep: no modules": (
+        ["sweep", THREE, "--modules", "scripts"],
+        "--modules scripts: no tcp_pktpair.ko and no sch_fq_rr.ko for kernel",
+    ),
+    "sweep: no kernel": (["sweep", THREE, "--kernel", "9.9"], "kernel 9.9 is not unpacked"),
+    "sweep: into a file": (["sweep", THREE, "--out", "Makefile"], "Makefile: Not a directory"),
+    "report of a file": (["report", "Makefile"], "Makefile: Not a directory"),
+    "report of no study": (["report", "scripts"], "scripts: is not empty, and not a study"),
     "no trace to plot": (["plot", "no-such.trace"], "no-such.trace: No such file"),
     "no command": (["exec", "--"], "exec needs a command"),
     "no terminal": (["shell"], "shell needs a terminal"),
@@ -138,6 +165,8 @@ BROKEN = {
     "no parameter": ("PARAMETERS = {", 'PARAMETERS = {"loss": 0.1, ', "broken.py: loss: must be a Parameter"),
     "no such variant": ("CLAIM =", 'VARIANTS = [{"los": 1}]\nCLAIM =', "broken.py: los: must be a Parameter"),
     "nothing": ("CLAIM =", "CLAIMS =", "broken.py: has no CLAIM"),
+    "ends": ("CLAIM =", "raise SystemExit(3)\nCLAIM =", "broken.py: line 7: SystemExit: 3"),
+    "ends in the plan": ("there = Way", "raise SystemExit(3)\n    there = Way", "broken.py: line 12: SystemExit: 3"),
     "unknown link": ("Link(", "Lynk(", "NameError: name 'Lynk'"),
     "no device": ("Record()", 'Record(pcaps=("r-z",))', "topology chain has no device r-z; it has: a-r, r-a, r-b, b-r"),
     "not observed": ("record=Record()", 'observed=("r-z",)', "topology chain has no device r-z; it has: a-r, r-a"),
@@ -155,6 +184,20 @@ def test_a_file_that_is_wrong(case: str, tmp_path: Path) -> None:
         )
     (tmp_path / "broken.py").write_text(text)
     assert message in refused(tmp_path, "run", tmp_path / "broken.py")
+
+
+def test_no_space(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A full disk, also that of the temporary folder, is said in a line, with status 1; other errors are the lab's."""
+
+    def full(*named: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device", *named)
+
+    monkeypatch.setattr(cli, "new", lambda path: full(str(path)))
+    assert cli.main(["new", "mine.py"]) == 1
+    monkeypatch.setattr(cli, "new", lambda _: full())
+    assert cli.main(["new", "mine.py"]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"lab: {name}: No space left on device" for name in ("mine.py", tempfile.gettempdir())]
 
 
 def test_what_iperf3_cannot_carry(tmp_path: Path) -> None:
