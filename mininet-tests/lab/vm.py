@@ -60,6 +60,8 @@ LAB = Path(__file__).resolve().parent.parent
 AGENT = (str(image.PYTHON), "-S", "-P", "-B", "-m", "lab.guest.agent")
 # How often a guest's file is looked at for news.
 POLL_S = 0.05
+# A guest ends with the thread that began it, however that ends: SIGKILL gives us no time to see to it.
+DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 # QEMU's q35 has room for some more.
 MAX_CPUS = 255
 KVM_GET_API_VERSION = 0xAE00
@@ -345,7 +347,7 @@ class Guest:
         """Start the process that is the guest; its console goes to a file."""
         with (self._folder / "console").open("wb") as console:
             self._process = subprocess.Popen(
-                command,
+                [*DIES_WITH_US, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=console,
                 stderr=subprocess.STDOUT,

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -316,22 +318,35 @@ def test_native_needs_root() -> None:
     assert "run it as root" in done.stderr
 
 
-def test_no_guest_outlives_the_command(tmp_path: Path) -> None:
-    """A command that is told to end takes its guests along, whatever session they are in."""
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGKILL])
+def test_no_guest_outlives_the_command(by: signal.Signals, tmp_path: Path) -> None:
+    """A command that is told to end, or killed, takes its guests along, whatever session they are in."""
     program = (
         "import sys, time; from lab import vm; vm.leave_no_guest(); vm.find_kernel = str; guest = vm.SealedGuest('x');"
         "guest._spawn(['sleep', '1000']); print(guest._process.pid, flush=True); time.sleep(1000)"
     )
     command = subprocess.Popen(
-        [sys.executable, "-c", program], cwd=TOP / "mininet-tests", stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program],
+        cwd=TOP / "mininet-tests",
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     assert command.stdout is not None
-    guest = int(command.stdout.readline())
-    command.terminate()
-    assert command.wait(timeout=60) == 128 + signal.SIGTERM
+    guest = Path(f"/proc/{int(command.stdout.readline())}")
+    assert comes(lambda: (guest / "comm").read_text() == "sleep\n")
+    command.send_signal(by)
+    assert command.wait(timeout=60) == (-by if by == signal.SIGKILL else 128 + by)
     # an orphan is its new parent's to reap: gone, or dead
-    status = Path(f"/proc/{guest}/stat")
-    assert not status.exists() or status.read_text().split()[2] == "Z"
+    assert comes(lambda: not guest.exists() or (guest / "stat").read_text().split()[2] == "Z")
+
+
+def comes(is_so: Callable[[], bool]) -> bool:
+    """Whether something becomes so within some seconds."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and not is_so():
+        time.sleep(0.01)
+    return is_so()
 
 
 def test_a_core_is_taken_in_a_cache_that_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
