@@ -210,7 +210,7 @@ def test_schema(results: dict[str, Any]) -> None:
         assert set(run["modules"]) == {"tcp_pktpair", "sch_fq_rr"} and all(run["modules"].values())
         assert run["clock"] == "virtual"
         assert {entry["kind"] for entry in run["qdiscs"]} >= {run["qdisc"], "netem"}
-        assert run["series"].keys() == {"bin_s", "flows", "delay_quantiles_s"}
+        assert run["series"].keys() == {"window_s", "bin_s", "flows", "delay_quantiles_s"}
 
 
 def test_algorithm(results: dict[str, Any]) -> None:
