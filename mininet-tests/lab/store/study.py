@@ -157,6 +157,6 @@ class Study:
         try:
             yield
         except OSError as error:
-            goes_on = "no space is left there; what was stored is whole, and the same sweep goes on from it"
-            reason = goes_on if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            reason = "no space is left there" if full else error.strerror
             raise StudyError(f"{path}: {reason}") from None
