@@ -10,10 +10,13 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+import tempfile
 from collections.abc import Sequence
 
+from . import files
 from .model.errors import LabError, PlanError
 
+FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
 # Each command: what it does, and its module.
@@ -71,5 +74,11 @@ def main(words: Sequence[str] | None = None) -> int:
     except (LabError, PlanError) as error:
         print(f"lab: {error}", file=sys.stderr)
         return BAD_INPUT
+    except OSError as error:
+        if error.errno not in files.REFUSED:
+            raise
+        # a copy into the temporary folder names no file
+        print(f"lab: {error.filename or tempfile.gettempdir()}: {error.strerror}", file=sys.stderr)
+        return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED

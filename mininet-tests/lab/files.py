@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import tempfile
@@ -11,6 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from .model.errors import PlanError
+
+# What a file system refuses, rather than a fault of the program.
+REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
 
 @contextlib.contextmanager
@@ -55,14 +59,18 @@ def claimed(folder: Path) -> Iterator[None]:
 
 
 def write(path: Path, content: bytes | str) -> None:
-    """Write a file at once: who reads it meanwhile has the old one or the new one."""
+    """Write a file at once: who reads it meanwhile has the old one or the new one; OSError names it."""
     data = content.encode() if isinstance(content, str) else content
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(descriptor, "wb") as new:
-            new.write(data)
-            os.fchmod(new.fileno(), 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(descriptor, "wb") as new:
+                new.write(data)
+                os.fchmod(new.fileno(), 0o644)
+            os.replace(name, path)
+        except BaseException:
+            os.unlink(name)
+            raise
+    except OSError as error:
+        error.filename, error.filename2 = str(path), None
         raise

@@ -27,6 +27,7 @@ from __future__ import annotations
 import json
 import runpy
 import sys
+import traceback
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -218,11 +219,18 @@ def read_file(path: Path, name: str, arguments: Mapping[str, Any]) -> Topology:
     """The data of a topology in a file; PlanError says what is wrong with it."""
     try:
         found = runpy.run_path(str(path)).get("topos", {})
+        if name not in found:
+            raise PlanError(f"{path}: no topology {name}; topos has: {', '.join(found) or 'nothing'}")
+        return read_topo(name, found[name](**arguments), arguments)
     except SyntaxError as error:
-        raise PlanError(f"{path}: line {error.lineno}: {error.msg}") from None
-    if name not in found:
-        raise PlanError(f"{path}: no topology {name}; topos has: {', '.join(found) or 'nothing'}")
-    return read_topo(name, found[name](**arguments), arguments)
+        raise PlanError(f"{error.filename or path}: line {error.lineno}: {error.msg}") from None
+    except PlanError:
+        raise
+    except (Exception, SystemExit) as error:
+        # of a file of the user's
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        line = f"line {lines[-1]}: " if lines else ""
+        raise PlanError(f"{path}: topology {name}: {line}{type(error).__name__}: {error}") from None
 
 
 def main() -> int:
@@ -232,8 +240,5 @@ def main() -> int:
         print(json.dumps(asdict(read_file(path, name, arguments))))
     except PlanError as error:
         print(error, file=sys.stderr)
-        return 2
-    except (TypeError, ValueError) as error:
-        print(f"{path}: topology {name}: {error}", file=sys.stderr)
         return 2
     return 0

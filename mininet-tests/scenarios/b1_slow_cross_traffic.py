@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Benchmark 1 (packet-pair-1994, 9.4.1): ten cross streams come up one round trip apart."""
 
-from typing import Any
-
 from lab.model import benchmarks
-from lab.model.benchmarks import Benchmark, Row, Transfer
-from lab.model.plan import Plan
+from lab.model.benchmarks import Benchmark, Row
 from lab.model.scenario import Values
 
 CLAIM = "2 MB while ten files of 500 kB start 44 ms apart: 1.444 s at best"
@@ -14,24 +11,8 @@ PARAMETERS = {"hosts": benchmarks.HOSTS}
 
 
 def benchmark(values: Values, seed: int) -> Benchmark:
-    """Every flow between its own hosts."""
-    flows = (
-        Transfer("primary", "s1", "d1", benchmarks.FILE_PACKETS),
-        *benchmarks.cross_traffic(benchmarks.CROSS_SPACING_S),
-    )
-    return Benchmark(
-        "b1",
-        flows,
-        (Row("", "primary", 1.444, 0.091),),
-        delays_ms=benchmarks.way_back(flows),
-    )
+    """Ten streams, a round trip apart."""
+    return benchmarks.among_ten("b1", benchmarks.CROSS_SPACING_S, Row("", "primary", 1.444, 0.091))
 
 
-def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
-    """One run."""
-    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
-
-
-def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
-    """Slowdowns against the optimum."""
-    return benchmark(values, plan.hash_seed).measure(plan, raw)
+plan, measure = benchmarks.of_scenario(benchmark)

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Benchmark 3 (packet-pair-1994, 9.4.3): lone files of 4, 20, 200 and 2000 packets."""
 
-from typing import Any
-
 from lab.model import benchmarks
 from lab.model.benchmarks import Benchmark, Row, Transfer
-from lab.model.plan import Plan
 from lab.model.scenario import Parameter, Value, Values
 
 CLAIM = "lone files of 4, 20, 200 and 2000 packets: a round trip and a packet time each at best"
@@ -32,11 +29,4 @@ def benchmark(values: Values, seed: int) -> Benchmark:
     )
 
 
-def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
-    """One run."""
-    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
-
-
-def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
-    """Slowdowns against the optimum."""
-    return benchmark(values, plan.hash_seed).measure(plan, raw)
+plan, measure = benchmarks.of_scenario(benchmark)

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Benchmark 4 (packet-pair-1994, 9.4.4): a path of 44 ms beside one of 82 ms."""
 
-from typing import Any
-
 from lab.model import benchmarks
 from lab.model.benchmarks import Benchmark, Row, Transfer
-from lab.model.plan import Plan
 from lab.model.scenario import Values
 
 CLAIM = "2 MB each over 44 and 82 ms beside benchmark 1's cross traffic: 1.844 and 1.882 s at best"
@@ -29,11 +26,4 @@ def benchmark(values: Values, seed: int) -> Benchmark:
     )
 
 
-def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
-    """One run."""
-    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
-
-
-def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
-    """Slowdowns against the optimum."""
-    return benchmark(values, plan.hash_seed).measure(plan, raw)
+plan, measure = benchmarks.of_scenario(benchmark)

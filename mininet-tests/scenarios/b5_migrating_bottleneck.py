@@ -9,11 +9,8 @@ All but 4 ms of connection 1's delay stand at its sender, so that connections 3
 and 4, whose hosts are next to the second link, have the 4 ms alone.
 """
 
-from typing import Any
-
 from lab.model import benchmarks
 from lab.model.benchmarks import BOTTLENECK, ROUND_TRIP_MS, Benchmark, Row, Transfer
-from lab.model.plan import Plan
 from lab.model.scenario import Values
 
 CLAIM = "2 MB over two links of which first one, then the other is shared: 0.644 s at best"
@@ -44,11 +41,4 @@ def benchmark(values: Values, seed: int) -> Benchmark:
     )
 
 
-def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
-    """One run."""
-    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
-
-
-def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
-    """Slowdowns against the optimum."""
-    return benchmark(values, plan.hash_seed).measure(plan, raw)
+plan, measure = benchmarks.of_scenario(benchmark)

@@ -6,11 +6,9 @@ stands before its bottleneck instead of behind its receiver.
 """
 
 from dataclasses import replace
-from typing import Any
 
 from lab.model import benchmarks
 from lab.model.benchmarks import BOTTLENECK, Benchmark, Row, Transfer
-from lab.model.plan import Plan
 from lab.model.scenario import Values
 
 CLAIM = "benchmark 1 both ways at once, data beside acknowledgements: 1.556 s at best for each primary"
@@ -40,11 +38,4 @@ def benchmark(values: Values, seed: int) -> Benchmark:
     )
 
 
-def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
-    """One run."""
-    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
-
-
-def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
-    """Slowdowns against the optimum."""
-    return benchmark(values, plan.hash_seed).measure(plan, raw)
+plan, measure = benchmarks.of_scenario(benchmark)

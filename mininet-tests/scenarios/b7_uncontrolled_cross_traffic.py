@@ -6,11 +6,8 @@ the beginning (papers/packet-pair-1994, pp-b7): that is the first reading here,
 and ``staggered`` the other.  The optimum is the reference's, on the same arrivals.
 """
 
-from typing import Any
-
 from lab.model import benchmarks
 from lab.model.benchmarks import Benchmark, Row, Transfer
-from lab.model.plan import Plan
 from lab.model.scenario import Parameter, Value, Values
 
 CLAIM = "2 MB beside ten Poisson sources of 20 to 90 % of the link: little slower than the rest of the link allows"
@@ -50,11 +47,4 @@ def benchmark(values: Values, seed: int) -> Benchmark:
     )
 
 
-def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
-    """One run."""
-    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
-
-
-def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
-    """Slowdowns against the optimum."""
-    return benchmark(values, plan.hash_seed).measure(plan, raw)
+plan, measure = benchmarks.of_scenario(benchmark)

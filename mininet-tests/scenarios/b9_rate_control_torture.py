@@ -5,11 +5,8 @@ Two sources, each a quarter of the link for 2.5 ms and silent for 1.5 ms.  What
 the paper judges is the difference of the two files' times over the first's.
 """
 
-from typing import Any
-
 from lab.model import benchmarks
 from lab.model.benchmarks import DIFFERENCE, Benchmark, Row, Transfer
-from lab.model.plan import Plan
 from lab.model.scenario import Values
 
 CLAIM = "2 MB each over 0.2 and 20.2 ms, two on-off sources of 2.5 ms bursts beside them: both as fast"
@@ -50,11 +47,4 @@ def benchmark(values: Values, seed: int) -> Benchmark:
     )
 
 
-def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
-    """One run."""
-    return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
-
-
-def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
-    """Slowdowns against the optimum."""
-    return benchmark(values, plan.hash_seed).measure(plan, raw)
+plan, measure = benchmarks.of_scenario(benchmark)

@@ -61,9 +61,7 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
 
 def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     """Mean gap and service time against what the queue's accounts give."""
-    assert plan.window_s is not None
-    begin_s, end_s = (raw["begin_s"] + moment for moment in plan.window_s)
-    seen = estimates.trains(raw["trace"], plan.port(plan.flows[0]), begin_s, end_s)
+    seen = estimates.trains_in_window(plan, raw, plan.flows[0])
     mine, other = values["packet"], values["other_packet"]
     others_packets = values["others"] * (mine + ETHERNET_HEADER_BYTES) / (other + ETHERNET_HEADER_BYTES)
     ideal_ns = (mine + others_packets * other) * 8e3 / values["rate_mbit"]

@@ -63,9 +63,7 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
 
 def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
     """The worst flow's figures, and the same for the memorandum's equation (12)."""
-    assert plan.window_s is not None
-    begin_s, end_s = (raw["begin_s"] + moment for moment in plan.window_s)
-    seen = [estimates.trains(raw["trace"], plan.port(flow), begin_s, end_s) for flow in plan.flows]
+    seen = [estimates.trains_in_window(plan, raw, flow) for flow in plan.flows]
     found: dict[str, Any] = {"estimates_least": min(len(flow.error_packets) for flow in seen)}
     figures = [estimates.queue_figures(flow) for flow in seen]
     for name in figures[0]:

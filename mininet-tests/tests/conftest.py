@@ -3,16 +3,45 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 TOP = Path(__file__).resolve().parent.parent.parent
+LAB = TOP / "scripts" / "lab"
 
 # What installs on a machine, by the names that a script finds on its PATH.
 INSTALLERS = ("apt", "apt-get", "aptitude", "debootstrap", "pip", "pip3", "sudo")
+
+
+def lab(*words: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """scripts/lab with these words, and nobody at its terminal."""
+    return subprocess.run(
+        [LAB, *words],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+def run_scenarios(path: Path, *words: str | Path) -> list[dict[str, Any]]:
+    """What lab run writes of these words' runs, whether their checks hold or not."""
+    done = lab("run", *words, "--json", path)
+    assert path.exists(), done.stderr + done.stdout
+    return json.loads(path.read_text())
+
+
+def assert_passed(run: dict[str, Any]) -> None:
+    """Every check of a run holds."""
+    failed = [check for check in run["checks"] if not check["pass"]]
+    assert not failed and run["error"] is None, (failed, run["error"], run["warnings"])
 
 
 class Installers:
@@ -46,3 +75,17 @@ def installers(all_installers: Installers, monkeypatch: pytest.MonkeyPatch) -> I
     yield all_installers
     calls = all_installers.calls()
     assert not calls, f"this test would have changed the machine: {calls}"
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Any:
+    """Guests that are a function, where there are none."""
+    from fake_lab import FakeEngine  # beside the tests that need no guest
+
+    return FakeEngine(tmp_path / "engine")
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """Where a study is to be."""
+    return tmp_path / "study"

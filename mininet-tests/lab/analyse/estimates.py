@@ -8,11 +8,13 @@ after the estimate was made: the estimate is a prediction.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..model.plan import Flow, Plan
 from .figures import Floats, events, rounded
 
 # What a plan has to record for these figures.
@@ -88,6 +90,13 @@ def trains(trace: str, port: int, begin_s: float, end_s: float) -> Trains:
         segments,
         *(np.array(values, dtype=float) for values in (service, lengths, errors, paper)),
     )
+
+
+def trains_in_window(plan: Plan, raw: Mapping[str, Any], flow: Flow) -> Trains:
+    """The trains of a flow that came back in the measured window."""
+    assert plan.window_s is not None
+    begin_s, end_s = (raw["begin_s"] + moment for moment in plan.window_s)
+    return trains(raw["trace"], plan.port(flow), begin_s, end_s)
 
 
 def service_figures(seen: Trains, ideal_ns: float) -> dict[str, Any]:

@@ -7,7 +7,7 @@ window
     What there was before it is reported apart (``utilisation_start``, ``start_*``).
     Flows in the background count in the utilisation of devices, and in nothing else here.
 goodput of a flow
-    payload acknowledged in the window over its length; of a file, over its own time.
+    payload acknowledged over the flow's own time; ``window_goodput_bit_s`` in the window, over its length.
 utilisation of a device
     packets delivered in the window of flows that pass it (selectively acknowledged ones
     included), each with the IP and TCP headers of a full packet, over what its rate
@@ -77,20 +77,29 @@ class Figures:
 
 
 @dataclass
-class Acks:
-    """What a sender saw, one row per acknowledgement; times from the beginning of the run."""
+class Seen:
+    """A flow's round trips and payload as its sender came to know them; times from the beginning of the run."""
 
     time_s: Floats
     rtt_s: Floats
     acked_bytes: Floats
-    delivered_packets: Floats
-    retransmits: Floats
-    cwnd: Floats
 
     def at(self, values: Floats, moment_s: float) -> float:
         """A count as it was at a moment."""
         index = int(np.searchsorted(self.time_s, moment_s, side="right"))
         return float(values[index - 1]) if index else 0.0
+
+    def goodput_bit_s(self, begin_s: float, end_s: float) -> float:
+        """Payload acknowledged from one moment until another, over that time."""
+        return (self.at(self.acked_bytes, end_s) - self.at(self.acked_bytes, begin_s)) * 8 / (end_s - begin_s)
+
+
+@dataclass
+class Acks(Seen):
+    """What a sender saw, one row per acknowledgement."""
+
+    delivered_packets: Floats
+    retransmits: Floats
 
 
 def events(trace: str, name: str) -> list[tuple[float, dict[str, str]]]:
@@ -107,7 +116,7 @@ def acks_of_flows(trace: str, begin_s: float) -> dict[int, Acks]:
     """Acknowledgements by the flow's port."""
     rows: dict[int, list[tuple[float, ...]]] = {}
     for time_s, fields in events(trace, "ack"):
-        numbers = (int(fields[name]) for name in ("acked", "delivered", "retrans", "cwnd"))
+        numbers = (int(fields[name]) for name in ("acked", "delivered", "retrans"))
         row = (time_s - begin_s, int(fields["rtt_us"]) / 1e6, *numbers)
         rows.setdefault(int(fields["sport"]), []).append(row)
     return {port: Acks(*np.array(values, dtype=float).T) for port, values in rows.items()}
@@ -175,6 +184,8 @@ def flow_figures(plan: Plan, layout: Layout, raw: Mapping[str, Any], acks: Mappi
         if seen is not None and (seen.rtt_s > 0).any():
             valid = seen.rtt_s[seen.rtt_s > 0]
             one |= {"acks": len(seen.time_s), "rtt_min_s": rounded(valid.min()), **quantiles(valid, "rtt_{}_s")}
+        if seen is not None and plan.window_s and flow in plan.measured:
+            one["window_goodput_bit_s"] = rounded(seen.goodput_bit_s(*plan.window_s), 0)
         figures.append(one)
     return figures
 
@@ -235,10 +246,7 @@ def window_figures(plan: Plan, layout: Layout, acks: Mapping[int, Acks]) -> dict
     if window is None or not plan.record.acks:
         return {}
     begin_s, end_s = window
-    seen = [acks[plan.port(flow)] for flow in plan.measured]
-    goodput = [
-        (one.at(one.acked_bytes, end_s) - one.at(one.acked_bytes, begin_s)) * 8 / (end_s - begin_s) for one in seen
-    ]
+    goodput = [acks[plan.port(flow)].goodput_bit_s(begin_s, end_s) for flow in plan.measured]
     delay_s = queue_delays(plan, layout, acks, begin_s, end_s)
     if not len(delay_s):
         raise RunError(f"nothing was acknowledged from {begin_s:.3f} to {end_s:.3f} s, while all flows should send")
@@ -269,13 +277,17 @@ def start_figures(plan: Plan, layout: Layout, acks: Mapping[int, Acks], end_s: f
     }
 
 
-def queue_delays(plan: Plan, layout: Layout, acks: Mapping[int, Acks], begin_s: float, end_s: float) -> Floats:
-    """Of the measured flows' acknowledgements between two moments."""
-    delays = []
+def queue_delays(plan: Plan, layout: Layout, seen: Mapping[int, Seen], begin_s: float, end_s: float) -> Floats:
+    """Of the measured flows' round trips between two moments.
+
+    :param seen: by the flow's port; a flow of which nothing is known has none
+    """
+    delays: list[Floats] = [np.zeros(0)]
     for flow in plan.measured:
-        one = acks[plan.port(flow)]
-        chosen = (one.time_s >= begin_s) & (one.time_s < end_s) & (one.rtt_s > 0)
-        delays.append(one.rtt_s[chosen] - propagation_s(layout, flow))
+        one = seen.get(plan.port(flow))
+        if one is not None:
+            chosen = (one.time_s >= begin_s) & (one.time_s < end_s) & (one.rtt_s > 0)
+            delays.append(one.rtt_s[chosen] - propagation_s(layout, flow))
     return np.concatenate(delays)
 
 

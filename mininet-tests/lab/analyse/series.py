@@ -8,7 +8,6 @@ then the kernel's smoothed ones, and are noted at each sample.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,91 +15,89 @@ from numpy.typing import NDArray
 
 from ..model.layout import Layout, lay_out
 from ..model.plan import Flow, Plan
-from .figures import QUEUE_SAMPLE, SAMPLE, Floats, acks_of_flows, propagation_s, rounded, unpacked
+from .figures import QUEUE_SAMPLE, SAMPLE, Seen, acks_of_flows, propagation_s, queue_delays, rounded, unpacked
 
-# A run has so many bins, but none is shorter than an interval in which some packets pass.
-BINS = 100
+# A run has so many bins, but none is shorter than this, or than a round trip of flows that send for a time: in it
+# a sender's window passes once.
+BINS = 60
 LEAST_BIN_S = 0.02
 # More points of a flow or queue than this are not told apart in a picture.
-DRAWN_POINTS = 1000
+DRAWN_POINTS = 1500
 DELAY_QUANTILES = np.linspace(0, 1, 201)
 
 
-@dataclass
-class Seen:
-    """A flow's bytes and round trips as they became known; times from the beginning of the run."""
-
-    time_s: Floats
-    acked_bytes: Floats
-    rtt_s: Floats
-
-    def acked_by(self, moment_s: float) -> float:
-        """Payload acknowledged up to a moment."""
-        index = int(np.searchsorted(self.time_s, moment_s, side="right"))
-        return float(self.acked_bytes[index - 1]) if index else 0.0
-
-
 def series(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a run without error; what was not recorded is left out."""
+    """Of a run without error; what was not recorded is left out.
+
+    ``window_s``
+        begin and end of the measured window, or None
+    ``bin_s``, ``flows``
+        of each flow its ``name``, ``propagation_s``, ``goodput_bit_s`` of each bin from the beginning of the run,
+        ``delay_s`` and ``delay_time_s``: queue delays, and when they became known
+    ``delay_quantiles_s``
+        of the measured flows' delays in the window, in the whole run where there is none: 0, 0.5 % ... 100 %
+    ``queues``
+        of each device whose queue was sampled: ``time_s``, ``packets``, ``bytes``, ``drops``
+    """
     layout = lay_out(plan.topology)
-    found: dict[str, Any] = {}
-    flows = [(flow, seen) for flow, seen in zip(plan.flows, _seen(plan, raw), strict=True) if seen is not None]
+    seen = _seen(plan, raw)
+    flows = [(flow, seen[plan.port(flow)]) for flow in plan.flows if plan.port(flow) in seen]
+    found: dict[str, Any] = {"window_s": plan.window_s}
     if flows:
-        end_s = max(float(seen.time_s[-1]) for _, seen in flows)
-        bin_s = max(LEAST_BIN_S, end_s / BINS)
-        found = {"bin_s": rounded(bin_s), "flows": [_drawn(layout, flow, seen, bin_s, end_s) for flow, seen in flows]}
-        found |= _delay_quantiles(plan, layout, flows)
+        edges_s = _edges_s(plan, layout, flows)
+        found["bin_s"] = rounded(edges_s[1], 9)
+        found["flows"] = [_of_flow(layout, flow, one, edges_s) for flow, one in flows]
+        delay_s = queue_delays(plan, layout, seen, *(plan.window_s or (0.0, float("inf"))))
+        if len(delay_s):
+            found["delay_quantiles_s"] = [rounded(value) for value in np.quantile(delay_s, DELAY_QUANTILES)]
     if plan.sampled:
         found["queues"] = _queues(plan, raw)
     return found
 
 
-def _seen(plan: Plan, raw: Mapping[str, Any]) -> list[Seen | None]:
+def _seen(plan: Plan, raw: Mapping[str, Any]) -> Mapping[int, Seen]:
+    """Of each flow of which something is known, by its port."""
     if plan.record.acks:
-        acks = acks_of_flows(raw["trace"], raw["begin_s"])
-        of_flows = [acks.get(plan.port(flow)) for flow in plan.flows]
-        return [None if one is None else Seen(one.time_s, one.acked_bytes, one.rtt_s) for one in of_flows]
+        return acks_of_flows(raw["trace"], raw["begin_s"])
     records = unpacked(raw["samples"], SAMPLE)
-    found: list[Seen | None] = []
-    for index, _ in enumerate(plan.flows):
+    found = {}
+    for index, flow in enumerate(plan.flows):
         own = records[records["flow"] == index]
-        found.append(_sampled(own, raw["flows"][index]) if len(own) else None)
+        if len(own):
+            found[plan.port(flow)] = _sampled(own, raw["flows"][index])
     return found
 
 
 def _sampled(own: NDArray[Any], result: Mapping[str, Any]) -> Seen:
     """From the samples of a flow, and its end, which lies between two."""
-    end = [] if result["ended_ns"] is None else [(result["ended_ns"], result["bytes_acked"], 0)]
-    rows = [*zip(own["time_ns"], own["bytes_acked"], own["srtt_us"], strict=True), *end]
-    time_ns, acked_bytes, rtt_us = np.array(rows, dtype=float).T
-    return Seen(time_ns / 1e9, acked_bytes, rtt_us / 1e6)
+    end = [] if result["ended_ns"] is None else [(result["ended_ns"], 0, result["bytes_acked"])]
+    rows = [*zip(own["time_ns"], own["srtt_us"], own["bytes_acked"], strict=True), *end]
+    time_ns, rtt_us, acked_bytes = np.array(rows, dtype=float).T
+    return Seen(time_ns / 1e9, rtt_us / 1e6, acked_bytes)
 
 
-def _drawn(layout: Layout, flow: Flow, seen: Seen, bin_s: float, end_s: float) -> dict[str, Any]:
-    edges = np.arange(0, end_s + bin_s, bin_s)
-    bits = np.array([seen.acked_by(float(edge)) for edge in edges]) * 8
-    valid = np.flatnonzero(seen.rtt_s > 0)
+def _edges_s(plan: Plan, layout: Layout, flows: list[tuple[Flow, Seen]]) -> NDArray[np.floating[Any]]:
+    """Of the bins: until the last ACK, or until flows that send for a time hand over no more."""
+    end_s = max(float(seen.time_s[-1]) for _, seen in flows)
+    shortest_s = LEAST_BIN_S
+    if all(flow.seconds for flow, _ in flows):
+        end_s = min(end_s, plan.end_s)
+        shortest_s = max(shortest_s, *(propagation_s(layout, flow) for flow, _ in flows))
+    return np.linspace(0, end_s, 1 + min(BINS, max(1, int(end_s / shortest_s))))
+
+
+def _of_flow(layout: Layout, flow: Flow, seen: Seen, edges_s: NDArray[np.floating[Any]]) -> dict[str, Any]:
+    bits = np.array([seen.at(seen.acked_bytes, edge) for edge in edges_s]) * 8
+    valid = np.flatnonzero((seen.rtt_s > 0) & (seen.time_s <= edges_s[-1]))
     chosen = valid[:: max(1, len(valid) // DRAWN_POINTS)]
-    delay_s = seen.rtt_s[chosen] - propagation_s(layout, flow)
+    propagation = propagation_s(layout, flow)
     return {
         "name": flow.name,
-        "goodput_bit_s": [round(rate) for rate in np.diff(bits) / bin_s],
-        "delay_time_s": [round(float(time), 4) for time in seen.time_s[chosen]],
-        "delay_s": [rounded(delay) for delay in delay_s],
+        "propagation_s": rounded(propagation),
+        "goodput_bit_s": [round(rate) for rate in np.diff(bits) / np.diff(edges_s)],
+        "delay_time_s": [rounded(time, 4) for time in seen.time_s[chosen]],
+        "delay_s": [rounded(delay) for delay in seen.rtt_s[chosen] - propagation],
     }
-
-
-def _delay_quantiles(plan: Plan, layout: Layout, flows: list[tuple[Flow, Seen]]) -> dict[str, Any]:
-    """Of all flows together, in the measured window if there is one."""
-    begin_s, end_s = plan.window_s or (0.0, float("inf"))
-    parts = []
-    for flow, seen in flows:
-        chosen = (seen.time_s >= begin_s) & (seen.time_s < end_s) & (seen.rtt_s > 0)
-        parts.append(seen.rtt_s[chosen] - propagation_s(layout, flow))
-    delay_s = np.concatenate(parts)
-    if not len(delay_s):
-        return {}
-    return {"delay_quantiles_s": [rounded(value) for value in np.quantile(delay_s, DELAY_QUANTILES)]}
 
 
 def _queues(plan: Plan, raw: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -110,5 +107,5 @@ def _queues(plan: Plan, raw: Mapping[str, Any]) -> list[dict[str, Any]]:
         own = records[records["queue"] == index]
         own = own[:: max(1, len(own) // DRAWN_POINTS)]
         counts = {name: own[name].tolist() for name in ("packets", "bytes", "drops")}
-        found.append({"device": device, "time_s": [round(float(time), 4) for time in own["time_ns"] / 1e9], **counts})
+        found.append({"device": device, "time_s": [rounded(time, 4) for time in own["time_ns"] / 1e9], **counts})
     return found

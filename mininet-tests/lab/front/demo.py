@@ -18,20 +18,17 @@ from pathlib import Path
 from typing import Any
 
 from .. import files
-from ..analyse import demo_goals, over_time
-from ..analyse.figures import Figures
+from ..analyse import demo_goals
 from ..checkout import TOP
 from ..model import scenario
 from ..model.errors import PlanError
 from ..model.our_modules import PACKET_PAIR_OVER_ROUND_ROBIN
 from ..model.scenario import Scenario
-from ..store.digest import canonical
 from ..store.engine import Engine
-from ..store.run import Run
 from ..store.study import Study
 from ..store.sweep import Request
-from .measuring import Measured, MeasuringError, figures_of, in_guests, measure, number_of_guests, versions
-from .options import MAX_SEED, whole_number
+from .measuring import Measured, MeasuringError, in_guests, measure, versions
+from .options import MAX_GUESTS, MAX_SEED, number
 
 SCENARIO = "demo-dumbbell"
 # Below the folder of the results.
@@ -77,26 +74,18 @@ def requests(chosen: Scenario, pairs: Sequence[tuple[str, str]], arguments: argp
 
 def row(run: dict[str, Any]) -> dict[str, Any]:
     """A run's line in summary.json."""
-    metrics = {**run["metrics"], "goodput_bit_s": run["series"]["window_goodput_bit_s"]}
+    metrics = {**run["metrics"], "goodput_bit_s": [flow["window_goodput_bit_s"] for flow in run["flows"]]}
     return {"cc": run["cc"], "qdisc": run["qdisc"], **{name: metrics[name] for name in ROW_METRICS}}
 
 
-def described(measured: Measured, drawn: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+def described(measured: Measured) -> list[dict[str, Any]]:
     """Each run as its JSON file has it."""
     return [
         {
-            "scenario": run.scenario.name,
-            "cc": run.cc,
-            "qdisc": run.qdisc,
-            "kernel": run.kernel,
+            **run.described(figures),
             "modules": versions(measured.surroundings[run.kernel, run.build]),
             "clock": "virtual",
-            "seed": run.seed,
-            "parameters": dict(run.values),
-            "flows": figures.flows,
-            "metrics": figures.metrics,
-            "checks": figures.checks,
-            "series": drawn[canonical(run.identity)],
+            "series": measured.series(run),
         }
         for run, figures in measured.runs.items()
     ]
@@ -109,7 +98,8 @@ def write(
 
     :param whole: the combinations of the whole demo
     """
-    from ..show import demo_pictures, demo_report  # slow to import, and not needed before
+    from ..show import demo_report
+    from ..show import runs as drawing  # slow to import, and not needed before
 
     rows = [row(run) for run in runs]
     goals, left_out = demo_goals.judge(rows, whole)
@@ -125,40 +115,22 @@ def write(
     files.write(folder / "summary.json", json.dumps(summary, indent=1) + "\n")
     for run in runs:
         files.write(folder / f"{run['cc']}-{run['qdisc']}.json", json.dumps(run) + "\n")
-    pictures = {
-        "goodput": demo_pictures.goodput(runs, folder / "goodput.png"),
-        "delay_over_time": demo_pictures.delay_over_time(runs, folder / "queue-delay.png"),
-        "delay_distribution": demo_pictures.delay_distribution(runs, folder / "queue-delay-distribution.png"),
-    }
+    pictures = drawing.to_files([(f"{run['cc']} + {run['qdisc']}", run) for run in runs], folder)
     files.write(folder / "report.html", demo_report.page(summary, runs, pictures, minutes, kept))
     return summary
-
-
-def number(option: str, low: int, high: int) -> Any:
-    """A whole number of a command line, in its range."""
-
-    def parse(text: str) -> int:
-        try:
-            return whole_number(f"{option} {text}", text, low, high)
-        except PlanError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return parse
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command line."""
     part = parser.add_mutually_exclusive_group()
     part.add_argument("--only", metavar="CC+QUEUE,...", help="of the eight combinations, such as pktpair+fq_rr")
-    part.add_argument(
-        "--rows", type=number("--rows", 1, 8), metavar="N", help="so many of them, first such as the goals compare"
-    )
+    part.add_argument("--rows", type=number(1, 8), metavar="N", help="so many of them, first such as the goals compare")
     parser.add_argument("--seconds", type=float, metavar="S", help="how long each flow sends (default 14)")
     parser.add_argument(
-        "--seed", type=number("--seed", 1, MAX_SEED), default=1, metavar="N", help="start times and hashes (default 1)"
+        "--seed", type=number(1, MAX_SEED), default=1, metavar="N", help="start times and hashes (default 1)"
     )
     parser.add_argument(
-        "--guests", type=number_of_guests, default=2, metavar="N", help="at a time; each uses one core (2)"
+        "--guests", type=number(1, MAX_GUESTS), default=2, metavar="N", help="at a time; each uses one core (2)"
     )
     parser.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
     parser.add_argument("--kernel", default="", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
@@ -170,20 +142,10 @@ def run(arguments: argparse.Namespace, engine: Engine) -> int:
     began = time.monotonic()
     chosen = scenario.load(SCENARIO)
     planned = requests(chosen, combinations(chosen, arguments.only, arguments.rows), arguments)
-    drawn: dict[str, dict[str, Any]] = {}
-
-    def with_series(run: Run, raw: dict[str, Any]) -> Figures:
-        found = figures_of(run, raw)
-        if found.error is None:
-            drawn[canonical(run.identity)] = over_time.of_run(run.plan, raw)
-        return found
-
     study = Study(arguments.out / STUDY)
-    measured = measure(
-        "demo", study, engine, planned, guests=arguments.guests, fresh=arguments.fresh, of_run=with_series
-    )
+    measured = measure("demo", study, engine, planned, guests=arguments.guests, fresh=arguments.fresh)
     minutes = (time.monotonic() - began) / 60
-    runs = described(measured, drawn)
+    runs = described(measured)
     summary = write(arguments.out, runs, chosen.combinations, minutes, measured.kept)
     from ..show import demo_report
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import functools
 import hashlib
 import os
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..analyse.figures import Figures, figures
+from ..analyse.series import series
 from ..machines.guest import leave_no_guest
 from ..model.errors import PlanError
 from ..show.progress import Progress
@@ -25,13 +25,11 @@ from ..store.manifest import Manifest
 from ..store.run import Run
 from ..store.study import Study, StudyError
 from ..store.sweep import Request
-from .options import MAX_GUESTS, whole_number
 
 FAILED = 1
 INTERRUPTED = 130
 # Lines of a failed guest's kernel log that are shown.
 SHOWN_LOG_LINES = 15
-FiguresOf = Callable[[Run, dict[str, Any]], Figures]
 
 
 class MeasuringError(Exception):
@@ -58,6 +56,10 @@ class Measured:
         """What a run took of a core when it was measured; 0 if that was not noted."""
         return float(self.study.load(self.digests[run]).get("cpu_s") or 0.0)
 
+    def series(self, run: Run) -> dict[str, Any]:
+        """What a run's pictures are drawn from."""
+        return series(run.plan, self.study.load(self.digests[run])["raw"])
+
 
 def figures_of(run: Run, raw: dict[str, Any]) -> Figures:
     """The common figures and the scenario's own."""
@@ -72,7 +74,6 @@ def measure(
     *,
     guests: int,
     fresh: bool = False,
-    of_run: FiguresOf = figures_of,
 ) -> Measured:
     """Do what is missing in a study, and compute all figures anew; MeasuringError says what could not be done.
 
@@ -97,7 +98,7 @@ def measure(
                     work.run(guests, progress)
                 finally:
                     manifest.end(work.counts)
-            found = _tabulate(study, of_run)
+            found = _tabulate(study)
     except (PlanError, EngineError, StudyError) as error:
         raise MeasuringError(str(error)) from None
     runs = {run: found[canonical(run.identity)] for run in asked.runs}
@@ -117,11 +118,11 @@ def _axes(requests: Sequence[Request]) -> dict[str, list[Any]]:
     return {axis: list(values) for axis, values in axes.items()}
 
 
-def _tabulate(study: Study, of_run: FiguresOf) -> dict[str, Figures]:
+def _tabulate(study: Study) -> dict[str, Figures]:
     """Figures of every run that the study was ever asked for, by identity; its tables are written."""
     from ..analyse import table  # pandas is slow to load
 
-    built = table.build(study, of_run)
+    built = table.build(study, figures_of)
     built.write(study)
     not_identity = ("run", "path")
     return {
@@ -157,14 +158,6 @@ def source_version(module: Path) -> str:
 def versions(surroundings: Surroundings) -> dict[str, str]:
     """The project's modules with their source versions."""
     return {name: source_version(path) for name, path in surroundings.modules.items()}
-
-
-def number_of_guests(text: str) -> int:
-    """For a command line."""
-    try:
-        return whole_number(f"--guests {text}", text, 1, MAX_GUESTS)
-    except PlanError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def in_guests(program: str, run: Callable[[Engine], int]) -> int:

@@ -24,6 +24,8 @@ def main(arguments: argparse.Namespace) -> int:
     try:
         with path.open("x") as file:
             file.write(TEMPLATE.read_text())
+    except FileExistsError:
+        raise LabError(f"{path}: is there already, and stays as it is") from None
     except OSError as error:
         raise LabError(f"{path}: {error.strerror}") from None
     print(f"{path} is there. Run it: scripts/lab sweep {path} --seeds 1-3 --out study")

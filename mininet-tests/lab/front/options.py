@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+from collections.abc import Callable
 
 from ..model.errors import PlanError
 
@@ -17,8 +19,11 @@ MAX_SEED = 2**32 - 1
 
 
 def whole_number(option: str, text: str, low: int, high: int) -> int:
-    """A number in its range, or PlanError with the limit that it breaks."""
-    where = option if option.endswith(f" {text}") else f"{option}: {text}"
+    """A number in its range, or PlanError with the limit that it breaks.
+
+    :param option: with the whole of its value; "" where the message already begins with the option
+    """
+    where = option if option.endswith(f" {text}") else f"{option}: {text}" if option else text
     # int() would take "1_000" and " 1"
     if not (text.isascii() and text.removeprefix("-").isdigit()):
         raise PlanError(f"{where}: must be a whole number")
@@ -29,12 +34,26 @@ def whole_number(option: str, text: str, low: int, high: int) -> int:
     return int(text)
 
 
+def number(low: int, high: int) -> Callable[[str], int]:
+    """The type of an option whose value is a whole number in a range."""
+
+    def parse(text: str) -> int:
+        try:
+            return whole_number("", text, low, high)
+        except PlanError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parse
+
+
 def seeds(text: str) -> tuple[int, ...]:
     """Of "1-10" or "1,3,7" or both, each once; PlanError names what is wrong."""
     option = f"--seeds {text}"
     found: dict[int, None] = {}
     for part in text.split(","):
         first, dash, last = part.partition("-")
+        if not part or (first and dash and not last):
+            raise PlanError(f"{option}: must be as 1-10 or 1,3,7, without an empty part")
         low = whole_number(option, first or part, 1, MAX_SEED)
         high = whole_number(option, last, 1, MAX_SEED) if dash else low
         if high < low:

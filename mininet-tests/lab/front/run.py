@@ -27,8 +27,8 @@ from ..model.errors import PlanError
 from ..model.plan import TRAFFIC, Plan
 from ..store import sweep as sweeping
 from ..store.digest import modules_of, programs_of
-from ..store.run import Run
-from .measuring import FiguresOf, figures_of
+from ..store.run import FiguresOf, Run
+from .measuring import figures_of
 from .options import BAD_INPUT, FAILED, MAX_SEED, chosen, complain, whole_number
 from .own_guest import add_guest_options, announce, begin
 
@@ -137,13 +137,17 @@ def check_installed(runs: Sequence[Run], guest: Plans) -> None:
 
 def prepare(path: Path | None) -> None:
     """The folder of a file that is to be written; PlanError if it cannot be, before an hour's runs."""
+    if path is None:
+        return
     try:
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if path.is_dir() or not os.access(path.parent, os.W_OK):
-                raise PlanError(f"--json {path}: cannot be written")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise PlanError(f"--json {path}: is a folder; must be a file")
+        if not os.access(path.parent, os.W_OK):
+            raise PlanError(f"--json {path}: {path.parent} cannot be written")
     except OSError as error:
-        raise PlanError(f"--json {path}: {error.strerror}") from None
+        reason = "is no folder" if isinstance(error, FileExistsError) else error.strerror
+        raise PlanError(f"--json {path}: {path.parent}: {reason}") from None
 
 
 def versions(guest: Plans) -> dict[str, str]:
@@ -158,22 +162,15 @@ def versions(guest: Plans) -> dict[str, str]:
 def as_data(run: Run, guest: Plans, raw: dict[str, Any], found: Figures) -> dict[str, Any]:
     """A run's JSON, without what is drawn."""
     return {
-        "scenario": run.scenario.name,
+        **run.described(found),
         "path": str(run.scenario.path),
         "label": label(run),
-        "title": run.title,
-        "cc": run.cc,
-        "qdisc": run.qdisc,
         "kernel": guest.kernel,
         "modules": versions(guest),
         "clock": guest.clock,
-        "seed": run.seed,
-        "parameters": dict(run.values),
         "traffic": run.plan.traffic,
         "flows": [_flow(one) for one in found.flows],
         "qdiscs": _qdiscs(run.plan, raw),
-        "metrics": found.metrics,
-        "checks": found.checks,
         "error": found.error,
         "warnings": raw.get("warnings", []),
         "commands": raw.get("commands", []),

@@ -35,7 +35,8 @@ from ..store.engine import Engine
 from ..store.run import Run
 from ..store.study import Study
 from ..store.sweep import Request
-from .measuring import Measured, MeasuringError, in_guests, measure, number_of_guests, versions
+from .measuring import Measured, MeasuringError, in_guests, measure, versions
+from .options import MAX_GUESTS, MAX_SEEDS, number
 
 CCS = ("pktpair", "bbr", "cubic")
 QDISCS = ("fq_rr", "fq_codel", "cake")
@@ -219,13 +220,6 @@ def chosen(text: str, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in known if name in given)
 
 
-def number_of_seeds(text: str) -> int:
-    """Of each row, at most."""
-    if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text}: must be a whole number of at least 1")
-    return int(text)
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command line."""
     whole = Selection()
@@ -239,11 +233,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             help=f"of {', '.join(known)} (all)",
         )
     parser.add_argument(
-        "--seeds", type=number_of_seeds, default=whole.seeds, metavar="N", help="at most so many of each row"
+        "--seeds", type=number(1, MAX_SEEDS), default=whole.seeds, metavar="N", help="at most so many of each row"
     )
     parser.add_argument("--quick", action="store_true", help="the same as --hosts open --seeds 1")
     parser.add_argument(
-        "--guests", type=number_of_guests, default=2, metavar="N", help="at a time; each uses one core (2)"
+        "--guests", type=number(1, MAX_GUESTS), default=2, metavar="N", help="at a time; each uses one core (2)"
     )
     parser.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
     parser.add_argument(

@@ -91,8 +91,10 @@ class Guests:
             )
         except (LabError, LookupError) as error:
             raise EngineError(str(error)) from None
-        except (OSError, subprocess.CalledProcessError) as error:
+        except subprocess.CalledProcessError as error:
             raise EngineError(f"{EMULATOR}: {error}") from None
+        except OSError as error:
+            raise EngineError(self._refused(error)) from None
 
     def run(self, run: Run) -> dict[str, Any]:
         """A run's raw result, of a copy of the machine with its network; EngineError if a guest fails."""
@@ -103,6 +105,14 @@ class Guests:
         except LabError as error:
             first, *log = str(error).splitlines()
             raise EngineError(first, log) from None
+        except OSError as error:
+            if error.errno not in files.REFUSED:
+                raise
+            raise EngineError(self._refused(error)) from None
+
+    def _refused(self, error: OSError) -> str:
+        """A copy into the folder names no file."""
+        return f"{error.filename or self._folder}: {error.strerror}"
 
     def stop(self) -> None:
         """End every guest at once."""

@@ -30,6 +30,8 @@ from . import image
 
 # -P: nothing is imported from where it is started.
 AGENT = (str(image.PYTHON), "-S", "-P", "-B", "-m", "lab.guest.agent")
+# A guest ends with the thread that began it, however that ends: SIGKILL gives us no time to see to it.
+DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 # Process groups of the guests that run.
 _running: set[int] = set()
 
@@ -163,7 +165,7 @@ class Guest:
         """Start the process that is the guest; its console goes to a file, what it prints too unless told otherwise."""
         with (self._folder / "console").open("wb") as console:
             self._process = subprocess.Popen(
-                command,
+                [*DIES_WITH_US, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=console if output is None else output,
                 stderr=console,

@@ -34,6 +34,8 @@ GUEST_EPOCH = "2026-01-01T00:00:00"
 # out the kernel alike.
 KERNEL_OPTIONS = ("mitigations=off", "nokaslr", "edd=off", "loglevel=5")
 
+# QEMU's q35 has room for some more.
+MAX_CPUS = 255
 KVM_GET_API_VERSION = 0xAE00
 KVM_CREATE_VM = 0xAE01
 
@@ -84,6 +86,8 @@ class EmulatedGuest(Guest):
 
         :param modules: files of the project's modules; by default those that the checkout has built
         """
+        if not 1 <= cpus <= MAX_CPUS:
+            raise LabError(f"--cpus {cpus}: must be 1 to {MAX_CPUS}")
         if clock == "virtual" and cpus != 1:
             raise LabError(
                 f"--cpus {cpus}: the virtual clock counts the instructions of one CPU; "

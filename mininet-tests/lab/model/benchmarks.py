@@ -24,7 +24,7 @@ mean, worst slowdown
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,7 +32,7 @@ from . import arrivals, reference
 from .devices import LEAVES
 from .errors import RunError
 from .plan import TCP_HEADER_BYTES, Flow, Plan, Record, Source
-from .scenario import Parameter
+from .scenario import Parameter, Values
 from .topologies import topology
 from .topology import Link, Topology, Way
 
@@ -282,6 +282,12 @@ def cross_traffic(spacing_s: float, first_pair: int = 2) -> tuple[Transfer, ...]
     )
 
 
+def among_ten(name: str, spacing_s: float, row: Row, limit_packets: int = BUFFER_PACKETS) -> Benchmark:
+    """2 MB from the first host among the ten cross streams, every flow between its own hosts."""
+    transfers = (Transfer("primary", "s1", "d1", FILE_PACKETS), *cross_traffic(spacing_s))
+    return Benchmark(name, transfers, (row,), delays_ms=way_back(transfers), limit_packets=limit_packets)
+
+
 def way_back(transfers: Sequence[Transfer]) -> dict[str, float]:
     """All of each path's delay at its receiver, on the way back."""
     return {f"{one.sink}-x": one.round_trip_ms for one in transfers}
@@ -298,3 +304,16 @@ def difference(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
         "reference_s": abs(second["reference_s"] - first["reference_s"]),
         "slowdown": apart_s / first["completion_s"],
     }
+
+
+def of_scenario(benchmark: Callable[[Values, int], Benchmark]) -> tuple[Callable[..., Plan], Callable[..., Any]]:
+    """A scenario's plan() and measure(), from what it says for its values and a seed."""
+
+    def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
+        return benchmark(values, seed).plan(values["hosts"], cc, qdisc, seed)
+
+    def measure(values: Values, plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
+        # the plan of a seed is the seed's own
+        return benchmark(values, plan.hash_seed).measure(plan, raw)
+
+    return plan, measure

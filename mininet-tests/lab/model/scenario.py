@@ -113,7 +113,7 @@ class Scenario:
         found: dict[str, list[Value]] = {}
         for setting in settings:
             name, equals, text = setting.partition("=")
-            if not equals or not text:
+            if not name or not equals or not all(text.split(",")):
                 raise PlanError(f"--set {setting}: must be name=value or name=value,value")
             if name not in self.parameters:
                 known = ", ".join(
@@ -162,7 +162,7 @@ class Scenario:
             return getattr(self.module, name)(*arguments)
         except (PlanError, RunError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise PlanError(_where(self.path, error)) from None
 
 
@@ -198,7 +198,7 @@ def load(name: str) -> Scenario:
         raise PlanError(f"{path}: is no text: {error}") from None
     except PlanError as error:
         raise PlanError(f"{path}: {error}") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise PlanError(_where(path, error)) from None
     for attribute in ("CLAIM", "PARAMETERS", "COMBINATIONS", "plan"):
         if not hasattr(module, attribute):
@@ -218,7 +218,7 @@ def _check_module(path: Path, module: ModuleType) -> None:
         raise PlanError(f"{path}: {wrong[0]}: must be a Parameter of PARAMETERS")
 
 
-def _where(path: Path, error: Exception) -> str:
+def _where(path: Path, error: BaseException) -> str:
     """What went wrong in a scenario's file, with the line."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     line = f" line {frames[-1].lineno}:" if frames else ""

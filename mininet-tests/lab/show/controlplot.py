@@ -14,7 +14,6 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..analyse.figures import Floats, events
@@ -84,12 +83,6 @@ def traced_flow(trace: str, port: int) -> Traced:
     )
 
 
-def bounded(axis: Axes, *drawn: Floats) -> None:
-    """From zero to what nearly all points need: a spike of the start must not flatten the rest."""
-    top = max((float(np.percentile(values, 99)) for values in drawn if len(values)), default=1.0)
-    axis.set_ylim(0, 1.15 * top or 1)
-
-
 def draw(flow: Traced, port: int, path: Path) -> Path:
     """Four panels over time."""
     blue, orange, green = pictures.COLOURS[:3]
@@ -110,9 +103,9 @@ def draw(flow: Traced, port: int, path: Path) -> Path:
         gap.plot(flow.time_s, flow.service_ms, lw=1.2, color=orange, label="service time, averaged")
         gap.set_ylabel("ms")
         gap.set_xlabel("time, s")
-        bounded(pipe, flow.window, flow.outstanding)
-        bounded(rate, flow.rate_mbit, flow.share_mbit)
-        bounded(gap, flow.gap_ms, flow.service_ms)
+        pictures.bounded(pipe, flow.window, flow.outstanding)
+        pictures.bounded(rate, flow.rate_mbit, flow.share_mbit)
+        pictures.bounded(gap, flow.gap_ms, flow.service_ms)
         for axis in (queue, pipe, rate, gap):
             axis.legend(loc="upper left", bbox_to_anchor=(1.01, 1), markerscale=6)
         queue.set_title(f"tcp_pktpair, flow from port {port}")

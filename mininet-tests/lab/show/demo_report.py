@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
-from .report import TEMPLATES
+from .pages import rendered
+from .pictures import address_of_png
 
 
 def terminal(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -43,21 +41,15 @@ def page(
     :param runs: with their series, in the order of the summary's rows
     :param kept: runs that were measured before
     """
-    environment = jinja2.Environment(
-        autoescape=True, loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined, trim_blocks=True
-    )
-    return environment.get_template("demo.html.j2").render(
+    return rendered(
+        "demo.html.j2",
         summary=summary,
         runs=runs,
         table=list(zip(runs, summary["rows"], strict=True)),
         left_out=summary["goals_left_out"],
         rate=f"{summary['parameters']['rate_mbit']:g}",
         has_pfifo=any(run["qdisc"] == "pfifo" for run in runs),
-        pictures={name: _address(path) for name, path in pictures.items()},
+        pictures={name: address_of_png(path) for name, path in pictures.items()},
         minutes=minutes,
         kept=kept,
     )
-
-
-def _address(path: Path) -> str:
-    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()

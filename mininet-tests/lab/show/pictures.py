@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Pictures of a study's figures, as addresses that hold the picture itself; of one run, as files."""
+"""What all pictures have in common, and those of a study's figures, as addresses that hold the picture itself."""
 
 from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 import numpy as np
@@ -17,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from .. import files
+from ..analyse.figures import Floats
 from ..analyse.statistics import interval
 from .units import Scale
 
@@ -28,12 +28,9 @@ HEIGHT_INCHES = 3.0
 LOGARITHMIC_FROM = 20
 # Colours that people with any kind of colour vision can tell apart (Okabe and Ito).
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+CC_COLOURS = {"pktpair": "#D55E00", "bbr": "#0072B2", "cubic": "#009E73"}
 MARKERS = "osD^vP*X"
-# A run's pictures are files for a screen.
-RUN_INCHES = (9.0, 2.6)
 FILE_DOTS_PER_INCH = 130
-# So many flows have a line each in the legend.
-MAX_LABELS = 12
 # More values of a parameter than this are not named one by one.
 MAX_TICKS = 8
 STYLE = {
@@ -114,76 +111,18 @@ def line(scale: Scale, place: Scale, series: Sequence[Series]) -> str:
         return address(figure)
 
 
-def of_run(run: Mapping[str, Any], title: str, path: Path) -> Path:
-    """Goodput and queue delay of each flow over time, backlogs, and how delays are distributed.
-
-    :param run: its JSON, with "series" of ``analyse.series``
-    :raises ValueError: it has nothing to draw
-    """
-    series = run["series"]
-    panels = [draw for name, draw in _PANELS if series.get(name)]
-    if not panels:
-        raise ValueError("nothing was recorded of it that can be drawn")
-    with matplotlib.rc_context(STYLE):
-        width, height = RUN_INCHES
-        figure = Figure(figsize=(width, 0.4 + height * len(panels)), layout="constrained")
-        for draw, axes in zip(panels, figure.subplots(len(panels), 1, squeeze=False)[:, 0], strict=True):
-            draw(axes, series)
-            if len(axes.get_legend_handles_labels()[1]) > 1:
-                axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), markerscale=4)
-        figure.suptitle(title, fontsize=10)
-        return save(figure, path)
-
-
-def _goodput(axes: Axes, series: Mapping[str, Any]) -> None:
-    for index, flow in enumerate(series["flows"]):
-        rate_mbit = np.array(flow["goodput_bit_s"]) / 1e6
-        time_s = (np.arange(len(rate_mbit)) + 0.5) * series["bin_s"]
-        axes.plot(time_s, rate_mbit, lw=1, color=COLOURS[index % len(COLOURS)], label=_label(index, flow["name"]))
-    axes.set_ylim(bottom=0)
-    axes.set_ylabel("goodput, Mbit/s")
-    axes.set_xlabel("time, s")
-
-
-def _delay(axes: Axes, series: Mapping[str, Any]) -> None:
-    for index, flow in enumerate(series["flows"]):
-        delay_ms = np.array(flow["delay_s"]) * 1e3
-        colour = COLOURS[index % len(COLOURS)]
-        axes.plot(flow["delay_time_s"], delay_ms, ".", ms=2, color=colour, label=_label(index, flow["name"]))
-    axes.set_ylim(bottom=0)
-    axes.set_ylabel("queue delay, ms")
-    axes.set_xlabel("time, s")
-
-
-def _backlog(axes: Axes, series: Mapping[str, Any]) -> None:
-    for index, queue in enumerate(series["queues"]):
-        colour = COLOURS[index % len(COLOURS)]
-        axes.plot(queue["time_s"], queue["packets"], lw=0.8, color=colour, label=_label(index, queue["device"]))
-    axes.set_ylim(bottom=0)
-    axes.set_ylabel("backlog, packets")
-    axes.set_xlabel("time, s")
-
-
-def _delays(axes: Axes, series: Mapping[str, Any]) -> None:
-    delay_ms = np.array(series["delay_quantiles_s"]) * 1e3
-    axes.plot(delay_ms, np.linspace(0, 1, len(delay_ms)), lw=1.2, color=COLOURS[0])
-    axes.set_ylim(0, 1)
-    axes.set_ylabel("part of ACKs")
-    axes.set_xlabel("queue delay of all flows, ms, is at most")
-
-
-_PANELS = (("flows", _goodput), ("flows", _delay), ("queues", _backlog), ("delay_quantiles_s", _delays))
-
-
-def _label(index: int, name: str) -> str:
-    # matplotlib leaves out a name that begins so
-    return name if index < MAX_LABELS else f"_{name}"
-
-
 def panel(height_inches: float) -> tuple[Figure, Axes]:
     """An empty picture."""
     figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
     return figure, figure.add_subplot()
+
+
+def bounded(axes: Axes, *drawn: Floats) -> None:
+    """From zero to what nearly all points need: a spike of the start must not flatten the rest."""
+    values = np.concatenate([np.zeros(0), *drawn])
+    # most of the time a short transfer sends nothing
+    sent = values[values > 0]
+    axes.set_ylim(0, 1.15 * float(np.percentile(sent, 99)) if len(sent) else 1)
 
 
 def save(figure: Figure, path: Path) -> Path:
@@ -199,3 +138,8 @@ def address(figure: Figure) -> str:
     picture = io.BytesIO()
     figure.savefig(picture, format="svg", metadata={"Date": None})
     return "data:image/svg+xml;base64," + base64.b64encode(picture.getvalue()).decode()
+
+
+def address_of_png(path: Path) -> str:
+    """A file's picture likewise."""
+    return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()

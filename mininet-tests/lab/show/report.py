@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pandas as pd
 
+from ..analyse.series import series
 from ..analyse.statistics import interval
 from ..analyse.table import Found, Table, opened
-from ..model.scenario import load
+from ..model.scenario import Scenario, load
 from ..store.digest import canonical
 from ..store.study import Study
 from . import pictures
+from .pages import rendered
 from .pictures import Series
-from .runs import Drawn, draw
+from .runs import to_addresses
 from .units import Scale, scale
 
-TEMPLATES = Path(__file__).parent / "templates"
 # Of a picture; what does not fit is drawn in the next one.
 MAX_ROWS = 60
 # Of each figure against each parameter, one for each value of the others.
@@ -86,11 +86,9 @@ class Section:
 
 def write(study: Study, table: Table) -> Path:
     """The page of a study; StudyError if it cannot be written."""
-    environment = jinja2.Environment(
-        autoescape=True, loader=jinja2.FileSystemLoader(TEMPLATES), undefined=jinja2.StrictUndefined, trim_blocks=True
-    )
     manifest = study.manifest()
-    page = environment.get_template("report.html.j2").render(
+    page = rendered(
+        "report.html.j2",
         name=study.folder.resolve().name,
         sweeps=manifest["sweeps"],
         done=[one for one in table.runs if one.figures.error is None],
@@ -156,8 +154,15 @@ def _draw(section: Section, runs: list[Found], study: Study) -> None:
     if first:
         scenario = load(next(iter(first.values())).asked["path"])
         chosen = list(first.values())[:MAX_DRAWN]
-        section.drawn = draw([Drawn(*opened(study, one.asked, scenario), one.figures) for one in chosen])
+        section.drawn = to_addresses(scenario, [_drawn(study, one, scenario) for one in chosen])
         section.undrawn = len(first) - len(chosen)
+
+
+def _drawn(study: Study, found: Found, scenario: Scenario) -> tuple[str, dict[str, Any]]:
+    """A run by what tells it from the scenario's others, as JSON has it."""
+    run, raw = opened(study, found.asked, scenario)
+    its_series = series(run.plan, raw) | found.figures.series
+    return run.title.removeprefix(f"{scenario.name} "), {**run.described(found.figures), "series": its_series}
 
 
 def _label(labels: dict[str, Any], keys: list[str]) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,7 +23,6 @@ DOCUMENTED = (
     *("b1", "b2", "b3 200", "b3 2000", "b4 short", "b4 long"),
     *("b5", "b6 forward", "b7 0.4", "b7 0.8", "b8", "b9 difference"),
 )
-CC_COLOURS = {"pktpair": "#D55E00", "bbr": "#0072B2", "cubic": "#009E73"}
 Cells = Sequence[str]
 
 
@@ -235,7 +233,7 @@ def picture(lines: list[Line], benchmark: str, path: Path) -> Path:
     import matplotlib  # slow to import
     from matplotlib.figure import Figure
 
-    from .pictures import STYLE
+    from .pictures import CC_COLOURS, STYLE, save
 
     mine = [line for line in lines if line.benchmark == benchmark]
     variants = list(dict.fromkeys(line.variant for line in mine))
@@ -268,7 +266,4 @@ def picture(lines: list[Line], benchmark: str, path: Path) -> Path:
         for axis in axes[:, 0]:
             axis.set_ylabel("slowdown, %")
         figure.suptitle(f"{benchmark}: dot the row's flow, bar the mean, tick the worst; -- goal (open), ... paper")
-        image = io.BytesIO()
-        figure.savefig(image, format="png", dpi=130)
-    files.write(path, image.getvalue())
-    return path
+        return save(figure, path)

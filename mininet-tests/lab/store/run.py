@@ -5,17 +5,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..model.layout import lay_out
 from ..model.plan import TCP_HEADER_BYTES, Plan, Source
 from ..model.scenario import Scenario
 from ..model.topology import STOCK_MTU_BYTES
 
+if TYPE_CHECKING:
+    from ..analyse.figures import Figures
+
 # What a flow over a path without a rate is taken to reach, to say which run is long.
 UNSHAPED_BIT_S = 1_000_000_000
+
+# From a run and its raw result.
+FiguresOf = Callable[["Run", dict[str, Any]], "Figures"]
 
 
 # compared by identity, so that it can be a key although its values are a mapping
@@ -50,6 +56,12 @@ class Run:
         """What was asked for, as JSON can hold it: two runs that are alike in it replace each other in a study."""
         labels = {name: getattr(self, name) for name in ("cc", "qdisc", "seed", "build", "kernel")}
         return {"scenario": self.scenario.name, **labels, "values": dict(self.values)}
+
+    def described(self, found: Figures) -> dict[str, Any]:
+        """What was asked for and what was found, for JSON: files, and a scenario's ``draw``."""
+        labels = {name: getattr(self, name) for name in ("title", "cc", "qdisc", "kernel", "seed")}
+        results = {name: getattr(found, name) for name in ("flows", "metrics", "checks")}
+        return {"scenario": self.scenario.name, **labels, "parameters": dict(self.values), **results}
 
     def job(self) -> dict[str, Any]:
         """All that a guest is told."""

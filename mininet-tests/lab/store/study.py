@@ -150,6 +150,4 @@ class Study:
         except OSError as error:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)
             reason = "no space is left there" if full else error.strerror
-            raise StudyError(
-                f"{path}: {reason}; what was stored is whole, and the same sweep goes on from it"
-            ) from None
+            raise StudyError(f"{path}: {reason}") from None

@@ -19,7 +19,7 @@ from .digest import canonical, digest, ingredients
 from .engine import Engine, EngineError, Surroundings
 from .manifest import Counts
 from .run import Run
-from .study import Study
+from .study import Study, StudyError
 
 # A guest may fail for reasons of this machine's.
 TRIES = 2
@@ -214,9 +214,12 @@ class Sweep:
         try:
             for future in as_completed([pool.submit(self._do, run) for run in ordered(self.due)]):
                 future.result()
-        except BaseException:
+        except BaseException as error:
             self._stopping.set()
             self._engine.stop()
+            if isinstance(error, StudyError):
+                goes_on = "what was stored is whole, and the same sweep goes on from it"
+                raise StudyError(f"{error}; {goes_on}") from None
             raise
         finally:
             pool.shutdown(cancel_futures=True)

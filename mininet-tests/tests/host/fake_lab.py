@@ -74,7 +74,8 @@ class FakeEngine:
     def run(self, run) -> dict:
         self.titles.append(run.title)
         error = self.instead(run)
-        return {"error": error, "dmesg_tail": ["last words"], "delay_s": 0.01 * run.seed}
+        traced = {"begin_s": 100.0, "trace": ""}
+        return {"error": error, "dmesg_tail": ["last words"], "delay_s": 0.01 * run.seed, **traced}
 
     def stop(self) -> None:
         self.stopped = True

@@ -3,6 +3,7 @@
 
 import base64
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from lab.model.errors import PlanError, RunError
 from lab.model.plan import Flow, Plan, Record
 from lab.model.scenario import Scenario, load
 from lab.model.topology import Link, Topology, Way
-from lab.show import pictures
+from lab.show.runs import to_file
 
 SHAPED = Way(rate_bit_s=10_000_000, queue="fq_rr", delay_ms=20.0)
 CHAIN = Topology("chain", {"a": "host", "r": "router", "b": "host"}, (Link("a", "r"), Link("r", "b", SHAPED)))
@@ -122,10 +123,26 @@ def test_series_of_acks() -> None:
     """Bytes by bin, and delays without the path's own."""
     found = series(a_plan(Record()), {"trace": TRACE, "begin_s": BEGIN_S})
     (flow,) = found["flows"]
-    assert found["bin_s"] == pytest.approx(0.02)
+    assert (found["window_s"], flow["name"], flow["propagation_s"]) == ((0.0, 2.0), "one", 0.02)
+    assert found["bin_s"] == pytest.approx(1.5 / 60)
     assert sum(flow["goodput_bit_s"]) * found["bin_s"] == pytest.approx(251_001 * 8)
     assert flow["delay_s"] == pytest.approx([0.01, 0.025, 0.02])
     assert found["delay_quantiles_s"][-1] == pytest.approx(0.025)
+
+
+def test_series_end_with_the_flows() -> None:
+    """Flows that send for a time are drawn until they hand over no more; a bin is no shorter than a round trip."""
+    plan = a_plan(Record())
+    trace = "\n".join([ack(0.5, 1001, 30_000), ack(1.5, 251_001, 45_000), ack(2.4, 251_001, 40_000)])
+    found = series(plan, {"trace": trace, "begin_s": BEGIN_S})
+    (flow,) = found["flows"]
+    assert flow["delay_time_s"] == [0.5, 1.5]
+    assert len(flow["goodput_bit_s"]) * found["bin_s"] == pytest.approx(2.0, rel=1e-4)
+    # of 20 ms: four in 90 ms of sending, 25 in the half second of a file
+    for change, bins in (({"seconds": 0.09}, 4), ({"seconds": 0.0, "bytes": 1000}, 25)):
+        short = replace(plan, flows=(replace(plan.flows[0], **change),))
+        (flow,) = series(short, {"trace": ack(0.5, 1001, 30_000), "begin_s": BEGIN_S})["flows"]
+        assert len(flow["goodput_bit_s"]) == bins
 
 
 def test_series_of_samples(tmp_path: Path) -> None:
@@ -143,10 +160,10 @@ def test_series_of_samples(tmp_path: Path) -> None:
     assert sum(flow["goodput_bit_s"]) * found["bin_s"] == pytest.approx(250_000 * 8)
     assert (flow["delay_time_s"], flow["delay_s"]) == ([0.5, 1.0], pytest.approx([0.01, 0.005]))
     assert queue == {"device": "r-b", "time_s": [0.5], "packets": [7], "bytes": [10_598], "drops": [2]}
-    drawn = pictures.of_run({"series": found}, "a run", tmp_path / "run.png")
-    assert drawn.read_bytes().startswith(b"\x89PNG")
+    run = {"cc": "cubic", "qdisc": "fq_rr", "series": found}
+    assert to_file(run, "a run", tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ValueError, match="nothing was recorded"):
-        pictures.of_run({"series": {}}, "a run", tmp_path / "other.png")
+        to_file({**run, "series": {}}, "a run", tmp_path / "other.png")
     assert [path.name for path in tmp_path.iterdir()] == ["run.png"]
 
 

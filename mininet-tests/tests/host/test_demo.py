@@ -3,7 +3,6 @@
 
 import json
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -11,13 +10,12 @@ from typing import Any
 import fake_lab
 import pytest
 from lab import cli
-from lab.analyse import demo_goals, over_time
-from lab.analyse.figures import RunError
+from lab.analyse import demo_goals
 from lab.front import demo
 from lab.front.measuring import MeasuringError
 from lab.model import scenario
 from lab.model.plan import FIRST_FLOW_PORT
-from lab.show import demo_pictures
+from lab.show import runs
 
 CHOSEN = scenario.load(demo.SCENARIO)
 # Of every flow of a fake run: an acknowledgement each so many seconds.
@@ -128,7 +126,7 @@ class Demonstrating(fake_lab.FakeEngine):
 def empty_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Most of a demo's time goes into its pictures: one test has them as they are."""
     if request.function is not test_summary:
-        monkeypatch.setattr(demo_pictures, "_save", lambda _, path: (path.write_bytes(b"\x89PNG"), path)[1])
+        monkeypatch.setattr(runs, "save", lambda _, path: (path.write_bytes(b"\x89PNG"), path)[1])
 
 
 def shown(tmp_path: Path, *words: str) -> Path:
@@ -150,7 +148,7 @@ def test_summary(tmp_path, capsys) -> None:
     assert row["goodput_bit_s"] == pytest.approx([10e6 * 1448 / 1500] * 4, rel=0.01)
     assert row["queue_delay_p50_s"] == pytest.approx(0.005)
     found = json.loads((folder / "pktpair-fq_rr.json").read_text())
-    assert found["series"]["start_queue_delay_p99_s"] == pytest.approx(0.01)
+    assert found["metrics"]["start_queue_delay_p99_s"] == pytest.approx(0.01)
     assert len(found["series"]["flows"]) == 4 and len(found["series"]["delay_quantiles_s"]) == 201
     for name in ("goodput", "queue-delay", "queue-delay-distribution"):
         assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
@@ -192,14 +190,6 @@ def test_too_short(tmp_path, seconds: str) -> None:
     with pytest.raises(MeasuringError, match="--seconds.* must be at least 5 s"):
         demo.run(arguments, engine)
     assert not engine.titles
-
-
-def test_a_run_without_a_window() -> None:
-    """What has no window has no series"""
-    (values,) = CHOSEN.values({})
-    plan = replace(CHOSEN.plan(values, "bbr", "cake", 1), settle_s=60)
-    with pytest.raises(RunError, match="before the window opens"):
-        over_time.of_run(plan, {})
 
 
 class Page(HTMLParser):

@@ -2,6 +2,7 @@
 """scripts/lab: every bad input has its own message, before anything is booted."""
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -9,11 +10,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import TOP
+from conftest import TOP, lab
 from lab import cli
+from lab.front import new
 from lab.front import run as run_command
 from lab.machines import core as cores
 from lab.machines import qemu
@@ -24,9 +28,6 @@ from lab.model import scenario
 from lab.model.errors import LabError
 from lab.model.plan import Plan
 from lab.store.run import Run
-
-LAB = TOP / "scripts" / "lab"
-
 
 # A chain of two hosts and a router; what a test replaces, it breaks.
 SCENARIO = """
@@ -44,18 +45,6 @@ def plan(values, cc, qdisc, seed):
     network = Topology("chain", {"a": "host", "r": "router", "b": "host"}, (Link("a", "r"), Link("r", "b", there)))
     return Plan(network, (Flow("f", "a", "b", cc, seconds=values["seconds"]),), record=Record())
 """
-
-
-def lab(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    # Without QEMU on the path, a boot that should not happen would fail loudly.
-    return subprocess.run(
-        [LAB, *arguments],
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, **environment},
-        check=False,
-    )
 
 
 def test_list() -> None:
@@ -103,6 +92,9 @@ BAD = {
     "not a number": (["run", THREE, "--set", "seconds=soon"], "seconds=soon: must be a number (s)"),
     "not whole": (["run", THREE, "--set", "bottlenecks=2.5"], "bottlenecks=2.5: must be a whole number (links)"),
     "not a setting": (["run", THREE, "--set", "seconds"], "--set seconds: must be name=value"),
+    "set to nothing": (["run", THREE, "--set", "seconds="], "--set seconds=: must be name=value or name=value,value"),
+    "set to one too few": (["run", THREE, "--set", "seconds=3,"], "--set seconds=3,: must be name=value"),
+    "set without a name": (["run", THREE, "--set", "=3"], "--set =3: must be name=value"),
     "set twice": (
         ["run", THREE, "--set", "seconds=3", "--set", "seconds=4"],
         "--set seconds=4: seconds was set before",
@@ -116,8 +108,30 @@ BAD = {
     "iperf3 has no files": (["run", "b3-short-files", "--traffic", "iperf3"], "flow primary: iperf3 hangs up before"),
     "kernel can be added": (["exec", "--kernel", "9.9", "--", "true"], "scripts/bootstrap --kernel 9.9"),
     "two virtual CPUs": (["exec", "--cpus", "2", "--", "true"], "--cpus 2: the virtual clock counts"),
-    "nothing to draw": (["draw", "pyproject.toml"], "pyproject.toml: Expecting value"),
-    "no file to draw": (["draw", "no-such.json"], "no-such.json: "),
+    "nothing to draw": (["draw", "pyproject.toml"], "pyproject.toml: is not JSON: Expecting value"),
+    "no file to draw": (["draw", "no-such.json"], "no-such.json: No such file or directory"),
+    "a folder to draw": (["draw", "scripts"], "scripts: Is a directory"),
+    "a scenario that is there": (["new", "mininet-tests/scenarios/smoke.py"], "smoke.py: is there already, and stays"),
+    "no folder for it": (["new", "no-such/mine.py"], "no-such/mine.py: No such file or directory"),
+    "no scenario's name": (["new", "mine.txt"], "mine.txt: must end with .py"),
+    "results into a folder": (["run", THREE, "--json", "scripts"], "--json scripts: is a folder; must be a file"),
+    "results below a file": (
+        ["run", THREE, "--json", "Makefile/x.json"],
+        "--json Makefile/x.json: Makefile: is no folder",
+    ),
+    "no CPU": (["exec", "--cpus", "0", "--", "true"], "--cpus 0: must be 1 to 255"),
+    "sweep: no revision": (
+        ["sweep", THREE, "--modules", "no-such"],
+        "--modules no-such: neither a folder nor a revision",
+    ),
+    "sweep: no modules": (
+        ["sweep", THREE, "--modules", "scripts"],
+        "--modules scripts: no tcp_pktpair.ko and no sch_fq_rr.ko for kernel",
+    ),
+    "sweep: no kernel": (["sweep", THREE, "--kernel", "9.9"], "kernel 9.9 is not unpacked"),
+    "sweep: into a file": (["sweep", THREE, "--out", "Makefile"], "Makefile: Not a directory"),
+    "report of a file": (["report", "Makefile"], "Makefile: Not a directory"),
+    "report of no study": (["report", "scripts"], "scripts: is not empty, and not a study"),
     "no trace to plot": (["plot", "no-such.trace"], "no-such.trace: No such file"),
     "no command": (["exec", "--"], "exec needs a command"),
     "no terminal": (["shell"], "shell needs a terminal"),
@@ -151,6 +165,30 @@ def test_bad_input(case: str, tmp_path: Path) -> None:
     assert message in refused(tmp_path, *arguments)
 
 
+# Of runs by the fields that "lab draw" needs.
+OTHER_RUNS = {
+    "no list": ({"path": "x"}, "is no list of runs; lab run --json writes one"),
+    "nothing": ([], "is no list of runs"),
+    "no runs": ([1], "is no list of runs"),
+    "no titles": ([{"path": "x", "label": "y"}], "its runs have no title; lab run --json writes them"),
+    "another version's": (
+        [{"path": "x", "label": "y", "title": "z", "series": {"flows": [{"name": "f", "goodput_bit_s": [1]}]}}],
+        "its series have no 'bin_s': another version's lab run wrote it",
+    ),
+    "nothing recorded": ([{"path": "x", "label": "y", "title": "z"}], "no run in it can be drawn"),
+}
+
+
+@pytest.mark.parametrize("case", OTHER_RUNS)
+def test_what_cannot_be_drawn(case: str, tmp_path: Path) -> None:
+    """A JSON file that lab run has not written, or not this version's, is refused, and nothing is drawn."""
+    content, message = OTHER_RUNS[case]
+    (tmp_path / "runs.json").write_text(json.dumps(content))
+    said = refused(tmp_path, "draw", tmp_path / "runs.json", "--out", tmp_path / "drawn")
+    assert f"{tmp_path}/runs.json: {message}" in said
+    assert not (tmp_path / "drawn").exists()
+
+
 BROKEN = {
     "no topology": (
         'Topology("chain"',
@@ -169,6 +207,8 @@ BROKEN = {
     "no parameter": ("PARAMETERS = {", 'PARAMETERS = {"loss": 0.1, ', "broken.py: loss: must be a Parameter"),
     "no such variant": ("CLAIM =", 'VARIANTS = [{"los": 1}]\nCLAIM =', "broken.py: los: must be a Parameter"),
     "nothing": ("CLAIM =", "CLAIMS =", "broken.py: has no CLAIM"),
+    "ends": ("CLAIM =", "raise SystemExit(3)\nCLAIM =", "broken.py: line 7: SystemExit: 3"),
+    "ends in the plan": ("there = Way", "raise SystemExit(3)\n    there = Way", "broken.py: line 12: SystemExit: 3"),
     "unknown link": ("Link(", "Lynk(", "NameError: name 'Lynk'"),
     "no device": ("Record()", 'Record(pcaps=("r-z",))', "topology chain has no device r-z; it has: a-r, r-a, r-b, b-r"),
     "not observed": ("record=Record()", 'observed=("r-z",)', "topology chain has no device r-z; it has: a-r, r-a"),
@@ -186,6 +226,20 @@ def test_a_file_that_is_wrong(case: str, tmp_path: Path) -> None:
         )
     (tmp_path / "broken.py").write_text(text)
     assert message in refused(tmp_path, "run", tmp_path / "broken.py")
+
+
+def test_no_space(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A full disk, also that of the temporary folder, is said in a line, with status 1; other errors are the lab's."""
+
+    def full(*named: str) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device", *named)
+
+    monkeypatch.setattr(new, "main", lambda told: full(str(told.file)))
+    assert cli.main(["new", "mine.py"]) == 1
+    monkeypatch.setattr(new, "main", lambda _: full())
+    assert cli.main(["new", "mine.py"]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [f"lab: {name}: No space left on device" for name in ("mine.py", tempfile.gettempdir())]
 
 
 def test_what_iperf3_cannot_carry(tmp_path: Path) -> None:
@@ -305,23 +359,36 @@ def test_here_needs_root(clock: str) -> None:
     assert "run it as root" in done.stderr
 
 
-def test_no_guest_outlives_the_command(tmp_path: Path) -> None:
-    """A command that is told to end takes its guests along, whatever session they are in."""
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGKILL])
+def test_no_guest_outlives_the_command(by: signal.Signals, tmp_path: Path) -> None:
+    """A command that is told to end, or killed, takes its guests along, whatever session they are in."""
     program = (
         "import time; from lab.machines.guest import Guest, leave_no_guest; leave_no_guest();"
         "guest = Guest('x', 'real');"
         "guest._spawn(['sleep', '1000']); print(guest._process.pid, flush=True); time.sleep(1000)"
     )
     command = subprocess.Popen(
-        [sys.executable, "-c", program], cwd=TOP / "mininet-tests", stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program],
+        cwd=TOP / "mininet-tests",
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     assert command.stdout is not None
-    guest = int(command.stdout.readline())
-    command.terminate()
-    assert command.wait(timeout=60) == 128 + signal.SIGTERM
+    guest = Path(f"/proc/{int(command.stdout.readline())}")
+    assert comes(lambda: (guest / "comm").read_text() == "sleep\n")
+    command.send_signal(by)
+    assert command.wait(timeout=60) == (-by if by == signal.SIGKILL else 128 + by)
     # an orphan is its new parent's to reap: gone, or dead
-    status = Path(f"/proc/{guest}/stat")
-    assert not status.exists() or status.read_text().split()[2] == "Z"
+    assert comes(lambda: not guest.exists() or (guest / "stat").read_text().split()[2] == "Z")
+
+
+def comes(is_so: Callable[[], bool]) -> bool:
+    """Whether something becomes so within some seconds."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and not is_so():
+        time.sleep(0.01)
+    return is_so()
 
 
 def test_a_core_is_taken_in_a_cache_that_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,25 +14,16 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from fake_lab import FakeEngine, sweep
+from fake_lab import sweep
 from lab.analyse import statistics, table
-from lab.analyse.figures import Figures, acks_of_flows
+from lab.analyse.figures import Figures
+from lab.analyse.series import series
 from lab.front import report
 from lab.model.scenario import load
 from lab.show import report as page_of_study
 from lab.show import runs
 from lab.show.units import scale
 from lab.store.study import Study
-
-
-@pytest.fixture
-def engine(tmp_path) -> FakeEngine:
-    return FakeEngine(tmp_path / "engine")
-
-
-@pytest.fixture
-def out(tmp_path) -> Path:
-    return tmp_path / "study"
 
 
 def reported(out: Path) -> str:
@@ -282,7 +273,7 @@ def with_trace(engine, monkeypatch) -> None:
         for flow in (0, 1)
     ]
     plain = engine.run
-    monkeypatch.setattr(engine, "run", lambda run: {**plain(run), "begin_s": 100.0, "trace": "\n".join(lines)})
+    monkeypatch.setattr(engine, "run", lambda run: {**plain(run), "trace": "\n".join(lines)})
 
 
 def test_every_run_can_be_drawn(engine, out, monkeypatch) -> None:
@@ -292,9 +283,9 @@ def test_every_run_can_be_drawn(engine, out, monkeypatch) -> None:
     page = reported(out)
     texts = re.findall(r"<figcaption>(.*?)</figcaption>", page.partition("<h3>Runs</h3>")[2])
     assert texts == [
-        *("pktpair+fq_rr seed 2: goodput of each flow", "pktpair+fq_rr seed 2: queue delay of each ACK"),
-        *("bbr+cake seed 2: goodput of each flow", "bbr+cake seed 2: queue delay of each ACK"),
-        "part of ACKs with at most so much queue delay, in the measured window",
+        *("pktpair+fq_rr seed 2: goodput of each flow", "pktpair+fq_rr seed 2: queue delay of each flow"),
+        *("bbr+cake seed 2: goodput of each flow", "bbr+cake seed 2: queue delay of each flow"),
+        "part of round trips with at most so much queue delay, in the measured window",
     ]
     assert all(address.startswith("data:image/svg+xml;base64,") for address in Resources(page).loaded)
 
@@ -306,13 +297,34 @@ def test_what_is_drawn_of_a_run(engine, out, monkeypatch) -> None:
     study = Study(out)
     (asked,) = study.manifest()["runs"]
     run, raw = table.opened(study, asked, load(asked["path"]))
-    acks = acks_of_flows(raw["trace"], raw["begin_s"])
-    edges_s = np.array([1.0, 1.5, 3.0])
-    assert runs.rates(acks[10001], edges_s).tolist() == pytest.approx([1e6, 1e6])
-    assert runs.rates(acks[10002], edges_s).tolist() == pytest.approx([2e6, 2e6])
-    (first, second) = runs.queue_delays(run, acks)
-    assert (first[0], second[0]) == ("f0", "f1")
-    assert set(first[2]) == {0.003} and set(second[2]) == {0.006}
+    drawn = series(run.plan, raw)
+    first, second = drawn["flows"]
+    assert (first["name"], second["name"]) == ("f0", "f1")
+    # what was acknowledged at the end of a bin counts in the next
+    assert first["goodput_bit_s"][1:] == pytest.approx([1e6] * 59, rel=0.13)
+    assert np.mean(second["goodput_bit_s"]) == pytest.approx(2e6)
+    assert set(first["delay_s"]) == {0.003} and set(second["delay_s"]) == {0.006}
+    figure = runs.beside_each_other([("one", {"series": drawn})], runs.GOODPUT)
+    assert [line.get_label() for line in figure.axes[0].lines] == ["f0, 0 ms", "f1, 0 ms"]
+
+
+def test_runs_beside_each_other() -> None:
+    """Several runs are drawn on common axes, with a colour for each congestion control and a style for each queue."""
+    flow = {"name": "f", "propagation_s": 0.02, "goodput_bit_s": [1e6] * 4, "delay_time_s": [1.0], "delay_s": [0.002]}
+    found = {"window_s": (1.0, 2.0), "bin_s": 0.5, "flows": [flow], "delay_quantiles_s": [0.001, 0.004]}
+    pairs = [("pktpair", "fq_rr"), ("bbr", "fq_rr"), ("bbr", "cake"), ("reno", "cake"), ("reno", "fq")]
+    named = [(f"{cc}+{qdisc}", {"cc": cc, "qdisc": qdisc, "series": found}) for cc, qdisc in pairs]
+    figure = runs.beside_each_other(named, runs.DELAY)
+    panels = [axes for axes in figure.axes if axes.get_visible()]
+    assert [axes.get_title() for axes in panels] == [name for name, _ in named]
+    assert {(axes.get_xlim(), axes.get_ylim()) for axes in panels} == {((0.0, 2.0), (1.0, 10.0))}
+    # of less than a decade there would else be formulas, as text
+    assert panels[0].yaxis.get_minor_formatter()(5.0) == ""
+    lines = runs.distribution(named).axes[0].lines
+    looks = {(line.get_color(), line.get_linestyle()) for line in lines}
+    assert len(looks) == 5 and len({colour for colour, _ in looks}) == 3
+    # the same pair twice, as with a swept parameter: a colour each
+    assert len({line.get_color() for line in runs.distribution(named[:1] * 3).axes[0].lines}) == 3
 
 
 def test_a_scenarios_own_picture(engine, out) -> None:

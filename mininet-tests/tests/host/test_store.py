@@ -10,7 +10,7 @@ from pathlib import Path
 
 import fake_lab
 import pytest
-from fake_lab import FakeEngine, sweep
+from fake_lab import sweep
 from lab import files
 from lab.model.errors import PlanError
 from lab.model.plan import Change, Command, Flow, Plan, Record
@@ -19,11 +19,6 @@ from lab.model.topology import Link, Topology, Way
 from lab.store import digest
 from lab.store.run import Run
 from lab.store.study import Study, StudyError
-
-
-@pytest.fixture
-def engine(tmp_path) -> FakeEngine:
-    return FakeEngine(tmp_path / "engine")
 
 
 @pytest.fixture

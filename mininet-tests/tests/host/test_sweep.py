@@ -24,16 +24,6 @@ from lab.store.study import Study
 from rich.console import Console
 
 
-@pytest.fixture
-def engine(tmp_path) -> FakeEngine:
-    return FakeEngine(tmp_path / "engine")
-
-
-@pytest.fixture
-def out(tmp_path) -> Path:
-    return tmp_path / "study"
-
-
 def results(out: Path) -> set[str]:
     return {path.name.partition(".")[0] for path in (out / "raw").iterdir()}
 
@@ -282,7 +272,9 @@ def test_an_interrupt_ends_the_guests(engine, out, monkeypatch) -> None:
         (("--seeds", "1,x"), "--seeds 1,x: x: must be a whole number"),
         (("--seeds", "1-20000"), "--seeds 1-20000: must be at most 10000 seeds"),
         (("--seeds", "4294967296"), "--seeds 4294967296: must be at most 4294967295"),
-        (("--seeds", ""), "--seeds : must be a whole number"),
+        (("--seeds", ""), "--seeds : must be as 1-10 or 1,3,7, without an empty part"),
+        (("--seeds", "1,,3"), "--seeds 1,,3: must be as 1-10 or 1,3,7"),
+        (("--seeds", "1-"), "--seeds 1-: must be as 1-10 or 1,3,7"),
         (("-j", "0"), "-j 0: must be at least 1"),
         (("-j", "257"), "-j 257: must be at most 256"),
         (("-j", "two"), "-j two: must be a whole number"),

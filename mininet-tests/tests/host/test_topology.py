@@ -184,6 +184,33 @@ def test_a_users_file_outside_the_checkout_is_read(tmp_path):
         topology("mine", file=path, bw=7)
 
 
+MINE = "from lab.topo import LabTopo\nclass Mine(LabTopo):\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("raise RuntimeError('boom')\n", r"mine\.py: topology mine: line 1: RuntimeError: boom$"),
+        ("import sys\nsys.exit(3)\n", r"mine\.py: topology mine: line 2: SystemExit: 3$"),
+        (
+            MINE + "    def build(self, bw):\n        1 / 0\ntopos = {'mine': Mine}",
+            r"mine\.py: topology mine: line 4: ZeroDivisionError: division by zero$",
+        ),
+        (
+            MINE + "    def build(self, pairs): ...\ntopos = {'mine': Mine}",
+            r"mine\.py: topology mine: TypeError: Mine\.build\(\) got an unexpected keyword argument 'bw'$",
+        ),
+        ("topos = {}", r"mine\.py: no topology mine; topos has: nothing$"),
+    ],
+)
+def test_a_topology_file_that_is_wrong(tmp_path, text: str, message: str) -> None:
+    """What it raises is said with the file, and the line where it is the file's."""
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    with pytest.raises(PlanError, match=message):
+        topology("mine", file=path, bw=7)
+
+
 def test_mininets_own_command_takes_each_of_our_files():
     script = (
         "import runpy, sys\n"

@@ -169,6 +169,25 @@ def test_a_choice_that_there_is_not() -> None:
         transfers.chosen("b1,b10", transfers.BENCHMARKS)
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("transfers --seeds 0", "argument --seeds: 0: must be at least 1"),
+        ("transfers --seeds 10001", "argument --seeds: 10001: must be at most 10000"),
+        ("transfers --guests x", "argument --guests: x: must be a whole number"),
+        ("demo --guests 257", "argument --guests: 257: must be at most 256"),
+        ("demo --rows 9", "argument --rows: 9: must be at most 8"),
+        ("demo --seed 1.5", "argument --seed: 1.5: must be a whole number"),
+    ],
+)
+def test_a_number_that_is_out_of_range(capsys, words: str, message: str) -> None:
+    """Transfers and demo refuse a number with its limit, status 2"""
+    with pytest.raises(SystemExit) as ended:
+        cli.parse(words.split())
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
 class Transferring(fake_lab.FakeEngine):
     """Guests in which every transfer takes twice its reference, or what a build of tcp_pktpair says."""
 

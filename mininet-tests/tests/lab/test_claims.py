@@ -4,16 +4,13 @@
 Two guests at a time, since each uses one core.
 """
 
-import json
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import TOP
+from conftest import assert_passed, lab, run_scenarios
 
-LAB = TOP / "scripts" / "lab"
 # One flow, at a rate that costs less than the scenario's own.
 SHORT_QUEUE = (
     *("queue-estimate-is-the-truth", "--set", "flows=1"),
@@ -26,20 +23,10 @@ ON_FQ_RR = ("pacing-follows-the-backlog", "pktpair-keeps-its-share", "a-flood-co
 Runs = list[dict[str, Any]]
 
 
-def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([LAB, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-
-
-def run(path: Path, *arguments: str) -> Runs:
-    done = lab("run", *arguments, "--json", str(path))
-    assert path.exists(), done.stderr + done.stdout
-    return json.loads(path.read_text())
-
-
 def on_fq_rr(folder: Path) -> Runs:
     """Short forms of what fq_rr is there for, and their pictures."""
     settings = [word for setting in ("seconds=5", "settle=1.5", "load=5") for word in ("--set", setting)]
-    runs = run(folder / "fq_rr.json", *ON_FQ_RR, "--qdisc", "fq_rr", *settings)
+    runs = run_scenarios(folder / "fq_rr.json", *ON_FQ_RR, "--qdisc", "fq_rr", *settings)
     drawn = lab("draw", str(folder / "fq_rr.json"))
     assert drawn.returncode == 0, drawn.stderr
     pictures = {Path(line) for line in drawn.stdout.splitlines()}
@@ -55,18 +42,13 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("runs")
     with ThreadPoolExecutor(2) as pool:
         jobs = {
-            "gap": pool.submit(run, folder / "gap.json", "pair-gap-is-n-packet-times"),
-            "queue": pool.submit(run, folder / "queue.json", *SHORT_QUEUE),
+            "gap": pool.submit(run_scenarios, folder / "gap.json", "pair-gap-is-n-packet-times"),
+            "queue": pool.submit(run_scenarios, folder / "queue.json", *SHORT_QUEUE),
             "fq_rr": pool.submit(on_fq_rr, folder),
-            "unload": pool.submit(run, folder / "unload.json", "unload-under-traffic"),
-            "stopped": pool.submit(run, folder / "stopped.json", *SHORT_STOPS),
+            "unload": pool.submit(run_scenarios, folder / "unload.json", "unload-under-traffic"),
+            "stopped": pool.submit(run_scenarios, folder / "stopped.json", *SHORT_STOPS),
         }
         return {name: job.result() for name, job in jobs.items()}
-
-
-def assert_passed(run: dict[str, Any]) -> None:
-    failed = [check for check in run["checks"] if not check["pass"]]
-    assert not failed and run["error"] is None, (failed, run["error"], run["warnings"])
 
 
 @pytest.mark.parametrize(("flows", "round_trip"), [(1, 40.0), (2, 40.0), (5, 40.0), (10, 40.0), (1, 39.4)])

@@ -4,7 +4,6 @@
 Two guests at a time, since each uses one core.
 """
 
-import json
 import re
 import shutil
 import subprocess
@@ -14,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import TOP
+from conftest import TOP, assert_passed, lab, run_scenarios
 
-LAB = TOP / "scripts" / "lab"
 COMBINATIONS = [("pktpair", "fq_rr"), ("bbr", "fq_codel"), ("cubic", "cake")]
 RUN_KEYS = {
     "scenario",
@@ -98,29 +96,19 @@ ELSEWHERE = "tc qdisc add dev lo root fq_rr && tc qdisc show dev lo"
 Runs = list[dict[str, Any]]
 
 
-def lab(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([LAB, *arguments], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-
-
-def run(path: Path, *arguments: str) -> Runs:
-    done = lab("run", *arguments, "--json", str(path))
-    assert path.exists(), done.stderr + done.stdout
-    return json.loads(path.read_text())
-
-
 def three(folder: Path) -> Runs:
     """The same boot each time: one scenario of a user's, one seed, every queue under each algorithm."""
     folder.mkdir()
     assert lab("new", str(folder / "mine.py")).returncode == 0
     ccs = [word for cc, _ in COMBINATIONS for word in ("--cc", cc)]
     qdiscs = [word for _, qdisc in COMBINATIONS for word in ("--qdisc", qdisc)]
-    return run(folder / "runs.json", str(folder / "mine.py"), *ccs, *qdiscs, "--set", "seconds=3")
+    return run_scenarios(folder / "runs.json", str(folder / "mine.py"), *ccs, *qdiscs, "--set", "seconds=3")
 
 
 def recording(folder: Path) -> Runs:
     """A scenario of a user's, with its pictures."""
     (folder / "recording.py").write_text(RECORDING)
-    runs = run(folder / "recording.json", str(folder / "recording.py"))
+    runs = run_scenarios(folder / "recording.json", str(folder / "recording.py"))
     assert_png(lab("draw", str(folder / "recording.json")), 1)
     return runs
 
@@ -128,7 +116,7 @@ def recording(folder: Path) -> Runs:
 def traced(folder: Path) -> tuple[Runs, list[Path]]:
     """Runs with their recordings, which are plotted; they have pictures."""
     words = (*TRACED, "--cc", "pktpair", "--qdisc", "fq_rr", "--trace", "--pcap")
-    runs = run(folder / "traced.json", *words)
+    runs = run_scenarios(folder / "traced.json", *words)
     recordings = [path for one in runs for path in sorted((TOP / "out" / "lab").glob(f"{one['label']}[.-]*"))]
     for path in [path for path in recordings if path.suffix == ".trace"]:
         assert_png(lab("plot", str(path), "--out", str(folder / f"{path.name}.png")), 1)
@@ -166,11 +154,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     hidden = Path(tempfile.mkdtemp(dir="/var/tmp"))
     with ThreadPoolExecutor(2) as pool:
         jobs = {
-            "transfers": pool.submit(run, folder / "transfers.json", *SHORT_FORM),
+            "transfers": pool.submit(run_scenarios, folder / "transfers.json", *SHORT_FORM),
             "first": pool.submit(three, folder / "first"),
             "second": pool.submit(three, folder / "second"),
             "traced": pool.submit(traced, folder),
-            "agree": pool.submit(run, folder / "agree.json", "traffic-engines-agree"),
+            "agree": pool.submit(run_scenarios, folder / "agree.json", "traffic-engines-agree"),
             "recording": pool.submit(recording, folder),
             "exec": pool.submit(lab, "exec", "--", "bash", "-c", MN.format(top=TOP)),
         }
@@ -178,11 +166,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     found["elsewhere"] = elsewhere(hidden / "checkout")
     shutil.rmtree(hidden)
     return found
-
-
-def assert_passed(run: dict[str, Any]) -> None:
-    failed = [check for check in run["checks"] if not check["pass"]]
-    assert not failed and run["error"] is None, (failed, run["error"], run["warnings"])
 
 
 def of(runs: Runs, combination: tuple[str, str]) -> dict[str, Any]:
@@ -227,7 +210,7 @@ def test_schema(results: dict[str, Any]) -> None:
         assert set(run["modules"]) == {"tcp_pktpair", "sch_fq_rr"} and all(run["modules"].values())
         assert run["clock"] == "virtual"
         assert {entry["kind"] for entry in run["qdiscs"]} >= {run["qdisc"], "netem"}
-        assert run["series"].keys() == {"bin_s", "flows", "delay_quantiles_s"}
+        assert run["series"].keys() == {"window_s", "bin_s", "flows", "delay_quantiles_s"}
 
 
 def test_algorithm(results: dict[str, Any]) -> None:

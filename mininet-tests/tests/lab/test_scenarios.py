@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """Every scenario on the real engine, in a form that takes seconds: its own checks pass."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import TOP
+from conftest import lab
 from lab.analyse import table
 from lab.front.measuring import figures_of
 from lab.model.scenario import load
 from lab.store.study import Study
 
-LAB = TOP / "scripts" / "lab"
 # What makes a scenario short; of its combinations the first is run.
 SHORT: dict[str, list[str]] = {
     "a-flood-costs-one-share": ["times=20", "flood=flow"],
@@ -35,8 +33,7 @@ SHORT: dict[str, list[str]] = {
 def test_its_own_checks_pass(name: str, tmp_path: Path) -> None:
     cc, qdisc = load(name).combinations[0]
     settings = [word for setting in SHORT[name] for word in ("--set", setting)]
-    words = ["sweep", name, "--cc", cc, "--qdisc", qdisc, *settings, "-j", "1", "--out", tmp_path / "study"]
-    done = subprocess.run([LAB, *words], capture_output=True, text=True, check=False)
+    done = lab("sweep", name, "--cc", cc, "--qdisc", qdisc, *settings, "-j", "1", "--out", tmp_path / "study")
     assert done.returncode == 0, done.stderr
     runs = table.build(Study(tmp_path / "study"), figures_of).runs
     assert runs

@@ -5,19 +5,16 @@ import csv
 import gzip
 import json
 import random
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import TOP
+from conftest import lab
 from lab.model import devices
 
-LAB = TOP / "scripts" / "lab"
 
-
-def lab(*words: str | Path) -> str:
-    done = subprocess.run([LAB, *words], capture_output=True, text=True, check=False)
+def said(*words: str | Path) -> str:
+    done = lab(*words)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -36,7 +33,7 @@ def raws(study: Path) -> dict[str, dict[str, Any]]:
 def serial(tmp_path_factory) -> Path:
     """Three bottlenecks in series, two seeds, one guest at a time."""
     study = tmp_path_factory.mktemp("serial") / "study"
-    lab("sweep", "three-bottlenecks", "--cc", "pktpair", "--qdisc", "fq_rr", "--set", "seconds=3", "--seeds", "1-2",
+    said("sweep", "three-bottlenecks", "--cc", "pktpair", "--qdisc", "fq_rr", "--set", "seconds=3", "--seeds", "1-2",
         "-j", "1", "--out", study)  # fmt: skip
     return study
 
@@ -54,7 +51,7 @@ def test_a_run_depends_on_nothing_but_its_plan(serial, tmp_path):
     seeds = [2, 1, 3]
     random.Random(1).shuffle(seeds)
     words = ("three-bottlenecks", "--cc", "pktpair", "--qdisc", "fq_rr", "--set", "seconds=3")
-    lab("sweep", *words, "--seeds", ",".join(map(str, seeds)), "-j", "2", "--out", tmp_path / "study")
+    said("sweep", *words, "--seeds", ",".join(map(str, seeds)), "-j", "2", "--out", tmp_path / "study")
     again = raws(tmp_path / "study")
     before = raws(serial)
     assert len(before) == 2 and len(again) == 3
@@ -62,7 +59,7 @@ def test_a_run_depends_on_nothing_but_its_plan(serial, tmp_path):
 
 
 def test_acks_in_slots_come_in_slots(tmp_path):
-    lab("sweep", "wifi-reverse-path", "--cc", "cubic", "--qdisc", "fq_codel", "--set", "seconds=3",
+    said("sweep", "wifi-reverse-path", "--cc", "cubic", "--qdisc", "fq_codel", "--set", "seconds=3",
         "--set", "slot_ms=0,8", "-j", "2", "--out", tmp_path / "study")  # fmt: skip
     without, with_slots = sorted(rows(tmp_path / "study"), key=lambda row: float(row["slot_ms"]))
     # the median wait for a slot is half of it
@@ -73,21 +70,21 @@ def test_acks_in_slots_come_in_slots(tmp_path):
 def test_a_file_from_anywhere_runs_sweeps_and_reports(tmp_path):
     """Over each queue that there is, which also says that tc takes what the lab tells it."""
     mine = tmp_path / "mine.py"
-    lab("new", mine)
+    said("new", mine)
     queues = sorted(devices.QUEUES)
     words = ("sweep", mine, "--set", "seconds=3", "--set", "rate_mbit=4", "--cc", "cubic", "--qdisc", ",".join(queues),
              "-j", "2", "--out", tmp_path / "study")  # fmt: skip
-    lab(*words)
+    said(*words)
     found = [row for row in rows(tmp_path / "study") if row["flow"] == "near"]
     assert [row["qdisc"] for row in found] == queues
     # a policer drops what a queue would keep
     full = {row["qdisc"]: float(row["utilisation"]) for row in found}
     assert {queue for queue, part in full.items() if not 0.9 < part < 1.01} <= {"policer"}, full
     assert 0.2 < full["policer"] < 1.1
-    page = Path(lab("report", tmp_path / "study").strip())
+    page = Path(said("report", tmp_path / "study").strip())
     assert "mine" in page.read_text()
     # nothing is run twice
-    assert f"{len(queues)} there before" in lab(*words)
+    assert f"{len(queues)} there before" in said(*words)
 
 
 # A link of which rate, delay and losses change, with ACKs in slots from 1.5 s on.
