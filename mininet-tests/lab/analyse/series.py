@@ -17,7 +17,8 @@ from ..model.layout import Layout, lay_out
 from ..model.plan import Flow, Plan
 from .figures import QUEUE_SAMPLE, SAMPLE, Seen, acks_of_flows, propagation_s, queue_delays, rounded, unpacked
 
-# A run has so many bins, but none is shorter than this, or than a round trip, in which a sender's window passes once.
+# A run has so many bins, but none is shorter than this, or than a round trip of flows that send for a time: in it
+# a sender's window passes once.
 BINS = 60
 LEAST_BIN_S = 0.02
 # More points of a flow or queue than this are not told apart in a picture.
@@ -78,9 +79,10 @@ def _sampled(own: NDArray[Any], result: Mapping[str, Any]) -> Seen:
 def _edges_s(plan: Plan, layout: Layout, flows: list[tuple[Flow, Seen]]) -> NDArray[np.floating[Any]]:
     """Of the bins: until the last ACK, or until flows that send for a time hand over no more."""
     end_s = max(float(seen.time_s[-1]) for _, seen in flows)
+    shortest_s = LEAST_BIN_S
     if all(flow.seconds for flow, _ in flows):
         end_s = min(end_s, plan.end_s)
-    shortest_s = max(LEAST_BIN_S, *(propagation_s(layout, flow) for flow, _ in flows))
+        shortest_s = max(shortest_s, *(propagation_s(layout, flow) for flow, _ in flows))
     return np.linspace(0, end_s, 1 + min(BINS, max(1, int(end_s / shortest_s))))
 
 

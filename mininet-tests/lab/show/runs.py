@@ -17,6 +17,7 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 
 from ..analyse.figures import Floats
@@ -84,7 +85,13 @@ def _decades(axes: Axes, *drawn: Floats) -> None:
     axes.set_yscale("log")
     if len(values):
         axes.set_ylim(*_powers(values))
-    axes.yaxis.set_major_formatter("{x:g}")
+    _plain(axes.yaxis)
+
+
+def _plain(axis: Axis) -> None:
+    """A number at each power of ten, and at nothing between."""
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter("")
 
 
 def _powers(values: Floats) -> tuple[float, float]:
@@ -170,13 +177,19 @@ def _panels(panels: Sequence[Axes], all_series: Sequence[Series], kind: Kind) ->
     drawn = []
     for axes, series in zip(panels, all_series, strict=True):
         drawn += kind.draw(axes, series)
-        axes.margins(x=0)
         if series["window_s"]:
             begin_s, end_s = series["window_s"]
-            last_s = max(end_s, axes.get_xlim()[1])
-            for span in ((0, begin_s), (end_s, last_s)):
+            for span in ((0, begin_s), (end_s, max(end_s, _end_s(series)))):
                 axes.axvspan(*span, color="#f0f0f0", lw=0, zorder=0)
+    panels[0].set_xlim(0, max(map(_end_s, all_series)))
     kind.limit(panels[0], *drawn)
+
+
+def _end_s(series: Series) -> float:
+    """Of what is drawn."""
+    if series.get("flows"):
+        return float(series["bin_s"] * len(series["flows"][0]["goodput_bit_s"]))
+    return max((queue["time_s"][-1] for queue in series["queues"] if queue["time_s"]), default=1.0)
 
 
 def distribution(runs: Named, is_wide: bool = False) -> Figure:
@@ -208,7 +221,7 @@ def _distribution(axes: Axes, runs: Named) -> None:
         drawn.append(delay_ms)
     axes.set_xscale("log")
     axes.set_xlim(*_powers(np.concatenate(drawn)))
-    axes.xaxis.set_major_formatter("{x:g}")
+    _plain(axes.xaxis)
     axes.set_xlabel("queue delay, ms")
     axes.set_ylim(0, 1.01)
     axes.set_ylabel("part of round trips")

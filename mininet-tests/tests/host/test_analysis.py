@@ -138,8 +138,11 @@ def test_series_end_with_the_flows() -> None:
     (flow,) = found["flows"]
     assert flow["delay_time_s"] == [0.5, 1.5]
     assert len(flow["goodput_bit_s"]) * found["bin_s"] == pytest.approx(2.0, rel=1e-4)
-    short = replace(plan, flows=(replace(plan.flows[0], seconds=0.09),))
-    assert len(series(short, {"trace": ack(0.5, 1001, 30_000), "begin_s": BEGIN_S})["flows"][0]["goodput_bit_s"]) == 4
+    # of 20 ms: four in 90 ms of sending, 25 in the half second of a file
+    for change, bins in (({"seconds": 0.09}, 4), ({"seconds": 0.0, "bytes": 1000}, 25)):
+        short = replace(plan, flows=(replace(plan.flows[0], **change),))
+        (flow,) = series(short, {"trace": ack(0.5, 1001, 30_000), "begin_s": BEGIN_S})["flows"]
+        assert len(flow["goodput_bit_s"]) == bins
 
 
 def test_series_of_samples(tmp_path: Path) -> None:
