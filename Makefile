@@ -42,39 +42,39 @@ check-bootstrap: ## only say what bootstrap would do
 	@scripts/bootstrap --check
 
 demo: lab-modules ## the main job: packet pair beside its peers, in a virtual machine
-	@mininet-tests/demo
+	@scripts/lab demo
 
 transfers: lab-modules ## the nine file transfer benchmarks, for pktpair and its peers
-	@scripts/transfers $(BESIDE)
+	@scripts/lab transfers $(BESIDE)
 
 transfers-quick: lab-modules ## the same with one seed, hosts with open buffers
-	@scripts/transfers --quick $(BESIDE)
+	@scripts/lab transfers --quick $(BESIDE)
 
 # the second has 2 for its status where it cannot be, and has said why
 cost: lab-modules ## instructions and nanoseconds per packet, fq_rr beside its peers
-	@status=0; scripts/cost || status=$$?; \
-		scripts/cost-native || [[ $$? -eq 2 ]] || status=1; exit $$status
+	@status=0; scripts/lab cost || status=$$?; \
+		scripts/lab cost-native || [[ $$? -eq 2 ]] || status=1; exit $$status
 
 cost-native: bootstrap plugin ## nanoseconds alone, in User Mode Linux
-	@scripts/cost-native
+	@scripts/lab cost-native
 
 cost-ack: lab-modules ## instructions per acknowledgment, pktpair's and bbr's
-	@scripts/cost-ack
+	@scripts/lab cost-ack
 
 tdc: lab-modules ## the kernel's own tests of tc, on our cases; the last line counts
-	@scripts/tdc
+	@scripts/lab tdc
 
 torture: bootstrap plugin ## both modules in kernels that watch themselves
-	@scripts/torture
+	@scripts/lab torture
 
 torture-short: bootstrap plugin ## a minute of guest time of that, on one CPU, and a part of it again
-	@scripts/torture --short
+	@scripts/lab torture --short
 
 hostile: lab-modules ## a tenant and a peer who mean harm, in a kernel that watches itself
-	@scripts/hostile
+	@scripts/lab hostile
 
 hostile-short: lab-modules ## some minutes of that
-	@scripts/hostile --short
+	@scripts/lab hostile --short
 
 test: lab-modules ## all tests; the last line counts them
 	@scripts/test
@@ -87,7 +87,7 @@ unit: ## unit tests and fuzzers of the formula headers, in 64 and 32 bits
 	@scripts/unit-32bit
 
 mutants: bootstrap ## change formula headers line by line: how much of it tests notice
-	@scripts/mutants
+	@scripts/lab mutants
 
 lint: ## compilers, sparse, checkpatch, kernel-doc, ruff, mypy, shellcheck, sphinx
 	@scripts/lint
@@ -109,7 +109,7 @@ $(PLUGIN): $(PLUGIN_SOURCES) $(PLUGIN_HEADERS)
 		-Iinclude -Iinclude/uapi -Itc-plugin -o $@.$$$$ $(PLUGIN_SOURCES) && mv $@.$$$$ $@
 
 # for the kernel that the lab boots
-lab-modules: bootstrap plugin
+lab-modules: bootstrap plugin ## what the lab needs: packages, a kernel, the modules for it, the tc plugin
 	@scripts/build-modules --quiet
 
 install: modules plugin ## install modules, tc plugin and man page

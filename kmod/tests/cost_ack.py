@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What an acknowledgment costs: instructions of a cong_control call, ours and bbr's.
 
-Runs in the lab, where the clock counts instructions: scripts/cost-ack.  The
+Runs in the lab, where the clock counts instructions: scripts/lab cost-ack.  The
 kernel's function graph tracer stamps a function's entry and return; what that
 stamping costs itself is measured on a hook of the same module that returns a
 constant, and taken off.  Prints JSON.
@@ -17,7 +17,7 @@ import sys
 import time
 
 import in_lab_pktpair as lab
-from labtools import expect, run
+from in_guest.tap import expect, run
 
 # algorithm: its cong_control, and the hook that returns a constant
 HOOKS = {

@@ -19,12 +19,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "qdisc" / "tests"))
-
+from in_guest.tap import dmesg_complaints, equal, expect, run, run_tests
 from in_lab_pktpair import DEFAULT, RECEIVER, Flow, bottleneck, build_path, flow, namespace, traced
-from labtools import dmesg_complaints, equal, expect, run, run_tests
 
 RECEIVER6 = "fd00:8:1::2"
 # Ethernet, IP and TCP headers with time stamps, per segment

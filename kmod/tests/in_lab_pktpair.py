@@ -21,9 +21,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "qdisc" / "tests"))
-
-from labtools import dmesg_complaints, equal, expect, run, run_tests
+from in_guest.tap import dmesg_complaints, equal, expect, run, run_tests
 
 PARAMETERS = Path("/sys/module/tcp_pktpair/parameters")
 TRACING = Path("/sys/kernel/tracing")

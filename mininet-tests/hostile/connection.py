@@ -10,10 +10,9 @@ from collections import Counter
 from contextlib import suppress
 from random import Random
 
-import misdeeds
-import wire
-from far_end import PORT, FarEnd, Settings
-from path import SECOND_NS, Clock, Lateness
+from . import misdeeds, wire
+from .far_end import PORT, FarEnd, Settings
+from .path import SECOND_NS, Clock, Lateness
 
 TCP_CC_INFO, SO_MAX_PACING_RATE = 26, 47
 LISTENING = 7000

@@ -1,31 +1,31 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""On the host: boot guests for the tenant and the peer, and pass on what they tell.
+"""A tenant who attacks fq_rr, and a peer who plays TCP at tcp_pktpair: TAP, the last line is "N passed, N failed".
 
-The peer comes twice: under checkers for what the kernel must not do, and on the lab's own kernel for
-the bounds of what leaves, with which a kernel under checkers is too slow to keep up.
+    scripts/lab hostile             ten minutes of guest time for each under checkers
+    scripts/lab hostile --short     some minutes of this machine's time
+    scripts/lab hostile --build     only build the kernel and modules
 
-Called by scripts/hostile.
+The tenant has a user namespace of its own. The peer comes twice: under checkers for what the kernel
+must not do, and on the lab's own kernel for the bounds of what leaves, with which a kernel under
+checkers is too slow to keep up. What else the guests said is in out/hostile. The kernel is
+torture's, built when first asked for: see scripts/source-kernel.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-import os
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-TOP = HERE.parents[1]
-sys.path[:0] = [str(HERE.parent), str(HERE.parent / "torture")]
-
-import guests  # noqa: E402
-from lab import vm  # noqa: E402
+from lab import files
+from lab.checkout import TOP
+from lab.machines import image
+from lab.machines.guest import leave_no_guest
+from torture import guests
 
 OUT = TOP / "out" / "hostile"
 HALVES = ("tenant", "peer", "bounds")
@@ -57,23 +57,13 @@ def seconds(text: str) -> float:
     return value
 
 
-def parse(argv: Sequence[str] | None = None) -> argparse.Namespace:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="hostile", allow_abbrev=False)
-    parser.add_argument("--short", action="store_true")
-    parser.add_argument("--build", action="store_true")
-    parser.add_argument("--seed", type=seed, default=1)
-    parser.add_argument("--seconds", type=seconds)
-    parser.add_argument("--only", choices=HALVES)
-    return parser.parse_args(argv)
-
-
-def build() -> str:
-    """The kernel that watches itself, and our modules for it; returns its version."""
-    # the guests' cache is a part of the one that the kernel is built in
-    environment = {**os.environ, "PKTPAIR_CACHE": str(vm.CACHE.parent)}
-    command = [str(TOP / "scripts" / "checked-kernel"), "checkers"]
-    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+    parser.add_argument("--short", action="store_true", help="some minutes of this machine's time")
+    parser.add_argument("--build", action="store_true", help="only build the kernel and modules")
+    parser.add_argument("--seed", type=seed, default=1, metavar="N", help="another run (default 1)")
+    parser.add_argument("--seconds", type=seconds, metavar="S", help="of guest time")
+    parser.add_argument("--only", choices=HALVES, help="one of these")
 
 
 class HostileGuest(guests.CheckedGuest):
@@ -95,7 +85,7 @@ def run_half(half: str, kernel: str, arguments: argparse.Namespace) -> list[str]
             print(f"# {half}: {text[2:]}", file=sys.stderr, flush=True)
         return False
 
-    guest = HostileGuest(HERE / f"{half}.py", kernel)
+    guest = HostileGuest(f"hostile.{half}", kernel)
     words = ["--name", half, "--seed", str(arguments.seed), "--seconds", str(given)]
     lines = guests.watch(half, guest, words, limit_s, OUT, heard)
     # of what a guest was doing step by step, which its log has, only the end
@@ -107,12 +97,10 @@ def run_bounds(arguments: argparse.Namespace) -> list[str]:
     """The peer on the lab's own kernel; returns its lines of TAP."""
     given = arguments.seconds or (SHORT_S if arguments.short else BOUNDS_LONG_S)
     OUT.mkdir(parents=True, exist_ok=True)
-    # the lab's cache, of which that of the guests with checkers is a part
-    environment = {**os.environ, "PKTPAIR_CACHE": str(vm.CACHE.parent)}
-    command = [str(TOP / "scripts" / "lab"), "exec", "--", "/usr/bin/python3", str(HERE / "peer.py")]
+    command = [str(TOP / "scripts" / "lab"), "exec", "--", str(image.PYTHON), "-m", "hostile.peer"]
     command += ["--name", "bounds", "--seed", str(arguments.seed), "--seconds", str(given)]
     with (OUT / "bounds.console").open("w") as console:
-        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=console, text=True, check=False)
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=console, text=True, check=False)
     (OUT / "bounds.log").write_text(done.stdout)
     lines = done.stdout.splitlines()
     if not any(line.startswith("1..") for line in lines):
@@ -120,16 +108,15 @@ def run_bounds(arguments: argparse.Namespace) -> list[str]:
     return [line for line in lines if not line.startswith("1..")]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(arguments: argparse.Namespace) -> int:
     """Run them at once, print TAP; the last line counts."""
-    arguments = parse(argv)
     try:
-        kernel = build()
+        kernel = guests.build("checkers")
     except subprocess.CalledProcessError as error:
         return int(error.returncode)
     if arguments.build:
         return 0
-    vm.leave_no_guest()
+    leave_no_guest()
     halves = [half for half in HALVES if arguments.only in (None, half)]
     lines: dict[str, list[str]] = {}
     over = threading.Event()
@@ -139,14 +126,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             lines[half] = run_bounds(arguments) if half == "bounds" else run_half(half, kernel, arguments)
 
     # each guest takes a core
-    with ThreadPoolExecutor(2) as pool:
+    with files.claimed(OUT), ThreadPoolExecutor(2) as pool:
         try:
             list(pool.map(one, halves))
         finally:
             # after a signal, which ends the guests, none begins
             over.set()
     return guests.add_up(line for half in halves for line in lines[half])
-
-
-if __name__ == "__main__":
-    sys.exit(main())

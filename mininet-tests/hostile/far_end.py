@@ -12,8 +12,8 @@ from collections import Counter
 from dataclasses import dataclass
 from random import Random
 
-import wire
-from path import MS_NS, Bottleneck, Clock
+from . import wire
+from .path import MS_NS, Bottleneck, Clock
 
 STAMP_HZ_NS = MS_NS
 SACK_BLOCKS, SACK_BLOCKS_BARE = 3, 4

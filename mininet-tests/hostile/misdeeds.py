@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
-import wire
-from far_end import Settings
-from path import MS_NS, SECOND_NS
+from . import wire
+from .far_end import Settings
+from .path import MS_NS, SECOND_NS
 
 if TYPE_CHECKING:
     from connection import Connection

@@ -15,7 +15,7 @@ import struct
 from contextlib import suppress
 from random import Random
 
-from kinds import FAR, FAR6, NEAR, NEAR6
+from .kinds import FAR, FAR6, NEAR, NEAR6
 
 TUNSETIFF = 0x400454CA
 IFF_TUN, IFF_TAP, IFF_NO_PI, IFF_VNET_HDR = 1, 2, 0x1000, 0x4000

@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """In the guest: a TCP in user space that does to pktpair what no peer should, and TAP of what came of it.
 
@@ -33,17 +32,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+from in_guest.link import CLONE_NEWNET
+from in_guest.tap import run
+from torture import checks
+
+from . import misdeeds, wire
+from .connection import Connection
+from .far_end import Settings
+from .path import MS_NS, SECOND_NS, Clock
+
 TOP = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(TOP / "qdisc" / "tests"), str(TOP / "mininet-tests" / "torture")]
-
-import checks  # noqa: E402
-import misdeeds  # noqa: E402
-import wire  # noqa: E402
-from connection import Connection  # noqa: E402
-from far_end import Settings  # noqa: E402
-from labtools import CLONE_NEWNET, run  # noqa: E402
-from path import MS_NS, SECOND_NS, Clock  # noqa: E402
-
 NOBODY = 65534
 CLONE_NEWUSER = 0x10000000
 PR_SET_DUMPABLE, PR_SET_TIMERSLACK = 4, 29

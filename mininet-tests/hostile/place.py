@@ -15,10 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 
-import messages
-from checks import LIBC
-from labtools import (
-    CLONE_NEWNET,
+from in_guest.link import CLONE_NEWNET
+from in_guest.netlink import (
     NLA_F_NESTED,
     NLM_F_ACK,
     NLM_F_CREATE,
@@ -29,7 +27,6 @@ from labtools import (
     RTM_GETTCLASS,
     RTM_NEWQDISC,
     RTM_NEWTCLASS,
-    STATISTICS,
     TC_H_ROOT,
     TCA_KIND,
     TCA_OPTIONS,
@@ -40,7 +37,10 @@ from labtools import (
     attribute,
     split_attributes,
 )
-from tormentor import Batch
+from in_guest.qdisc import STATISTICS
+from torture import messages
+from torture.checks import LIBC
+from torture.tormentor import Batch
 
 CLONE_NEWUSER = 0x10000000
 PR_SET_DUMPABLE = 4

@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """In the guest: a tenant who means harm, and what came of it, as TAP.
 
@@ -26,18 +25,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from random import Random
 
-TOP = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(TOP / "mininet-tests" / "torture"), str(TOP / "qdisc" / "tests")]
-
-import checks  # noqa: E402
-import messages  # noqa: E402
-import options  # noqa: E402
-import packets  # noqa: E402
-from kinds import BASE, FAR, FAR6, KINDS, NEAR, NEAR6, PARENTS  # noqa: E402
-from labtools import (  # noqa: E402  # noqa: E402
+from in_guest.netlink import (
     NLM_F_CREATE,
     NLM_F_REPLACE,
     NLM_F_REQUEST,
@@ -45,11 +35,15 @@ from labtools import (  # noqa: E402  # noqa: E402
     RTM_NEWQDISC,
     RTM_NEWTCLASS,
     attribute,
-    encode,
-    run,
 )
-from place import IPV6, Place, become_tenant, go_to, new_place  # noqa: E402
-from traffic import child  # noqa: E402
+from in_guest.qdisc import encode
+from in_guest.tap import run
+from torture import checks, messages, options
+from torture.traffic import child
+
+from . import packets
+from .kinds import BASE, FAR, FAR6, KINDS, NEAR, NEAR6, PARENTS
+from .place import IPV6, Place, become_tenant, go_to, new_place
 
 # Of guest time: as many scenes as make it worth to load the modules anew.
 ROUND_S = 20

@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from .model.errors import PlanError
+
 # What a file system refuses, rather than a fault of the program.
 REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
@@ -26,6 +28,33 @@ def locked(path: Path, shared: bool = False) -> Iterator[None]:
         return
     with path.open("rb" if shared else "ab") as held:
         fcntl.flock(held, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        yield
+
+
+class BusyError(PlanError):
+    """Another command is at work in a folder."""
+
+    def __init__(self, folder: Path, pid: str) -> None:
+        super().__init__(f"{folder}: another command is at work on it: process {pid}")
+        self.pid = pid
+
+
+@contextlib.contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Make a folder of results, and keep other commands out of it; BusyError names the one that is at work.
+
+    The lock is the kernel's, and ends with the process.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("a+") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            held.seek(0)
+            raise BusyError(folder, held.read().strip() or "unknown") from None
+        held.truncate(0)
+        held.write(f"{os.getpid()}\n")
+        held.flush()
         yield
 
 

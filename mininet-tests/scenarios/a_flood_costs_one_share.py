@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from lab.analyse.figures import Floats, acks_of_flows, arrived, rounded
-from lab.flows import dumbbell, staggered
+from lab.model.flows import dumbbell, staggered
 from lab.model.plan import Plan, Source, in_range
 from lab.model.scenario import Check, Parameter, Value, Values
 from lab.model.topology import STOCK_MTU_BYTES

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 from lab.analyse.figures import acks_of_flows, arrived, rounded
-from lab.flows import dumbbell
+from lab.model.flows import dumbbell
 from lab.model.layout import lay_out
 from lab.model.plan import TCP_HEADER_BYTES, TIME_STAMP_BYTES, Command, Flow, Plan, Source
 from lab.model.scenario import Check, Parameter, Value, Values

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.analyse.figures import RunError, events, rounded
-from lab.flows import BLOCK_BYTES, dumbbell
+from lab.model.flows import BLOCK_BYTES, dumbbell
 from lab.model.plan import TCP_HEADER_BYTES, Flow, Plan, Record, in_range
 from lab.model.scenario import Check, Parameter, Values
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Benchmark 2 (packet-pair-1994, 9.4.2): ten cross streams come up within a round trip."""
 
-from lab import benchmarks
-from lab.benchmarks import Benchmark, Row
+from lab.model import benchmarks
+from lab.model.benchmarks import Benchmark, Row
 from lab.model.scenario import Values
 
 CLAIM = "2 MB while ten files of 500 kB start 4 ms apart: 1.444 s at best"

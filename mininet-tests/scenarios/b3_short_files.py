@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Benchmark 3 (packet-pair-1994, 9.4.3): lone files of 4, 20, 200 and 2000 packets."""
 
-from lab import benchmarks
-from lab.benchmarks import Benchmark, Row, Transfer
+from lab.model import benchmarks
+from lab.model.benchmarks import Benchmark, Row, Transfer
 from lab.model.scenario import Parameter, Value, Values
 
 CLAIM = "lone files of 4, 20, 200 and 2000 packets: a round trip and a packet time each at best"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Benchmark 4 (packet-pair-1994, 9.4.4): a path of 44 ms beside one of 82 ms."""
 
-from lab import benchmarks
-from lab.benchmarks import Benchmark, Row, Transfer
+from lab.model import benchmarks
+from lab.model.benchmarks import Benchmark, Row, Transfer
 from lab.model.scenario import Values
 
 CLAIM = "2 MB each over 44 and 82 ms beside benchmark 1's cross traffic: 1.844 and 1.882 s at best"

@@ -9,8 +9,8 @@ All but 4 ms of connection 1's delay stand at its sender, so that connections 3
 and 4, whose hosts are next to the second link, have the 4 ms alone.
 """
 
-from lab import benchmarks
-from lab.benchmarks import BOTTLENECK, ROUND_TRIP_MS, Benchmark, Row, Transfer
+from lab.model import benchmarks
+from lab.model.benchmarks import BOTTLENECK, ROUND_TRIP_MS, Benchmark, Row, Transfer
 from lab.model.scenario import Values
 
 CLAIM = "2 MB over two links of which first one, then the other is shared: 0.644 s at best"

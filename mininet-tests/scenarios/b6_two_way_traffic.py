@@ -7,8 +7,8 @@ stands before its bottleneck instead of behind its receiver.
 
 from dataclasses import replace
 
-from lab import benchmarks
-from lab.benchmarks import BOTTLENECK, Benchmark, Row, Transfer
+from lab.model import benchmarks
+from lab.model.benchmarks import BOTTLENECK, Benchmark, Row, Transfer
 from lab.model.scenario import Values
 
 CLAIM = "benchmark 1 both ways at once, data beside acknowledgements: 1.556 s at best for each primary"

@@ -6,8 +6,8 @@ the beginning (papers/packet-pair-1994, pp-b7): that is the first reading here,
 and ``staggered`` the other.  The optimum is the reference's, on the same arrivals.
 """
 
-from lab import benchmarks
-from lab.benchmarks import Benchmark, Row, Transfer
+from lab.model import benchmarks
+from lab.model.benchmarks import Benchmark, Row, Transfer
 from lab.model.scenario import Parameter, Value, Values
 
 CLAIM = "2 MB beside ten Poisson sources of 20 to 90 % of the link: little slower than the rest of the link allows"

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Benchmark 8 (packet-pair-1994, 9.4.8): benchmark 1 with a tenth of the buffer."""
 
-from lab import benchmarks
-from lab.benchmarks import Benchmark, Row
+from lab.model import benchmarks
+from lab.model.benchmarks import Benchmark, Row
 from lab.model.scenario import Values
 
 CLAIM = "benchmark 1 with 44 packets of buffer for eleven flows: 1.444 s at best"

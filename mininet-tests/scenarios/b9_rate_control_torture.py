@@ -5,8 +5,8 @@ Two sources, each a quarter of the link for 2.5 ms and silent for 1.5 ms.  What
 the paper judges is the difference of the two files' times over the first's.
 """
 
-from lab import benchmarks
-from lab.benchmarks import DIFFERENCE, Benchmark, Row, Transfer
+from lab.model import benchmarks
+from lab.model.benchmarks import DIFFERENCE, Benchmark, Row, Transfer
 from lab.model.scenario import Values
 
 CLAIM = "2 MB each over 0.2 and 20.2 ms, two on-off sources of 2.5 ms bursts beside them: both as fast"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Four long flows over unequal round trips share one bottleneck."""
 
-from lab.flows import dumbbell, measured, staggered
+from lab.model.flows import dumbbell, measured, staggered
 from lab.model.plan import Plan, in_range
 from lab.model.scenario import Check, Parameter, Values
 from lab.model.topology import STOCK_MTU_BYTES

@@ -13,9 +13,9 @@ the link a packet lasts as long as its datagram.
 
 from typing import Any
 
-from lab import flows
 from lab.analyse import estimates
 from lab.analyse.figures import rounded
+from lab.model import flows
 from lab.model.devices import ETHERNET_HEADER_BYTES
 from lab.model.plan import Plan, Record
 from lab.model.scenario import Check, Parameter, Value, Values

@@ -21,9 +21,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from lab import flows
 from lab.analyse import figures as common
 from lab.analyse.figures import rounded
+from lab.model import flows
 from lab.model.devices import ETHERNET_HEADER_BYTES
 from lab.model.errors import PlanError
 from lab.model.plan import Plan, Record, Source

@@ -15,9 +15,9 @@ path's propagation delay.)
 from dataclasses import replace
 from typing import Any
 
-from lab import flows
 from lab.analyse.figures import events, rounded
-from lab.flows import FULL_PACKET_BYTES
+from lab.model import flows
+from lab.model.flows import FULL_PACKET_BYTES
 from lab.model.plan import TCP_HEADER_BYTES, Plan, Record
 from lab.model.scenario import Check, Parameter, Value, Values
 

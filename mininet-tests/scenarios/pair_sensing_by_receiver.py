@@ -26,9 +26,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from lab import flows
 from lab.analyse import estimates
 from lab.analyse.figures import rounded
+from lab.model import flows
 from lab.model.plan import Change, Flow, Plan, Record
 from lab.model.scenario import Check, Parameter, Value, Values
 from lab.model.topology import Topology, Way

@@ -14,10 +14,10 @@ shorter runs, which end before the first, tell the firewall apart from its cost.
 
 from typing import Any
 
-from lab import flows
 from lab.analyse.figures import acks_of_flows, rounded
-from lab.flows import FULL_PACKET_BYTES
+from lab.model import flows
 from lab.model.errors import PlanError
+from lab.model.flows import FULL_PACKET_BYTES
 from lab.model.plan import TCP_HEADER_BYTES, Plan, Source
 from lab.model.scenario import Check, Parameter, Value, Values
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from lab import flows
 from lab.analyse.figures import events, rounded
-from lab.flows import FULL_PACKET_BYTES
+from lab.model import flows
+from lab.model.flows import FULL_PACKET_BYTES
 from lab.model.plan import Change, Flow, Plan, Record
 from lab.model.scenario import Check, Parameter, Value, Values
 from lab.model.topology import Way

@@ -15,9 +15,9 @@ and the bunch of ACKs that follows, are no property of an estimate.
 from dataclasses import replace
 from typing import Any
 
-from lab import flows
 from lab.analyse import estimates
 from lab.analyse.figures import rounded
+from lab.model import flows
 from lab.model.errors import PlanError
 from lab.model.plan import Plan, Record
 from lab.model.scenario import Check, Parameter, Value, Values

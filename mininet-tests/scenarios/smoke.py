@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Two flows through the bottleneck for a few seconds: the whole path works."""
 
-from lab.flows import dumbbell, staggered
+from lab.model.flows import dumbbell, staggered
 from lab.model.plan import Plan
 from lab.model.scenario import Check, Parameter, Values
 

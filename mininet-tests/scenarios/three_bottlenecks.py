@@ -5,7 +5,7 @@ import random
 
 from lab.model.plan import Flow, Plan, Record
 from lab.model.scenario import Check, Parameter, Values
-from lab.topologies import topology
+from lab.model.topologies import topology
 
 CLAIM = "a flow through three bottlenecks in turn gets half of each, as the cross flow of each does"
 COMBINATIONS = [("pktpair", "fq_rr"), ("cubic", "fq_codel"), ("bbr", "cake")]

@@ -7,8 +7,8 @@ from typing import Any
 from lab.analyse.figures import acks_of_flows
 from lab.model.plan import TCP_HEADER_BYTES, Flow, Plan
 from lab.model.scenario import Check, Parameter, Value, Values
+from lab.model.topologies import topology
 from lab.model.topology import STOCK_MTU_BYTES
-from lab.topologies import topology
 
 CLAIM = "a link carries the same within 1 % whether the lab's own engine sends or iperf3, and pktpair's flows half each"
 COMBINATIONS = [("pktpair", "fq_rr"), ("cubic", "fq_codel")]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Removing a module that is in use is refused; removing it afterwards is clean."""
 
-from lab.flows import dumbbell, staggered
+from lab.model.flows import dumbbell, staggered
 from lab.model.plan import CC_SYSCTL, Command, Plan
 from lab.model.scenario import Check, Parameter, Values
 

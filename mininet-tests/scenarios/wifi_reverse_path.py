@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from lab.model.plan import Flow, Plan
 from lab.model.scenario import Check, Parameter, Values
-from lab.topologies import topology
+from lab.model.topologies import topology
 
 CLAIM = "where ACKs come in slots the link is full and its queue grows by no more than a slot"
 COMBINATIONS = [("pktpair", "fq_rr"), ("bbr", "fq_rr"), ("cubic", "fq_codel")]

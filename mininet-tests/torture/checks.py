@@ -10,8 +10,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from complaints import is_complaint
-from labtools import run
+from in_guest.tap import run
+
+from .complaints import is_complaint
 
 TOP = Path(__file__).resolve().parents[2]
 MODULES = {name: TOP / "modules" / f"{name}.ko" for name in ("tcp_pktpair", "sch_fq_rr")}

@@ -12,7 +12,7 @@ COMPLAINT = re.compile(
 # The kernel itself has data races that its authors know of. A report's first line names
 # both functions, and their modules.
 RACE = re.compile(r"KCSAN: .*\bin\b")
-OURS = re.compile(r"\[(sch_fq_rr|tcp_pktpair)\]")
+OUR_MODULES = re.compile(r"\[(sch_fq_rr|tcp_pktpair)\]")
 # The kernel reads how many packets and bytes any qdisc has, and what it has dropped, without
 # its lock, for a dump; who changes the numbers is a function of that qdisc. What fq_rr itself
 # dumps is not in there: of a class it hands gnet_stats_add_queue() a copy. KCSAN names the two
@@ -33,6 +33,6 @@ def is_complaint(line: str) -> bool:
     """
     if any(known.search(line) for known in (INJECTED, LENGTH_READ, FLAGS_READ)):
         return False
-    if RACE.search(line) and not OURS.search(line):
+    if RACE.search(line) and not OUR_MODULES.search(line):
         return False
     return bool(COMPLAINT.search(line))

@@ -17,19 +17,20 @@ import struct
 from contextlib import suppress
 from random import Random
 
-import traffic
-from labtools import (
-    CLONE_NEWNET,
+from in_guest.link import CLONE_NEWNET
+from in_guest.netlink import (
     NLA_F_NESTED,
     NLM_F_ACK,
     NLM_F_CREATE,
     NLM_F_REPLACE,
     NLM_F_REQUEST,
     attribute,
-    expect,
     split_attributes,
 )
-from messages import Netlink, message
+from in_guest.tap import expect
+
+from . import traffic
+from .messages import Netlink, message
 
 KINDS = ("veth", "tun", "wireguard", "ipip", "lo")
 # What is done to a device, after each of which packets must leave its fq_rr again.

@@ -1,28 +1,32 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""On the host: boot a guest for each way of torture, and pass on what it tells.
+"""Both modules in kernels that watch themselves, tortured: TAP, of which the last line is "N passed, N failed".
 
-Called by scripts/torture, which has the kernels and modules built.
+    scripts/lab torture             all of it
+    scripts/lab torture --short     a minute of guest time on one CPU, and a part of it again
+    scripts/lab torture --build     only build the kernels and modules
+
+What else the guests said is in out/torture. The kernels are built when first asked for: see
+scripts/source-kernel.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-TOP = HERE.parents[1]
-sys.path[:0] = [str(HERE.parent), str(HERE)]
+from lab import files
+from lab.checkout import TOP
+from lab.machines.guest import leave_no_guest
 
-import guests  # noqa: E402
-from lab import vm  # noqa: E402
+from . import guests
 
-PROGRAM = HERE / "torture.py"
+PROGRAM = "torture.torture"
 OUT = TOP / "out" / "torture"
+WAYS = ("one CPU", "one CPU again", "four CPUs", "races")
 # How a guest begins the line with what a round of the whole length came to.
 ROUND = "# round "
 
@@ -81,9 +85,11 @@ def repeats(first: list[str], again: list[str]) -> list[str]:
     return [f"{'ok' if same else 'not ok'} 1 - one CPU again: {what}", *details]
 
 
-def ways(arguments: argparse.Namespace) -> list[list[Way]]:
-    """What to do: lists of ways, of which each list goes on beside the others."""
-    checkers, races, short = arguments.checkers, arguments.races, arguments.short
+def ways(checkers: str, races: str, short: bool) -> list[list[Way]]:
+    """What to do: lists of ways, of which each list goes on beside the others.
+
+    :param checkers: version of a kernel, and of the one for data races
+    """
     if short:
         # a round for each kind of device
         one = Way("one CPU", checkers, "virtual", 1, 1, 60, 2000, 3600, round_s=12)
@@ -98,18 +104,29 @@ def ways(arguments: argparse.Namespace) -> list[list[Way]]:
     return [first, second]
 
 
-def main() -> int:
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The command line."""
+    parser.add_argument(
+        "--short", action="store_true", help="a minute of guest time on one CPU, and a part of it again"
+    )
+    parser.add_argument("--build", action="store_true", help="only build the kernels and modules")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="another run (default 1)")
+    parser.add_argument("--only", choices=WAYS, help="one way of torture")
+    parser.add_argument("--seconds", type=float, metavar="S", help="of guest time")
+
+
+def main(arguments: argparse.Namespace) -> int:
     """Run them, print TAP; the last line counts."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--checkers", required=True)
-    parser.add_argument("--races", help="the kernel for that, unless --short")
-    parser.add_argument("--short", action="store_true")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", choices=("one CPU", "one CPU again", "four CPUs", "races"))
-    parser.add_argument("--seconds", type=float)
-    arguments = parser.parse_args()
-    vm.leave_no_guest()
-    wanted = [[way for way in row if arguments.only in (None, way.label)] for row in ways(arguments)]
+    try:
+        checkers = guests.build("checkers")
+        races = "" if arguments.short else guests.build("races")
+    except subprocess.CalledProcessError as error:
+        return int(error.returncode)
+    if arguments.build:
+        return 0
+    leave_no_guest()
+    rows = ways(checkers, races, arguments.short)
+    wanted = [[way for way in row if arguments.only in (None, way.label)] for row in rows]
     if arguments.seconds:
         wanted = [[replace(way, seconds=arguments.seconds, requests=1) for way in row] for row in wanted]
 
@@ -121,7 +138,7 @@ def main() -> int:
             if not over.is_set():
                 told[way.label] = torture(way, arguments.seed)
 
-    with ThreadPoolExecutor(len(wanted)) as pool:
+    with files.claimed(OUT), ThreadPoolExecutor(len(wanted)) as pool:
         try:
             list(pool.map(one_after_another, wanted))
         finally:
@@ -131,7 +148,3 @@ def main() -> int:
     if len(told.keys() & {"one CPU", "one CPU again"}) == 2:
         lines += repeats(told["one CPU"], told["one CPU again"])
     return guests.add_up(lines)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -16,17 +16,21 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-TOP = HERE.parents[1]
-sys.path[:0] = [str(HERE.parent), str(HERE)]
+from lab.checkout import CACHE, TOP
+from lab.guest import protocol
+from lab.machines import image
+from lab.machines.sealed import SealedGuest
+from lab.model.errors import LabError
 
-import complaints  # noqa: E402
-from lab import image, protocol, vm  # noqa: E402
+from . import complaints
 
+TOP = TOP
 HEADER = TOP / "include" / "uapi" / "linux" / "pkt_sched_fq_rr.h"
+# Of a guest's programs: its agent has told where our packages are.
+PYTHON = (str(image.PYTHON), "-S", "-P", "-B")
 # What a program imports, so that its interpreter finds all of it in memory.
 PROBE = (
-    "import importlib, sys; sys.path[:0] = sys.argv[2:]\n"
+    "import importlib, sys\n"
     "importlib.import_module(sys.argv[1])\n"
     "for m in list(sys.modules.values()):\n"
     "    f = getattr(m, '__file__', None)\n"
@@ -34,11 +38,11 @@ PROBE = (
 )
 
 
-def files(program: Path) -> dict[str, Path]:
-    """A guest's program with all that it imports, by their paths in the guest."""
-    folders = dict.fromkeys((str(program.parent), str(HERE), str(TOP / "qdisc" / "tests")))
-    command = [str(image.PYTHON), "-S", "-E", "-B", "-c", PROBE, program.stem, *folders]
-    paths = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+def files(program: str) -> dict[str, Path]:
+    """A guest's program, by its module's name, with all that it imports, by their paths in the guest."""
+    command = [*PYTHON, "-c", PROBE, program]
+    environment = {**os.environ, "PYTHONPATH": str(image.PACKAGES)}
+    paths = subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout.split()
     found = {image.inside(str(HEADER)): HEADER}
     for path in paths:
         found[image.inside(path)] = Path(path)
@@ -47,17 +51,25 @@ def files(program: Path) -> dict[str, Path]:
     return found
 
 
-class CheckedGuest(vm.SealedGuest):
+def build(kind: str) -> str:
+    """A kernel that watches itself, and our modules for it; its version. CalledProcessError if it cannot be built."""
+    command = [str(TOP / "scripts" / "checked-kernel"), kind]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+
+
+class CheckedGuest(SealedGuest):
     """A guest whose kernel checks itself, which takes it ten times as long to boot."""
 
     memory = "3G"
+    # where scripts/source-kernel builds its kernels
+    cache = CACHE / "torture"
     # no hardware speeds up what the checkers do
     boot_limit_s = 2400
 
-    def __init__(self, program: Path, kernel: str, clock: str = "virtual", cpus: int = 1) -> None:
+    def __init__(self, program: str, kernel: str, clock: str = "virtual", cpus: int = 1) -> None:
         """Not booted yet.
 
-        :param program: what it will run
+        :param program: what it will run: a module of ours
         """
         super().__init__(kernel, clock, cpus)
         self.program = program
@@ -96,7 +108,7 @@ def watch(
     :param heard: called with each line; the guest is ended once it returns true
     """
     out.mkdir(parents=True, exist_ok=True)
-    command = ["/usr/bin/python3", "-S", "-E", "-B", image.inside(str(guest.program)), *arguments]
+    command = [*PYTHON, "-m", guest.program, *arguments]
     lines: list[str] = []
     rest = b""
     began = time.monotonic()
@@ -118,7 +130,7 @@ def watch(
                     if heard(text):
                         guest.stop()
                         return lines
-        except (vm.LabError, OSError) as error:
+        except (LabError, OSError) as error:
             lines.append(f"# {str(error).splitlines()[0]}")
         finally:
             alarm.cancel()

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from random import Random
 
-from labtools import (
+from in_guest.netlink import (
     NLA_F_NESTED,
     NLM_F_ACK,
     NLM_F_DUMP,

@@ -27,10 +27,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 
-import devices
-import messages
-import options
-from labtools import (
+from in_guest.netlink import (
     NLA_F_NESTED,
     NLM_F_ACK,
     NLM_F_CREATE,
@@ -41,8 +38,6 @@ from labtools import (
     RTM_GETTCLASS,
     RTM_NEWQDISC,
     RTM_NEWTCLASS,
-    STATISTICS,
-    STATS_FLOW,
     TC_H_ROOT,
     TCA_KIND,
     TCA_OPTIONS,
@@ -53,6 +48,9 @@ from labtools import (
     attribute,
     split_attributes,
 )
+from in_guest.qdisc import STATISTICS, STATS_FLOW
+
+from . import devices, messages, options
 
 NLM_F_EXCL = 0x200
 SIOCETHTOOL = 0x8946

@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """In the guest: torture both modules and tell, as TAP, what broke.
 
@@ -27,15 +26,13 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-TOP = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "qdisc" / "tests"))
+from in_guest.link import CLONE_NEWNET
+from in_guest.tap import expect, run
 
-import devices  # noqa: E402
-import traffic  # noqa: E402
-from checks import DEBUG, LEAKS, LIBC, LOG_S, Log, begin, busy, reload_modules  # noqa: E402
-from checks import leaks as find_leaks  # noqa: E402
-from labtools import CLONE_NEWNET, expect, run  # noqa: E402
-from tormentor import REACHED, Batch, Tormentor  # noqa: E402
+from . import devices, traffic
+from .checks import DEBUG, LEAKS, LIBC, LOG_S, Log, begin, busy, reload_modules
+from .checks import leaks as find_leaks
+from .tormentor import REACHED, Batch, Tormentor
 
 FAULTS = DEBUG / "failslab"
 WATCHES = Path("/sys/module/kcsan/parameters")

@@ -19,18 +19,10 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 
-from labtools import (
-    RTM_GETQDISC,
-    RTM_GETTCLASS,
-    RTM_NEWQDISC,
-    RTM_NEWTCLASS,
-    SO_SNDBUFFORCE,
-    SOL_UDP,
-    TARGET,
-    TARGET_MAC,
-    UDP_SEGMENT,
-)
-from messages import Netlink, message, tcmsg
+from in_guest.link import SO_SNDBUFFORCE, SOL_UDP, TARGET, TARGET_MAC, UDP_SEGMENT
+from in_guest.netlink import RTM_GETQDISC, RTM_GETTCLASS, RTM_NEWQDISC, RTM_NEWTCLASS
+
+from .messages import Netlink, message, tcmsg
 
 FLOWS = 4096
 NEAR, FAR, PORT = "10.9.0.1", "10.9.0.2", 5001

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """What a packet costs in fq_rr and in its peers, in instructions or in nanoseconds.
 
-Runs in the lab, or with --native in User Mode Linux: scripts/cost.  Each row is a
+Runs in the lab, or with --uml in User Mode Linux: scripts/lab cost.  Each row is a
 qdisc made by tc on a dummy device, whose own enqueue and dequeue the module in bench/
 calls.  Prints one JSON object a line: first what holds for all rows, then the rows.
 """
@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from labtools import TestFailedError, dmesg_complaints, equal, expect, new_namespace, run
+from in_guest.link import new_namespace
+from in_guest.tap import TestFailedError, dmesg_complaints, equal, expect, run
 
 DEVICE = "cost0"
 HANDLE = "8000"
@@ -348,7 +349,7 @@ def main() -> int:
     parser.add_argument("--no-gso", dest="gso", action="store_false")
     parser.add_argument("--no-small", dest="small", action="store_false")
     parser.add_argument("--count", type=int, default=COUNT)
-    parser.add_argument("--native", action="store_true")
+    parser.add_argument("--uml", action="store_true")
     parser.add_argument("--rounds", type=int, default=1)
     chosen = parser.parse_args()
     set_up()
@@ -360,7 +361,7 @@ def main() -> int:
         if told is None:
             continue
         try:
-            if chosen.native:
+            if chosen.uml:
                 found = {"round": number, **result_in_ns(row, told, measure_batches(row, told))}
             else:
                 found = result(row, told, measure(row, told, chosen.count if not row.gso else chosen.count // 4))

@@ -10,12 +10,10 @@ from __future__ import annotations
 import errno
 import sys
 from functools import cache
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import cost
-from labtools import dmesg_complaints, equal, expect, run, run_tests, tc
+from in_guest.qdisc import tc
+from in_guest.tap import dmesg_complaints, equal, expect, run, run_tests
 
 FLOWS = 1024
 COUNT = 1024

@@ -17,28 +17,20 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from labtools import (
-    TC_H_ROOT,
+from in_guest.link import Capture, Frame, Sender, enter_namespace, gaps_ns
+from in_guest.netlink import TC_H_ROOT
+from in_guest.qdisc import (
     TRACING,
-    Capture,
-    Frame,
-    Sender,
     backlogs,
     classes,
     configure,
-    enter_namespace,
-    equal,
-    expect,
-    gaps_ns,
     module_users,
-    run,
     run_on_v0,
     statistics,
     tc,
     the_kernel_has_not_complained,
 )
+from in_guest.tap import equal, expect, run
 
 # shaper.h: the error that any gap may have
 SLACK_NS = 100_000

@@ -23,29 +23,20 @@ from functools import wraps
 from pathlib import Path
 from typing import Self
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
-from in_lab_shares import UDP, Raw, ipv4, udp
-from labtools import (
-    ETH_HEADER_BYTES,
-    Capture,
-    Sender,
+from in_guest.link import ETH_HEADER_BYTES, Capture, Sender, enter_namespace, new_namespace
+from in_guest.qdisc import (
     backlogs,
     configure,
-    dmesg_complaints,
     encode,
-    enter_namespace,
-    equal,
-    expect,
     module_users,
-    new_namespace,
     request,
-    run,
     run_on_v0,
     statistics,
     tc,
     the_kernel_has_not_complained,
 )
+from in_guest.tap import dmesg_complaints, equal, expect, run
+from in_lab_shares import UDP, Raw, ipv4, udp
 
 # of the whole machine, and only seen from its first namespace: opened there
 DEFAULT_QDISC = os.open("/proc/sys/net/core/default_qdisc", os.O_RDWR)

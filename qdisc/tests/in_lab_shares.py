@@ -13,31 +13,12 @@ import sys
 import time
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
+from in_guest.link import TARGET_MAC, Frame, Sender
+from in_guest.netlink import NLA_F_NESTED, NLM_F_ACK, NLM_F_CREATE, NLM_F_REQUEST, attribute
+from in_guest.qdisc import classes, configure, request, run_on_v0, statistics, tc, the_kernel_has_not_complained
+from in_guest.tap import equal, expect, run
 from in_lab_fq_rr import POLICIES, Link, fresh, ports, sequences, trace
-from labtools import (
-    NLA_F_NESTED,
-    NLM_F_ACK,
-    NLM_F_CREATE,
-    NLM_F_REQUEST,
-    TARGET_MAC,
-    Frame,
-    Sender,
-    attribute,
-    classes,
-    configure,
-    equal,
-    expect,
-    request,
-    run,
-    run_on_v0,
-    statistics,
-    tc,
-    the_kernel_has_not_complained,
-)
 
 # the class of a packet, where its major number is the qdisc's
 SO_PRIORITY = socket.SO_PRIORITY

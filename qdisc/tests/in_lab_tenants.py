@@ -23,8 +23,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
+from in_guest.link import CLONE_NEWNET
+from in_guest.netlink import TCA_KIND, TCA_OPTIONS, dump
+from in_guest.qdisc import configure, encode, request, run_on_v0, statistics, tc, the_kernel_has_not_complained
+from in_guest.tap import equal, expect, run
 from in_lab_life import (
     CGROUPS,
     DEFAULT_QDISC,
@@ -36,22 +38,6 @@ from in_lab_life import (
     set_up,
     wait_for_users,
     without_memory,
-)
-from labtools import (
-    CLONE_NEWNET,
-    TCA_KIND,
-    TCA_OPTIONS,
-    configure,
-    dump,
-    encode,
-    equal,
-    expect,
-    request,
-    run,
-    run_on_v0,
-    statistics,
-    tc,
-    the_kernel_has_not_complained,
 )
 
 CLONE_NEWUSER = 0x10000000

@@ -14,27 +14,22 @@ import sys
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "qdisc" / "tests"))
-
-from labtools import (
+from in_guest.link import Sender
+from in_guest.netlink import attribute
+from in_guest.qdisc import (
     STATISTICS,
-    Json,
-    Sender,
-    attribute,
     backlogs,
     configure,
-    equal,
-    expect,
     fq_rr,
     module_users,
     qdiscs,
     request,
-    run,
     run_on_v0,
     snapshot,
     tc,
     the_kernel_has_not_complained,
 )
+from in_guest.tap import Json, equal, expect, run
 
 # numbers of the attributes, as in pkt_sched_fq_rr.h
 LIMIT, MEMORY_LIMIT, FLOWS, QUANTUM, RATE64, OVERHEAD = 2, 3, 4, 5, 6, 7

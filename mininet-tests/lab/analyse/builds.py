@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .goals import Line, Spread
+from .transfer_goals import Line, Spread
 
 # Of the slowdown, a fraction: half a point.
 WORSE_BY = 0.005

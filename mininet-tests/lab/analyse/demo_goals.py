@@ -6,9 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..model.our_modules import PACKET_PAIR_OVER_ROUND_ROBIN
+
 UTILISATION = 0.97
 JAIN = 0.98
-OURS = ("pktpair", "fq_rr")
 PEER = ("bbr", "fq_codel")
 
 Row = dict[str, Any]
@@ -28,7 +29,12 @@ def judge(rows: Sequence[Row], combinations: Sequence[tuple[str, str]]) -> tuple
         "retransmits": "no more retransmissions than any other combination",
         "delay": "p99 queue delay no more than BBR over fq_codel",
     }
-    needed = {"utilisation": [OURS], "jain": [OURS], "retransmits": list(combinations), "delay": [OURS, PEER]}
+    needed = {
+        "utilisation": [PACKET_PAIR_OVER_ROUND_ROBIN],
+        "jain": [PACKET_PAIR_OVER_ROUND_ROBIN],
+        "retransmits": list(combinations),
+        "delay": [PACKET_PAIR_OVER_ROUND_ROBIN, PEER],
+    }
     left_out = []
     for goal, text in texts.items():
         lacking = [" + ".join(pair) for pair in needed[goal] if pair in missing]
@@ -43,7 +49,7 @@ def judge(rows: Sequence[Row], combinations: Sequence[tuple[str, str]]) -> tuple
 
 
 def _verdict(goal: str, rows: dict[tuple[str, str], Row]) -> tuple[bool, str]:
-    ours = rows[OURS]
+    ours = rows[PACKET_PAIR_OVER_ROUND_ROBIN]
     if goal == "utilisation":
         return ours["utilisation"] >= UTILISATION, f"measured {ours['utilisation'] * 100:.2f} %"
     if goal == "jain":

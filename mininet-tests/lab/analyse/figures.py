@@ -316,7 +316,9 @@ def queue_figures(raw: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
         way = layout.devices[device].leaving
         # a parent counts its child's drops as well
         leaves = [entry for entry in entries if not entry.get("root")] or entries
-        dropped = sum(int(entry.get("drops", 0)) for entry in leaves if entry["kind"] != "clsact")
+        # what filters drop of what leaves is a policer's; of what arrives, it is another device's link's
+        counted = [entry for entry in leaves if entry["kind"] != "clsact" or way.queue == "policer"]
+        dropped = sum(int(entry.get("drops", 0)) for entry in counted)
         if way.rate_bit_s:
             figures[f"drops_{device}"] = dropped
         elif dropped and not way.loss:

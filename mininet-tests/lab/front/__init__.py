@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Commands that are more than a sweep: what the user types, and what becomes of it."""
+"""The commands of scripts/lab, a module each (``lab/cli.py`` lists them), and what several share."""

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 """The main job: pktpair over fq_rr beside the peers that one would use instead.
 
+    scripts/lab demo                        all of it: what make demo runs
+    scripts/lab demo --fresh                measure again what is kept from before
+    scripts/lab demo --rows 2 --seconds 5   a part of it, for a first look
+
 Eight combinations, in two guests at a time, since a guest in virtual time uses one core.
 """
 
@@ -15,15 +19,16 @@ from typing import Any
 
 from .. import files
 from ..analyse import demo_goals
+from ..checkout import TOP
 from ..model import scenario
 from ..model.errors import PlanError
+from ..model.our_modules import PACKET_PAIR_OVER_ROUND_ROBIN
 from ..model.scenario import Scenario
-from ..store.command import MAX_GUESTS, MAX_SEED
 from ..store.engine import Engine
 from ..store.study import Study
 from ..store.sweep import Request
-from ..vm import TOP
-from .measuring import Measured, MeasuringError, in_guests, measure, number, versions
+from .measuring import Measured, MeasuringError, in_guests, measure, versions
+from .options import MAX_GUESTS, MAX_SEED, number
 
 SCENARIO = "demo-dumbbell"
 # Below the folder of the results.
@@ -47,7 +52,7 @@ def combinations(chosen: Scenario, only: str | None, rows: int | None) -> list[t
         known = [by_name[name] for name in by_name if name in only.split(",")]
     elif rows is not None:
         # what the goals compare comes first
-        first = [demo_goals.OURS, demo_goals.PEER]
+        first = [PACKET_PAIR_OVER_ROUND_ROBIN, demo_goals.PEER]
         kept = [*first, *(pair for pair in known if pair not in first)][:rows]
         known = [pair for pair in known if pair in kept]
     return known
@@ -115,23 +120,21 @@ def write(
     return summary
 
 
-def parser() -> argparse.ArgumentParser:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """The command line."""
-    top = argparse.ArgumentParser(prog="demo", description="Packet pair over round robin beside its peers.")
-    part = top.add_mutually_exclusive_group()
+    part = parser.add_mutually_exclusive_group()
     part.add_argument("--only", metavar="CC+QUEUE,...", help="of the eight combinations, such as pktpair+fq_rr")
     part.add_argument("--rows", type=number(1, 8), metavar="N", help="so many of them, first such as the goals compare")
-    top.add_argument("--seconds", type=float, metavar="S", help="how long each flow sends (default 14)")
-    top.add_argument(
+    parser.add_argument("--seconds", type=float, metavar="S", help="how long each flow sends (default 14)")
+    parser.add_argument(
         "--seed", type=number(1, MAX_SEED), default=1, metavar="N", help="start times and hashes (default 1)"
     )
-    top.add_argument(
+    parser.add_argument(
         "--guests", type=number(1, MAX_GUESTS), default=2, metavar="N", help="at a time; each uses one core (2)"
     )
-    top.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
-    top.add_argument("--kernel", default="", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
-    top.add_argument("--out", type=Path, default=TOP / "out" / "demo", metavar="FOLDER")
-    return top
+    parser.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
+    parser.add_argument("--kernel", default="", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
+    parser.add_argument("--out", type=Path, default=TOP / "out" / "demo", metavar="FOLDER")
 
 
 def run(arguments: argparse.Namespace, engine: Engine) -> int:
@@ -156,7 +159,6 @@ def run(arguments: argparse.Namespace, engine: Engine) -> int:
     return 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point; status 1 if something could not be measured, 130 if interrupted."""
-    arguments = parser().parse_args(argv)
+def main(arguments: argparse.Namespace) -> int:
+    """Status 1 if something could not be measured, 130 if interrupted."""
     return in_guests("demo", lambda engine: run(arguments, engine))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import argparse
 import functools
 import hashlib
 import os
@@ -16,22 +15,22 @@ from typing import Any
 
 from ..analyse.figures import Figures, figures
 from ..analyse.series import series
+from ..machines.guest import leave_no_guest
 from ..model.errors import PlanError
 from ..show.progress import Progress
 from ..store import sweep as sweeping
-from ..store.command import whole_number
 from ..store.digest import canonical
 from ..store.engine import Engine, EngineError, Surroundings
 from ..store.manifest import Manifest
 from ..store.run import Run
 from ..store.study import Study, StudyError
 from ..store.sweep import Request
-from ..vm import leave_no_guest
 
 FAILED = 1
 INTERRUPTED = 130
 # Lines of a failed guest's kernel log that are shown.
 SHOWN_LOG_LINES = 15
+FiguresOf = Callable[[Run, dict[str, Any]], Figures]
 
 
 class MeasuringError(Exception):
@@ -160,18 +159,6 @@ def source_version(module: Path) -> str:
 def versions(surroundings: Surroundings) -> dict[str, str]:
     """The project's modules with their source versions."""
     return {name: source_version(path) for name, path in surroundings.modules.items()}
-
-
-def number(low: int, high: int) -> Callable[[str], int]:
-    """The type of an option whose value is a whole number in a range."""
-
-    def parse(text: str) -> int:
-        try:
-            return whole_number("", text, low, high)
-        except PlanError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return parse
 
 
 def in_guests(program: str, run: Callable[[Engine], int]) -> int:

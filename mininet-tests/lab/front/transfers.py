@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The nine benchmarks for pktpair and its peers: what ``make transfers`` runs.
+"""The nine file transfer benchmarks of packet-pair-1994, 9.4, for pktpair and its peers.
+
+    scripts/lab transfers                     all of them: what make transfers runs
+    scripts/lab transfers --quick             one seed, open hosts
+    scripts/lab transfers --base REVISION     beside that revision's modules: what is worse
+    scripts/lab transfers --only b1,b3 --cc pktpair --qdisc fq_rr --hosts open --seeds 1
 
 All runs are in one study: a campaign that was interrupted goes on where it was, and only
 what uses a module that has changed is run again. Slowdowns and verdicts are computed
@@ -19,18 +24,19 @@ from pathlib import Path
 from typing import Any
 
 from .. import files
-from ..analyse import builds, goals
-from ..benchmarks import SETTINGS
+from ..analyse import builds, transfer_goals
+from ..checkout import TOP
 from ..model import scenario
+from ..model.benchmarks import SETTINGS
+from ..model.our_modules import PACKET_PAIR_OVER_ROUND_ROBIN
 from ..model.scenario import Scenario
 from ..show import slowdowns
-from ..store.command import MAX_GUESTS, MAX_SEEDS
 from ..store.engine import Engine
 from ..store.run import Run
 from ..store.study import Study
 from ..store.sweep import Request
-from ..vm import TOP
-from .measuring import Measured, MeasuringError, in_guests, measure, number, versions
+from .measuring import Measured, MeasuringError, in_guests, measure, versions
+from .options import MAX_GUESTS, MAX_SEEDS, number
 
 CCS = ("pktpair", "bbr", "cubic")
 QDISCS = ("fq_rr", "fq_codel", "cake")
@@ -67,11 +73,11 @@ def scenarios() -> dict[str, Scenario]:
 
 def is_wanted(benchmark: str, cc: str, qdisc: str, hosts: str) -> bool:
     """Whether a combination is part of the campaign: some settings of the hosts are for pktpair alone."""
-    ours = cc == goals.OURS[0]
+    ours = cc == PACKET_PAIR_OVER_ROUND_ROBIN[0]
     if hosts == "stock-gro":
         return ours and benchmark in GRO_BENCHMARKS
     if hosts == "nowindow":
-        return ours and qdisc == goals.OURS[1]
+        return ours and qdisc == PACKET_PAIR_OVER_ROUND_ROBIN[1]
     return True
 
 
@@ -86,7 +92,7 @@ def requests(selection: Selection, of_builds: Sequence[str] = ("",), kernel: str
                     if not is_wanted(benchmark, cc, qdisc, hosts):
                         continue
                     settings = [f"hosts={hosts}"]
-                    if benchmark in STAGGERED and (cc != goals.OURS[0] or hosts == "nowindow"):
+                    if benchmark in STAGGERED and (cc != PACKET_PAIR_OVER_ROUND_ROBIN[0] or hosts == "nowindow"):
                         settings.append("staggered=no")
                     most = RANDOM_TRAFFIC_SEEDS if benchmark in RANDOM_TRAFFIC else SEEDS
                     found.append(
@@ -165,8 +171,8 @@ class Result:
     :param changes: beside the base, if there is one
     """
 
-    lines: list[goals.Line]
-    verdicts: list[goals.Verdict]
+    lines: list[transfer_goals.Line]
+    verdicts: list[transfer_goals.Verdict]
     changes: list[builds.Change]
     commit: str
     kernel: str
@@ -178,8 +184,8 @@ def write(folder: Path, measured: Measured, base: str = "") -> Result:
     :param base: label of the base's build, or nothing
     """
     of_all = rows(measured, "")
-    lines = goals.lines(of_all)
-    verdicts = goals.judge(lines)
+    lines = transfer_goals.lines(of_all)
+    verdicts = transfer_goals.judge(lines)
     by_build = {build: one for (_, build), one in measured.surroundings.items()}
     summary = {
         "commit": commit(),
@@ -193,7 +199,7 @@ def write(folder: Path, measured: Measured, base: str = "") -> Result:
     }
     changes = []
     if base:
-        changes = builds.changes(lines, goals.lines(rows(measured, base)), differing(measured))
+        changes = builds.changes(lines, transfer_goals.lines(rows(measured, base)), differing(measured))
         summary["base"] = {
             "build": base,
             "modules": versions(by_build[base]),
@@ -214,36 +220,34 @@ def chosen(text: str, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in known if name in given)
 
 
-def parser() -> argparse.ArgumentParser:
+def add_options(parser: argparse.ArgumentParser) -> None:
     """The command line."""
-    top = argparse.ArgumentParser(prog="transfers", description="The file transfer benchmarks of packet-pair-1994.")
     whole = Selection()
     choices = (("only", whole.benchmarks), ("cc", whole.ccs), ("qdisc", whole.qdiscs), ("hosts", whole.hosts))
     for name, known in choices:
-        top.add_argument(
+        parser.add_argument(
             f"--{name}",
             type=functools.partial(chosen, known=known),
             default=known,
             metavar="A,B,...",
             help=f"of {', '.join(known)} (all)",
         )
-    top.add_argument(
+    parser.add_argument(
         "--seeds", type=number(1, MAX_SEEDS), default=whole.seeds, metavar="N", help="at most so many of each row"
     )
-    top.add_argument("--quick", action="store_true", help="the same as --hosts open --seeds 1")
-    top.add_argument(
+    parser.add_argument("--quick", action="store_true", help="the same as --hosts open --seeds 1")
+    parser.add_argument(
         "--guests", type=number(1, MAX_GUESTS), default=2, metavar="N", help="at a time; each uses one core (2)"
     )
-    top.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
-    top.add_argument(
+    parser.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
+    parser.add_argument(
         "--base",
         metavar="REVISION|FOLDER",
         help="beside the modules of that: which rows are worse",
     )
-    top.add_argument("--document", action="store_true", help="write the table into Documentation/transfers.rst")
-    top.add_argument("--kernel", default="", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
-    top.add_argument("--out", type=Path, default=TOP / "out" / "transfers", metavar="FOLDER")
-    return top
+    parser.add_argument("--document", action="store_true", help="write the table into Documentation/transfers.rst")
+    parser.add_argument("--kernel", default="", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
+    parser.add_argument("--out", type=Path, default=TOP / "out" / "transfers", metavar="FOLDER")
 
 
 def run(arguments: argparse.Namespace, engine: Engine) -> int:
@@ -273,7 +277,6 @@ def run(arguments: argparse.Namespace, engine: Engine) -> int:
     return 0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point; status 1 if something could not be measured, 130 if interrupted."""
-    arguments = parser().parse_args(argv)
+def main(arguments: argparse.Namespace) -> int:
+    """Status 1 if something could not be measured, 130 if interrupted."""
     return in_guests("transfers", lambda engine: run(arguments, engine))

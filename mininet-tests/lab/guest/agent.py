@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lab import protocol
+from lab.guest import protocol
 
 PORT_NAME = "pktpair.agent"
 # Lines at warning level that a sound run may have.
@@ -112,9 +112,10 @@ def set_up(job: dict[str, Any]) -> dict[str, Any]:
         LANG="C.UTF-8",
     )
     # what the agent was started with is nothing to the programs that it starts
-    for name in ("PYTHONPATH", "PYTHONHASHSEED"):
-        os.environ.pop(name, None)
-    if job["clock"] != "native":
+    os.environ.pop("PYTHONHASHSEED", None)
+    # where those find our packages
+    os.environ["PYTHONPATH"] = f"{job['top']}/mininet-tests"
+    if job["clock"] != "here":
         command("ip", "link", "set", "lo", "up")
     versions = load_modules(job["modules"])
     control = "/proc/sys/net/ipv4/tcp_congestion_control"

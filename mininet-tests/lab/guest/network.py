@@ -17,8 +17,8 @@ from typing import Any
 
 from mininet.net import Mininet
 
-from lab.model.devices import LEAVES
-from lab.model.layout import lay_out
+from lab.model import devices
+from lab.model.layout import Device, lay_out
 from lab.model.plan import Change, Plan, changed
 from lab.model.topology import Topology
 from lab.topo import DataTopo
@@ -209,10 +209,7 @@ class Network:
     def _set(self, name: str, hash_seed: int) -> None:
         """The queues of a bare device."""
         device = self.layout.devices[name]
-        if device.intermediate and device.intermediate not in self._intermediates:
-            self.must(device.node, ["ip", "link", "add", device.intermediate, "type", "ifb"])
-            self.must(device.node, ["ip", "link", "set", device.intermediate, "up"])
-            self._intermediates.add(device.intermediate)
+        self._add_intermediate(device)
         if device.intermediate:
             line = f"qdisc del dev {device.intermediate} root"
             self._tc(device.node).do(device.intermediate, [line], may_fail=True)
@@ -221,19 +218,20 @@ class Network:
             self._queued.add(name)
             self._tc(device.node).do(name, lines)
 
+    def _add_intermediate(self, device: Device) -> None:
+        """What delays what arrives, where the other end has a queue and so no room for a delay line."""
+        if device.intermediate and device.intermediate not in self._intermediates:
+            self.must(device.node, ["ip", "link", "add", device.intermediate, "type", "ifb"])
+            self.must(device.node, ["ip", "link", "set", device.intermediate, "up"])
+            self._intermediates.add(device.intermediate)
+
     def _rewrite(self, name: str, before: list[str], after: list[str]) -> None:
         """Lines that differ are changed in place where the disciplines stay the same."""
         if before == after:
             return
+        self._add_intermediate(self.layout.devices[name])
         node = self.layout.devices[name].node
-        if [_kind(line) for line in before] == [_kind(line) for line in after]:
-            pairs = zip(before, after, strict=True)
-            lines = [new.replace("qdisc add", "qdisc change", 1) for old, new in pairs if old != new]
-        else:
-            # a delay line or a queue that was not there
-            root = [f"qdisc del dev {line.split()[3]} root" for line in before if " root " in line]
-            root += [f"qdisc del dev {line.split()[3]} clsact" for line in before if line.endswith(" clsact")]
-            lines = [*root, *after]
+        lines = devices.rewritten(before, after)
         self._queued.add(name)
         self._tc(node).do(name, lines)
 
@@ -309,10 +307,3 @@ class Network:
 def _enter(namespace: int) -> None:
     if LIBC.setns(namespace, CLONE_NEWNET):
         raise NetworkError(ctypes.get_errno(), "setns")
-
-
-def _kind(line: str) -> list[str]:
-    """Where a line stands and which discipline it names, without its options."""
-    words = line.split()
-    names = ("fq_rr", "cake", "tbf", "htb", "netem", "clsact", "gact", "mirred", "police")
-    return [words[0], words[3], *(word for word in words[4:] if word in (*names, *LEAVES, "root"))]

@@ -19,8 +19,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from lab import protocol
-from lab.guest import frozen
+from lab.guest import frozen, protocol
 from lab.guest.bpftrace import Script
 from lab.guest.iperf3 import Iperf3
 from lab.guest.network import Network, NetworkError

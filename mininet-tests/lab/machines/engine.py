@@ -17,18 +17,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from .. import files, image, vm
-from ..model.errors import PlanError
+from .. import files
+from ..checkout import CACHE, TOP
+from ..model.errors import LabError, PlanError
+from ..model.our_modules import CONGESTION_CONTROLS
 from ..model.plan import Plan
 from ..store.engine import EngineError, Surroundings
 from ..store.run import Run
-from ..vm import CACHE, TOP, LabError
+from . import image
 from .frozen import Copy, Frozen, Template
+from .guest import Guest
+from .kernels import find_kernel, uncompressed_image
 from .plans import bpftrace, traffic_program
+from .qemu import cpu_options
+from .sealed import MEMORY
 
 EMULATOR = "qemu-system-x86_64"
 BUILDS = CACHE / "builds"
-OURS = ("pktpair", "pktpair_averse", "pktpair_risky", "pktpair_1994")
 # A frozen machine takes 200 MB of disk.
 KEPT_MACHINES = 4
 
@@ -50,7 +55,7 @@ class Guests:
         self._machines: dict[str, Machine] = {}
         self._numbers = itertools.count()
         self._lock = threading.Lock()
-        self._copies: set[vm.Guest] = set()
+        self._copies: set[Guest] = set()
         self._stopped = False
 
     def __enter__(self) -> Guests:
@@ -65,7 +70,7 @@ class Guests:
     def surroundings(self, kernel: str, modules: str) -> Surroundings:
         """What the runs on a kernel with a build of the modules come from; EngineError says what is missing."""
         try:
-            release = vm.find_kernel(kernel or None)
+            release = find_kernel(kernel or None)
             tree = CACHE / "kernels" / release / "lib" / "modules" / release
             # the cache removes it when a file of the lab's has changed
             base = self._folder / f"image-{release}"
@@ -75,13 +80,13 @@ class Guests:
             built = modules_of(release, modules)
             return Surroundings(
                 release=release,
-                kernel=vm.uncompressed_image(release),
+                kernel=uncompressed_image(release),
                 emulator=version.splitlines()[0],
                 tools={"image": base, **_plugin()},
                 code={"traffic engine": traffic_program()},
                 modules={path.stem: path for path in built},
                 programs={"bpftrace": bpftrace},
-                machine={"options": " ".join(vm.cpu_options("virtual", 1)), "memory": vm.MEMORY},
+                machine={"options": " ".join(cpu_options("virtual", 1)), "memory": MEMORY},
                 ccs=tuple(ccs(release, built)),
             )
         except (LabError, LookupError) as error:
@@ -128,7 +133,7 @@ class Guests:
         try:
             with machine.lock:
                 if machine.frozen is None:
-                    modules = modules_of(vm.find_kernel(kernel or None), build)
+                    modules = modules_of(find_kernel(kernel or None), build)
                     with self._kept(Template(kernel or None, modules=modules)) as template:
                         machine.frozen = template.freeze(plan, self._folder, f"machine-{next(self._numbers)}")
             yield machine.frozen
@@ -153,13 +158,18 @@ class Guests:
 def ccs(release: str, modules: list[Path]) -> list[str]:
     """Congestion controls that a kernel has, with ours if they are built."""
     built = any(path.stem == "tcp_pktpair" for path in modules)
-    return [name for name in known_ccs(release) if built or name not in OURS]
+    return [name for name in known_ccs(release) if built or name not in CONGESTION_CONTROLS]
 
 
 def known_ccs(release: str) -> list[str]:
     """Congestion controls that a kernel has, with ours, whether they are built or not."""
     folder = CACHE / "kernels" / release / "lib" / "modules" / release / "kernel" / "net" / "ipv4"
-    return ["reno", "cubic", *OURS, *sorted(path.name.split(".")[0][4:] for path in folder.glob("tcp_*.ko*"))]
+    return [
+        "reno",
+        "cubic",
+        *CONGESTION_CONTROLS,
+        *sorted(path.name.split(".")[0][4:] for path in folder.glob("tcp_*.ko*")),
+    ]
 
 
 def modules_of(release: str, build: str) -> list[Path]:

@@ -16,9 +16,9 @@ from typing import Any
 
 from qemu.qmp.legacy import QEMUMonitorProtocol
 
-from .. import protocol
+from ..guest import protocol
+from ..model.errors import LabError
 from ..model.plan import Plan
-from ..vm import LabError
 from .plans import PlanGuest, times
 
 # What the agent's message before the last looks like: the network stands.

@@ -12,10 +12,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import btf, files, image, protocol
-from ..model.errors import PlanError
+from .. import btf, files
+from ..checkout import TOP
+from ..guest import protocol
+from ..model.errors import LabError, PlanError
 from ..model.plan import Plan
-from ..vm import TOP, Guest, LabError, NativeGuest, SealedGuest, uncompressed_image
+from . import image
+from .guest import Guest
+from .here import HereGuest
+from .kernels import uncompressed_image
+from .sealed import SealedGuest
 
 TRAFFIC_SOURCE = Path(__file__).resolve().parent.parent / "guest" / "traffic.c"
 TRAFFIC_PROGRAM = TOP / "build" / "lab" / "traffic"
@@ -70,7 +76,7 @@ class Plans(Guest):
         """What the agent is told."""
         return {
             "kind": "plans",
-            "ack_probe": btf.ack_probe(btf.Btf.of_kernel(self._types())),
+            "ack_probe": btf.ack_probe(self._types()),
             "traffic": self._traffic(),
             "plans": [plan.as_data() for plan in plans],
             "times": [times(plan) for plan in plans],
@@ -122,7 +128,7 @@ class PlanGuest(SealedGuest, Plans):
         return found
 
 
-class NativePlans(NativeGuest, Plans):
+class HerePlans(HereGuest, Plans):
     """This machine, with its own kernel."""
 
     def _traffic(self) -> str:
@@ -134,4 +140,4 @@ class NativePlans(NativeGuest, Plans):
 
 def plan_guest(kernel: str | None, clock: str, cpus: int) -> Plans:
     """A guest for plans, of the kind that the clock needs."""
-    return (NativePlans if clock == "native" else PlanGuest)(kernel, clock, cpus)
+    return HerePlans() if clock == "here" else PlanGuest(kernel, clock, cpus)

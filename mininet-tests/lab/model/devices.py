@@ -105,7 +105,7 @@ def _policer(device: str, shaped: Shaped) -> list[str]:
     burst = shaped.way.options or f"burst {POLICER_BURST_PACKETS * shaped.frame_bytes}"
     rate_bit_s = shaped.way.rate_bit_s * shaped.frame_bytes // shaped.packet_bytes
     return [
-        f"qdisc add dev {device} clsact",
+        hook(device),
         f"filter add dev {device} egress matchall action police rate {rate_bit_s}bit {burst} conform-exceed drop/ok",
     ]
 
@@ -144,6 +144,43 @@ QUEUES: dict[str, Callable[[str, Shaped], list[str]]] = {
     "policer": _policer,
     **{name: _in_bucket(leaf) for name, leaf in LEAVES.items()},
 }
+
+
+def hook(device: str) -> str:
+    """The line that gives a device a place for filters of what leaves and of what arrives, unless it has one."""
+    return f"qdisc replace dev {device} clsact"
+
+
+def rewritten(before: list[str], after: list[str]) -> list[str]:
+    """Lines that lead from what some lines have set to what others would set.
+
+    Disciplines that both have stay in place, with the packets that they hold.
+    """
+    if [_kind(line) for line in before] == [_kind(line) for line in after]:
+        pairs = zip(before, after, strict=True)
+        return [one for old, new in pairs if old != new for one in _in_place(new)]
+    # a delay line or a queue that was not there
+    gone = [f"qdisc del dev {line.split()[3]} root" for line in before if " root " in line]
+    gone += [one for line in before for one in _without_filters(line)]
+    return [*gone, *after]
+
+
+def _kind(line: str) -> list[str]:
+    """Where a line stands and which discipline it names, without its options."""
+    words = line.split()
+    names = ("fq_rr", "cake", "tbf", "htb", "clsact", "gact", "mirred", "police")
+    return [words[0], words[3], *(word for word in words[4:] if word in (*names, *LEAVES, "root"))]
+
+
+def _in_place(line: str) -> list[str]:
+    # a filter that matches all cannot be changed
+    return [*_without_filters(line), line] if line.startswith("filter ") else [line.replace(" add ", " change ", 1)]
+
+
+def _without_filters(line: str) -> list[str]:
+    """What takes away the filters of a direction that a line is about."""
+    words = line.split()
+    return [f"filter del dev {words[3]} {words[4]}"] if words[4:5] in (["egress"], ["ingress"]) else []
 
 
 def queue(device: str, way: Way, hash_seed: int, packet_bytes: int = STOCK_MTU_BYTES) -> list[str]:
@@ -186,4 +223,4 @@ def arriving(device: str, way: Way, intermediate: str = "") -> list[str]:
         actions.append(f"action mirred egress redirect dev {intermediate}")
     if not actions:
         return []
-    return [f"qdisc add dev {device} clsact", f"filter add dev {device} ingress matchall {' '.join(actions)}"]
+    return [hook(device), f"filter add dev {device} ingress matchall {' '.join(actions)}"]

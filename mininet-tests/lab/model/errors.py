@@ -2,9 +2,23 @@
 """The errors that a user can act on."""
 
 
+class LabError(Exception):
+    """Something is missing, or cannot be done here; the message says what."""
+
+
 class PlanError(Exception):
     """An experiment that cannot be as it is described; the message names value and limit."""
 
 
 class RunError(Exception):
     """The run is not what it was meant to be; its figures mean nothing."""
+
+
+def in_range(name: str, value: float, low: float, high: float = float("inf")) -> None:
+    """PlanError with the limit that a number breaks; one that is none breaks each."""
+    if not value >= low:
+        raise PlanError(f"{name} {value}: must be at least {low:g}")
+    if value > high:
+        raise PlanError(f"{name} {value}: must be at most {high:g}")
+    if value == float("inf"):
+        raise PlanError(f"{name} {value}: must be finite")

@@ -10,6 +10,7 @@ nodes but the ends are routers; of equal ones the path that was made first.
 
 from __future__ import annotations
 
+import functools
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -146,34 +147,37 @@ def _device(number: int, end: int, link: Link) -> Device:
     )
 
 
+@functools.lru_cache(maxsize=256)
 def _next_devices(
-    topology: Topology, ends: list[tuple[Device, Device]], down: Collection[str]
-) -> dict[tuple[str, int], Device]:
-    """The device by which packets leave a node for a link's network, where there is a path."""
-    of_node: dict[str, list[Device]] = {node: [] for node in topology.nodes}
-    in_use = [pair for pair in ends if not {device.name for device in pair} & set(down)]
-    for pair in in_use:
-        for device in pair:
-            of_node[device.node].append(device)
-    found: dict[tuple[str, int], Device] = {}
-    for number, pair in enumerate(ends, 1):
-        if pair not in in_use:
+    nodes: tuple[tuple[str, str], ...], links: tuple[tuple[str, str], ...], down: frozenset[str]
+) -> dict[tuple[str, int], str]:
+    """The device by which packets leave a node for a link's network, where there is a path.
+
+    Runs of a sweep differ in what links do, and seldom in what they join.
+    """
+    kinds = dict(nodes)
+    neighbours: dict[str, list[str]] = {node: [] for node in kinds}
+    in_use = [not {f"{a}-{b}", f"{b}-{a}"} & down for a, b in links]
+    for (a, b), used in zip(links, in_use, strict=True):
+        if used:
+            neighbours[a].append(b)
+            neighbours[b].append(a)
+    found: dict[tuple[str, int], str] = {}
+    for number, ((a, b), used) in enumerate(zip(links, in_use, strict=True), 1):
+        if not used:
             continue
-        distance = {}
-        for device in pair:
-            found[device.node, number] = device
-            distance[device.node] = 0
-        waiting = deque(distance)
+        found[a, number], found[b, number] = f"{a}-{b}", f"{b}-{a}"
+        waiting, reached = deque((a, b)), {a, b}
         while waiting:
             here = waiting.popleft()
             # only routers pass packets on
-            if topology.nodes[here] != "router":
+            if kinds[here] != "router":
                 continue
-            for device in of_node[here]:
-                if device.peer not in distance:
-                    distance[device.peer] = distance[here] + 1
-                    found[device.peer, number] = next(one for one in of_node[device.peer] if one.peer == here)
-                    waiting.append(device.peer)
+            for peer in neighbours[here]:
+                if peer not in reached:
+                    reached.add(peer)
+                    found[peer, number] = f"{peer}-{here}"
+                    waiting.append(peer)
     return found
 
 
@@ -187,4 +191,6 @@ def lay_out(topology: Topology, down: Collection[str] = ()) -> Layout:
         raise PlanError(f"topology {topology.name}: {len(topology.links)} links: must be at most {MAX_LINKS}")
     ends = [(_device(number, 1, link), _device(number, 2, link)) for number, link in enumerate(topology.links, 1)]
     by_name = {device.name: device for pair in ends for device in pair}
-    return Layout(topology, by_name, tuple(ends), _next_devices(topology, ends, down))
+    joined = tuple((link.a, link.b) for link in topology.links)
+    following = _next_devices(tuple(topology.nodes.items()), joined, frozenset(down))
+    return Layout(topology, by_name, tuple(ends), {where: by_name[name] for where, name in following.items()})

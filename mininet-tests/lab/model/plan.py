@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import arrivals, devices
-from .errors import PlanError
+from .errors import PlanError, in_range
 from .layout import Layout, lay_out
 from .topology import IPV6_MTU_BYTES, Topology, Way
 
@@ -39,14 +39,8 @@ IPERF3_MAX_MSS_BYTES = 9_216
 CC_SYSCTL = "net.ipv4.tcp_congestion_control"
 # Eleven days: what the traffic engine takes.
 MAX_SECONDS = 1e6
-
-
-def in_range(name: str, value: float, low: float, high: float = float("inf")) -> None:
-    """PlanError with the limit that a number breaks; one that is none breaks each."""
-    if not value >= low:
-        raise PlanError(f"{name} {value}: must be at least {low:g}")
-    if not value <= high or value == float("inf"):
-        raise PlanError(f"{name} {value}: must be at most {min(high, MAX_SECONDS):g}")
+# The kernel's TCP_MIN_MSS.
+MIN_MSS_BYTES = 88
 
 
 @dataclass(frozen=True)
@@ -101,10 +95,17 @@ class Flow:
             raise PlanError(f"flow {self.name}: needs one of bytes, seconds, exchanges; has {given}")
         for name in ("bytes", "seconds", "start_s", "packet_bytes", "window_bytes", "write_bytes", "unsent_bytes"):
             in_range(f"flow {self.name}: {name}", getattr(self, name), 0)
+        for exchange in self.exchanges:
+            in_range(f"flow {self.name}: request_bytes", exchange.request_bytes, 1)
+            in_range(f"flow {self.name}: response_bytes", exchange.response_bytes, 1)
+            in_range(f"flow {self.name}: think_s", exchange.think_s, 0)
         if self.family not in UDP_HEADER_BYTES:
             raise PlanError(f"flow {self.name}: family {self.family}: must be 4 or 6")
         if self.connects not in ("before", "start"):
             raise PlanError(f"flow {self.name}: connects {self.connects}: must be before or start")
+        least = self.packet_bytes - self.mss_bytes + MIN_MSS_BYTES
+        if 0 < self.packet_bytes < least:
+            raise PlanError(f"flow {self.name}: packet_bytes {self.packet_bytes}: must be 0 or at least {least}")
 
     @property
     def mss_bytes(self) -> int:
@@ -355,6 +356,10 @@ class Plan:
         if self.gro_hold_us and not self.gro:
             raise PlanError(f"gro_hold_us {self.gro_hold_us}: no node is in gro")
         in_range("sample_s", self.record.sample_s, 0)
+        in_range("settle_s", self.settle_s, 0)
+        for item in self.actions:
+            what = f"command {item.name}" if isinstance(item, Command) else f"change of {item.device}"
+            in_range(f"{what}: at_s", item.at_s, 0)
         in_range("the run's length", self.end_s, 0, MAX_SECONDS)
         if self.traffic not in TRAFFIC:
             raise PlanError(f"traffic {self.traffic}: must be one of {', '.join(TRAFFIC)}")

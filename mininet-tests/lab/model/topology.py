@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """A topology as data: nodes, links, and what each link does to packets in each direction.
 
-Mininet's ``Topo`` describes which nodes are linked; ``lab.topologies`` reads these data
+Mininet's ``Topo`` describes which nodes are linked; ``lab.model.topologies`` reads these data
 out of one. All else (device names, addresses, routes, tc commands) follows from the data:
 see ``layout.py``.
 """
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from .errors import PlanError
+from .errors import PlanError, in_range
 
 # A device is called "a-b" and has at most 15 characters (IFNAMSIZ).
 DEVICE_NAME_CHARACTERS = 15
@@ -58,14 +58,9 @@ class Way:
 
     def check(self, name: str) -> None:
         """PlanError if a value is out of its range; ``name`` is the device's."""
-        lowest = {"rate_bit_s": 0, "limit_packets": 0, "lose_every": 0, "keep_every": 0}
-        lowest |= {"delay_ms": 0, "jitter_ms": 0, "slot_ms": 0, "loss": 0}
-        for one, low in lowest.items():
-            value = getattr(self, one)
-            if not value >= low:
-                raise PlanError(f"link {name}: {one} {value}: must be at least {low}")
-        if self.loss > 1:
-            raise PlanError(f"link {name}: loss {self.loss}: must be at most 1")
+        for one in ("rate_bit_s", "limit_packets", "lose_every", "keep_every", "delay_ms", "jitter_ms", "slot_ms"):
+            in_range(f"link {name}: {one}", getattr(self, one), 0)
+        in_range(f"link {name}: loss", self.loss, 0, 1)
         if self.lose_every == 1:
             raise PlanError(f"link {name}: lose_every 1: nothing would arrive; must be 0 or at least 2")
         if self.keep_every == 1:
@@ -104,7 +99,11 @@ class Link:
 
     def check(self) -> None:
         """PlanError if it cannot be built."""
-        for device, way in self.ways:
+        for (device, way), (_, other) in zip(self.ways, reversed(self.ways), strict=True):
+            if way.queue == "policer" and (other.lose_every or other.keep_every):
+                # both drop in filters of one device, which counts them together
+                what = "a policer beside lose_every or keep_every of the other way"
+                raise PlanError(f"link {device}: {what}: put a router between them")
             if len(device) > DEVICE_NAME_CHARACTERS:
                 raise PlanError(f"link {device}: a device's name has at most {DEVICE_NAME_CHARACTERS} characters")
             way.check(device)

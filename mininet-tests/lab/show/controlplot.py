@@ -17,7 +17,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..analyse.figures import Floats, events
-from ..vm import LabError
+from ..model.errors import LabError
 from . import pictures
 
 # Smallest packet of data that counts as one: acknowledgements queue, too.

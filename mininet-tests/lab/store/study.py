@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import gzip
 import json
 import os
@@ -69,20 +68,12 @@ class Study:
         The lock is the kernel's, and ends with the process.
         """
         self.exists()
-        with self._explained(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            held = (self.folder / "lock").open("a+")
-        with held:
-            try:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                held.seek(0)
-                pid = held.read().strip() or "unknown"
-                raise StudyError(f"{self.folder}: a sweep is at work on it: process {pid}") from None
+        with contextlib.ExitStack() as held:
             with self._explained(self.folder):
-                held.truncate(0)
-                held.write(f"{os.getpid()}\n")
-                held.flush()
+                try:
+                    held.enter_context(files.claimed(self.folder))
+                except files.BusyError as busy:
+                    raise StudyError(f"{self.folder}: a sweep is at work on it: process {busy.pid}") from None
                 self._prepare()
             yield
 

@@ -5,10 +5,10 @@ import argparse
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
+from lab import cli
 from lab.analyse.figures import Figures
-from lab.store import command
+from lab.front import report as report_command
+from lab.front import sweep as sweep_command
 from lab.store.engine import EngineError, Surroundings
 
 SCENARIO = """
@@ -94,11 +94,7 @@ def figures(run, raw) -> Figures:
 
 
 def parsed(*words) -> argparse.Namespace:
-    top = argparse.ArgumentParser(prog="lab")
-    commands = top.add_subparsers(dest="action", required=True)
-    command.add_sweep_options(commands.add_parser("sweep"))
-    command.add_report_options(commands.add_parser("report"))
-    return top.parse_args([str(word) for word in words])
+    return cli.parse([str(word) for word in words])
 
 
 def sweep(engine, *words) -> int:
@@ -106,11 +102,11 @@ def sweep(engine, *words) -> int:
     path = engine.folder / "fair_share.py"
     if not path.exists():
         path.write_text(SCENARIO)
-    return command.sweep(parsed("sweep", "-j", 1, path, *words), engine, figures)
+    return sweep_command.sweep(parsed("sweep", "-j", 1, path, *words), engine, figures)
 
 
 def report(folder) -> int:
-    return command.report(parsed("report", folder), figures)
+    return report_command.report(parsed("report", folder), figures)
 
 
 if __name__ == "__main__":

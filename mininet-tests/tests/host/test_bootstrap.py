@@ -10,6 +10,8 @@ import pytest
 from conftest import TOP, Installers
 
 BOOTSTRAP = TOP / "scripts" / "bootstrap"
+# What pip leaves in an environment with the lab's own packages.
+PACKAGE = Path("lib/python3.11/site-packages/packet_pair_lab-1.0.dist-info")
 
 
 def bootstrap(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -32,6 +34,7 @@ def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for path in (kernel / "boot" / "vmlinuz-6.1", kernel / "build" / "Makefile", kernel / "complete"):
         path.touch()
     (venv / "bin" / "vng").touch(0o755)
+    (venv / PACKAGE).mkdir(parents=True)
     shutil.copy(TOP / "scripts" / "requirements.txt", venv / "requirements.installed")
     answers = {
         # but for $MISSING
@@ -60,6 +63,19 @@ def test_silent(complete: Path) -> None:
     done = bootstrap()
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert everything_in(complete) == before
+
+
+@pytest.mark.parametrize("lacking", ["requirements.installed", PACKAGE])
+def test_environment_without_the_packages(lacking: str | Path, complete: Path) -> None:
+    """An environment in which something was not installed, such as the lab's own packages, is none."""
+    path = complete / "venv" / lacking
+    if path.is_dir():
+        path.rmdir()
+    else:
+        path.unlink()
+    done = bootstrap("--check")
+    assert done.returncode == 1
+    assert f"missing: Python environment: {complete}/venv" in done.stdout
 
 
 def test_one_package_is_missing(complete: Path, installers: Installers) -> None:

@@ -88,26 +88,45 @@ def test_ci_shows_what_comes(tmp_path: Path) -> None:
         assert ci.stdout.read().endswith("\n3 passed, 0 failed\n")
 
 
-# The stages of scripts/test by the programs that they call
-STAGES = {
-    "unit": ("scripts/unit", "ok 1 - a"),
-    "lint": ("scripts/lint", "# why not\nnot ok 1 - a\nok 2 - b\n# of a test that passes\nok 3 - c"),
-    "make": ("scripts/tests/make-targets", "ok 1 - a # SKIP no root\nok 2 - b"),
-    "host": ("mininet-tests/tests/run", "ok 1 - a\nnot ok 2 - b\n# because\n# of this\nnot ok 3 - c\nok 4 - d"),
-    "qdisc": ("scripts/lab", "ok 1 - a\n1..1\nok 1 - b"),
+# The stages of scripts/test by the programs that they call: some print TAP, for prove ...
+TAP = {
+    "lint": ("scripts/lint", "# why not\nnot ok 1 - a\nok 2 - b\n# of a test that passes\nok 3 - c\n1..3"),
+    "make": ("scripts/tests/make-targets", "ok 1 - a # SKIP no root\nok 2 - b\n1..2"),
+    "qdisc": ("tc-plugin/tests/roundtrip.py", "1..1\nok 1 - a"),
+    "kmod": ("kmod/tests/in_lab_a.py", "1..1\nok 1 - a"),
 }
+# ... and some count by themselves
+COUNTED = {
+    "unit": ("scripts/unit", "a: 1 passed, 0 failed, 0 skipped, 0 s\n2 passed, 0 failed"),
+    "unit-32bit": ("scripts/unit-32bit", "1 passed, 0 failed"),
+}
+PYTEST = """\
+a.py::test_a PASSED                    [ 20%]
+a.py::test_b FAILED                    [ 40%]
+a.py::test_c PASSED                    [ 60%]
+a.py::test_c ERROR                     [ 60%]
+a.py::test_d SKIPPED (no root)         [ 80%]
+E   because
+E   5 passed, 0 failed
+"""
+STAGES = "unit unit-32bit lint make host qdisc kmod lab"
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """scripts/test with other programs around it."""
-    (tmp_path / "scripts").mkdir()
-    shutil.copy(TOP / "scripts" / "test", tmp_path / "scripts")
-    for path, said in STAGES.values():
+    (tmp_path / "scripts" / "tests").mkdir(parents=True)
+    for name in ("test", "tests/count", "tests/Counting.pm"):
+        shutil.copy(TOP / "scripts" / name, tmp_path / "scripts" / name)
+    for path, said in (TAP | COUNTED).values():
         program(tmp_path / path, f"cat <<'E'\n{said}\nE")
-    program(tmp_path / "scripts" / "unit-32bit", "echo ok 1 - in 32 bits")
-    host = STAGES["host"][1]
-    program(tmp_path / STAGES["host"][0], f"[ $1 = host ] || exec echo ok 1 - a\ncat <<'E'\n{host}\nE")
+    program(tmp_path / "qdisc" / "tests" / "in_lab_b.py", "echo ok 1 - b; echo 1..1")
+    program(tmp_path / "scripts" / "lab", '[ "$1 $2" = "exec --" ] && shift 2 && exec "$@"')
+    summary = "=== 1 failed, 2 passed, 1 skipped, 3 warnings, 1 error in 0.10s ==="
+    lab = "echo '=== 1 passed in 400.00s (0:06:40) ==='"
+    program(
+        tmp_path / "mininet-tests/tests/run", f"[ $1 = host ] || exec {lab}\ncat <<'E'\n{PYTEST}{summary}\nE\nexit 1"
+    )
     return tmp_path
 
 
@@ -119,14 +138,18 @@ def test_all_stages(checkout: Path) -> None:
     """Failures with what explains them, skipped tests, each stage's count and time, and one count in all."""
     done = run_tests(checkout)
     lines = done.stdout.splitlines()
-    assert lines[-1] == "12 passed, 3 failed, 1 skipped", done.stdout + done.stderr
+    assert lines[-1] == "12 passed, 3 failed, 2 skipped", done.stdout + done.stderr
     assert result_lines(done.stdout) == lines[-1:]
     assert done.returncode == 1
-    assert [line for line in lines if line.startswith("lint: ")][1:-1] == ["lint: # why not", "lint: not ok 1 - a"]
-    host = ["host: not ok 2 - b", "host: # because", "host: # of this", "host: not ok 3 - c"]
-    assert [line for line in lines if line.startswith("host: ")][1:-1] == host
-    assert "make: ok 1 - a # SKIP no root" in lines
-    counts = {"unit": (2, 0, 0), "lint": (2, 1, 0), "make": (1, 0, 1), "host": (2, 2, 0), "qdisc": (2, 0, 0)}
+    lint = [line.removeprefix("lint: scripts/lint: ") for line in lines if line.startswith("lint: scripts/lint: ")]
+    assert lint[:-1] == ["# why not", "not ok 1 - a"]
+    assert re.fullmatch(r"2 passed, 1 failed, 0 skipped, \d+ s", lint[-1])
+    assert "make: scripts/tests/make-targets: ok 1 - a # SKIP no root" in lines
+    shown = [line for line in PYTEST.splitlines() if " PASSED " not in line]
+    assert [line for line in lines if line.startswith("host: ")][1 : 1 + len(shown)] == [
+        f"host: {line}" for line in shown
+    ]
+    counts = {"unit": (2, 0, 0), "lint": (2, 1, 0), "make": (1, 0, 1), "host": (2, 2, 1), "qdisc": (2, 0, 0)}
     for name, (good, bad, skipped) in counts.items():
         expected = rf"{name}: {good} passed, {bad} failed, {skipped} skipped, \d+ s"
         assert any(re.fullmatch(expected, line) for line in lines), name
@@ -135,27 +158,55 @@ def test_all_stages(checkout: Path) -> None:
 @pytest.mark.parametrize(
     ("does", "last"),
     [
-        ("echo ok 1 - a; exit 3", "1 passed, 1 failed"),
+        ("echo ok 1 - a; echo 1..1; exit 3", "1 passed, 1 failed"),
+        ("echo ok 1 - a; echo 1..2", "1 passed, 1 failed"),
+        ("echo ok 1 - a", "1 passed, 1 failed"),
         ("echo nothing", "0 passed, 1 failed"),
+        ("echo 1..0", "0 passed, 1 failed"),
         ("kill -9 $$", "0 passed, 1 failed"),
         ("echo not ok 1 - a; exit 1", "0 passed, 1 failed"),
     ],
 )
+def test_a_program_that_dies(checkout: Path, does: str, last: str) -> None:
+    """One that ends with a status and no failure, tests nothing, or not what it planned, has failed."""
+    program(checkout / "scripts" / "lint", does)
+    done = run_tests(checkout, "lint")
+    assert (done.stdout.splitlines()[-1], done.returncode) == (last, 1), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("does", "last"),
+    [
+        ("echo 5 passed, 0 failed; exit 3", "5 passed, 1 failed"),
+        ("echo a: 5 passed, 0 failed, 0 skipped, 3 s", "0 passed, 1 failed"),
+        ("echo 0 passed, 0 failed", "0 passed, 1 failed"),
+        ("echo === no tests ran in 0.01s ===; exit 5", "0 passed, 1 failed"),
+        ("echo === 1 error in 0.01s ===; exit 2", "0 passed, 1 failed"),
+        ("echo === 3 passed in 0.01s ===; echo Segmentation fault; exit 139", "0 passed, 1 failed"),
+        ("kill -9 $$", "0 passed, 1 failed"),
+    ],
+)
 def test_a_stage_that_dies(checkout: Path, does: str, last: str) -> None:
-    """A stage that ends with a status and no failure, or that tests nothing, has failed."""
+    """A stage that ends with a status and no failure, that tests nothing or does not count, has failed."""
     program(checkout / "scripts" / "unit", does)
-    program(checkout / "scripts" / "unit-32bit", "exit 0")
     done = run_tests(checkout, "unit")
     assert (done.stdout.splitlines()[-1], done.returncode) == (last, 1), done.stdout + done.stderr
 
 
-def test_a_failure_is_shown_at_once(checkout: Path) -> None:
+@pytest.mark.parametrize(
+    ("stage", "path", "line", "shown"),
+    [
+        ("lint", "scripts/lint", "not ok 1 - a", "lint: scripts/lint: not ok 1 - a\n"),
+        ("host", "mininet-tests/tests/run", "'a.py::test_b FAILED'", "host: a.py::test_b FAILED\n"),
+    ],
+)
+def test_a_failure_is_shown_at_once(checkout: Path, stage: str, path: str, line: str, shown: str) -> None:
     """A test that fails is shown before its stage ends."""
     seen = checkout / "seen"
-    program(checkout / "scripts" / "lint", f"echo not ok 1 - a; {waiting_for(seen)}")
-    with subprocess.Popen([checkout / "scripts" / "test", "lint"], stdout=subprocess.PIPE, text=True) as tests:
+    program(checkout / path, f"echo {line}; {waiting_for(seen)}; echo === 1 failed in 1.00s ===")
+    with subprocess.Popen([checkout / "scripts" / "test", stage], stdout=subprocess.PIPE, text=True) as tests:
         assert tests.stdout is not None
-        assert [tests.stdout.readline() for _ in range(2)] == ["lint: ...\n", "lint: not ok 1 - a\n"]
+        assert [tests.stdout.readline() for _ in range(2)] == [f"{stage}: ...\n", shown]
         seen.touch()
         assert tests.stdout.read().endswith("\n0 passed, 1 failed\n")
 
@@ -164,4 +215,4 @@ def test_an_unknown_stage(checkout: Path) -> None:
     """An unknown stage is named, with those that there are."""
     done = run_tests(checkout, "modules")
     assert done.returncode == 2
-    assert "no stage modules; there are: unit lint make host qdisc kmod lab" in done.stderr
+    assert f"no stage modules; there are: {STAGES}" in done.stderr

@@ -4,8 +4,8 @@
 from pathlib import Path
 
 import pytest
+from lab.model.errors import LabError
 from lab.show import controlplot
-from lab.vm import LabError
 
 
 def sample(time_s: float, port: int, verdict: str = "sample", service_ns: int = 1_200_000) -> str:

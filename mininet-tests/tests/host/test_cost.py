@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lab import cost
+from lab import cli
+from lab.front import cost
 
 
 def row(qdisc: str, instructions: float, **changes: Any) -> dict[str, Any]:
@@ -71,7 +72,7 @@ def test_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What was kept can be read again; misses are named with their place"""
     kept = tmp_path / "summary.json"
     kept.write_text(json.dumps({"rows": [row("fq_rr", 950), row("fq_codel", 1000), row("cake", 2000)]}))
-    assert cost.main(["--show", str(kept)]) == 0
+    assert cli.main(["cost", "--show", str(kept)]) == 0
     shown = capsys.readouterr().out
     assert "fq_codel     1000" in shown
     assert "MISSED below over fq_codel      at most 0.950 (goal 0.9) in 1: below, 1514 bytes, 1024 flows" in shown
@@ -88,12 +89,12 @@ def test_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_bad_input(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     """It is named, with what there is, before anything boots"""
-    assert cost.main(arguments) == 2
+    assert cli.main(["cost", *arguments]) == 2
     assert message in capsys.readouterr().err
 
 
 def test_missing_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """It says what to run"""
     monkeypatch.setattr(cost, "TOP", tmp_path)
-    assert cost.main([]) == 2
+    assert cli.main(["cost"]) == 2
     assert "qdisc_cost.ko does not exist: run make lab-modules" in capsys.readouterr().err

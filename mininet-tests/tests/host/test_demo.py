@@ -9,11 +9,13 @@ from typing import Any
 
 import fake_lab
 import pytest
+from lab import cli
 from lab.analyse import demo_goals
 from lab.front import demo
 from lab.front.measuring import MeasuringError
 from lab.model import scenario
 from lab.model.plan import FIRST_FLOW_PORT
+from lab.show import runs
 
 CHOSEN = scenario.load(demo.SCENARIO)
 # Of every flow of a fake run: an acknowledgement each so many seconds.
@@ -120,8 +122,15 @@ class Demonstrating(fake_lab.FakeEngine):
                 "trace": "\n".join(lines), "begin_s": 100.0, "flows": flows, "qdiscs": {}}  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def empty_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most of a demo's time goes into its pictures: one test has them as they are."""
+    if request.function is not test_summary:
+        monkeypatch.setattr(runs, "save", lambda _, path: (path.write_bytes(b"\x89PNG"), path)[1])
+
+
 def shown(tmp_path: Path, *words: str) -> Path:
-    arguments = demo.parser().parse_args(["--out", str(tmp_path / "demo"), "--guests", "1", *words])
+    arguments = cli.parse(["demo", "--out", str(tmp_path / "demo"), "--guests", "1", *words])
     assert demo.run(arguments, Demonstrating(tmp_path / "engine")) == 0
     return tmp_path / "demo"
 
@@ -166,17 +175,17 @@ def test_what_is_kept(tmp_path) -> None:
     shown(tmp_path, "--rows", "2")
     engine = Demonstrating(tmp_path / "engine")
     words = ["--out", str(tmp_path / "demo"), "--guests", "1", "--rows", "2"]
-    assert demo.run(demo.parser().parse_args(words), engine) == 0
+    assert demo.run(cli.parse(["demo", *words]), engine) == 0
     assert not engine.titles
     assert "2 of 2 runs kept from before" in (tmp_path / "demo" / "report.html").read_text()
-    assert demo.run(demo.parser().parse_args([*words, "--fresh"]), engine) == 0
+    assert demo.run(cli.parse(["demo", *words, "--fresh"]), engine) == 0
     assert len(engine.titles) == 2
 
 
 @pytest.mark.parametrize("seconds", ["4.2", "4.3", "1"])
 def test_too_short(tmp_path, seconds: str) -> None:
     """A demo in which no window is left is refused before anything is booted"""
-    arguments = demo.parser().parse_args(["--out", str(tmp_path / "demo"), "--seconds", seconds])
+    arguments = cli.parse(["demo", "--out", str(tmp_path / "demo"), "--seconds", seconds])
     engine = Demonstrating(tmp_path / "engine")
     with pytest.raises(MeasuringError, match="--seconds.* must be at least 5 s"):
         demo.run(arguments, engine)

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import IO
 
 import pytest
-from lab import image
-from lab.machines import engine
+from lab.machines import engine, image
 
 
 def test_a_revision_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

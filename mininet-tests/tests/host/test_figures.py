@@ -156,6 +156,15 @@ def test_a_delay_line_that_drops() -> None:
     assert figures.queue_figures({"qdiscs": {"s1-r": [entry]}}, lossy) == {"drops": 0}
 
 
+def test_what_a_policer_drops_is_counted() -> None:
+    """Of filters' drops, those of a policer: a link that loses what arrives has its own."""
+    entries = [{"kind": "noqueue", "root": True}, {"kind": "clsact", "parent": "ffff:fff1", "drops": 3}]
+    for queue, drops in (("policer", 3), ("pfifo", 0)):
+        layout = lay_out(replace(LINE, links=(LINE.links[0], Link("r", "d1", Way(10**6, queue)))))
+        found = figures.queue_figures({"qdiscs": {"r-d1": entries}}, layout)
+        assert found == {"drops": drops, "drops_r-d1": drops}
+
+
 def test_drops_counted_once() -> None:
     """Drops are the leaf's, since its parent counts them too."""
     tbf, leaf = {"kind": "tbf", "root": True, "drops": 5}, {"kind": "pfifo", "parent": "1:1", "drops": 5}

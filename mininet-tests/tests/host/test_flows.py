@@ -7,8 +7,8 @@ import zlib
 from typing import Any
 
 import pytest
-from lab import flows
 from lab.analyse import figures
+from lab.model import flows
 from lab.model.errors import PlanError
 from lab.model.layout import lay_out
 from lab.model.plan import CC_SYSCTL, Command, Flow, Plan, Source

@@ -4,20 +4,14 @@
 import argparse
 import struct
 import subprocess
-import sys
 from itertools import islice
 from pathlib import Path
 
 import pytest
-
-TOP = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(TOP / "mininet-tests" / name) for name in ("hostile", "torture")] + [str(TOP / "qdisc" / "tests")]
-
-import guests  # noqa: E402
-import kinds  # noqa: E402
-import labtools  # noqa: E402
-import packets  # noqa: E402
-import tenant  # noqa: E402
+from conftest import TOP
+from hostile import kinds, packets, tenant
+from in_guest import netlink
+from torture import guests
 
 REACHED = dict.fromkeys(tenant.FLOORS, 1000000)
 
@@ -38,7 +32,7 @@ REACHED = dict.fromkeys(tenant.FLOORS, 1000000)
 )
 def test_bad_arguments_are_refused_at_once(arguments: list[str], said: str) -> None:
     """Each is named, before a kernel is built or a guest is booted."""
-    done = subprocess.run([TOP / "scripts" / "hostile", *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([TOP / "scripts" / "lab", "hostile", *arguments], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert said in done.stderr
     assert not done.stdout
@@ -46,7 +40,7 @@ def test_bad_arguments_are_refused_at_once(arguments: list[str], said: str) -> N
 
 def test_help_names_every_option() -> None:
     """It lists what can be asked for, and builds nothing."""
-    done = subprocess.run([TOP / "scripts" / "hostile", "--help"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([TOP / "scripts" / "lab", "hostile", "--help"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0
     assert all(name in done.stdout for name in ("--short", "--build", "--seed", "--seconds", "--only"))
 
@@ -86,7 +80,7 @@ def test_a_packet_in_two_parts_is_one() -> None:
 def test_what_is_no_attribute_ends() -> None:
     """A number taken for attributes is refused, and not gone through for ever."""
     with pytest.raises(ValueError, match="an attribute of 0 bytes"):
-        list(labtools.split_attributes(struct.pack("=I", 0x80000000)))
+        list(netlink.split_attributes(struct.pack("=I", 0x80000000)))
 
 
 class QuietLog:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """scripts/lab: every bad input has its own message, before anything is booted."""
 
+import contextlib
 import errno
+import io
 import json
 import os
 import signal
@@ -14,10 +16,16 @@ from pathlib import Path
 
 import pytest
 from conftest import TOP, lab
-from lab import cli, vm
+from lab import cli
+from lab.front import run as run_command
+from lab.machines import core as cores
+from lab.machines import qemu
+from lab.machines.core import Core
+from lab.machines.kernels import find_kernel
+from lab.machines.sealed import SealedGuest
 from lab.model import scenario
+from lab.model.errors import LabError
 from lab.model.plan import Plan
-from lab.store import boot
 from lab.store.run import Run
 
 # A chain of two hosts and a router; what a test replaces, it breaks.
@@ -25,7 +33,7 @@ SCENARIO = """
 from lab.model.plan import Flow, Plan, Record
 from lab.model.scenario import Parameter
 from lab.model.topology import Link, Topology, Way
-from lab.topologies import topology
+from lab.model.topologies import topology
 
 CLAIM = "a flow"
 PARAMETERS = {"seconds": Parameter(4.0, "s", "of it", 1, 600)}
@@ -46,6 +54,28 @@ def test_list() -> None:
     assert names == sorted(names)
     assert {"b1-slow-cross-traffic", "three-bottlenecks", "traffic-engines-agree"} <= set(names)
     assert all(len(line.split()) > 3 for line in done.stdout.splitlines())
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each command's own help says what it is for; lab --help names it."""
+    with pytest.raises(SystemExit) as ended:
+        cli.main([name, "--help"])
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"usage: lab {name} ") and len(said.splitlines()) > 3
+    assert f" {name} " in cli.parser().format_help().replace("\n", " ")
+
+
+def test_what_is_not_asked_for_is_not_loaded() -> None:
+    """lab list loads no other command, and nothing that draws tables or pictures."""
+    program = "import sys; from lab import cli; cli.main(['list']); print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=TOP / "mininet-tests", capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stderr.split())
+    assert "lab.front.list" in loaded
+    assert not {"matplotlib", "pandas", "lab.front.run", "lab.front.demo", "torture.drive"} & loaded
 
 
 THREE = "three-bottlenecks"
@@ -111,11 +141,20 @@ def refused(folder: Path, *arguments: str | Path) -> str:
     """What is said where nothing can be run; nothing is left of it."""
     temporary = folder / "tmp"
     temporary.mkdir()
-    done = lab(*arguments, TMPDIR=str(temporary))
-    assert done.returncode == 2, done.stderr
-    assert "Traceback" not in done.stderr
+    said = io.StringIO()
+    # not as a program of its own, of which each would load numpy anew
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        open(os.devnull) as nothing,
+        contextlib.redirect_stderr(said),
+        pytest.raises(SystemExit) as end,
+    ):
+        patch.setattr(tempfile, "tempdir", str(temporary))
+        patch.setattr(sys, "stdin", nothing)
+        sys.exit(cli.main([str(argument) for argument in arguments]))
+    assert end.value.code == 2, said.getvalue()
     assert list(temporary.iterdir()) == []
-    return done.stderr
+    return said.getvalue()
 
 
 @pytest.mark.parametrize("case", BAD)
@@ -194,9 +233,9 @@ def test_no_space(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     def full(*named: str) -> int:
         raise OSError(errno.ENOSPC, "No space left on device", *named)
 
-    monkeypatch.setattr(cli, "new", lambda path: full(str(path)))
+    monkeypatch.setattr("lab.front.new.main", lambda arguments: full(str(arguments.file)))
     assert cli.main(["new", "mine.py"]) == 1
-    monkeypatch.setattr(cli, "new", lambda _: full())
+    monkeypatch.setattr("lab.front.new.main", lambda _: full())
     assert cli.main(["new", "mine.py"]) == 1
     lines = capsys.readouterr().err.splitlines()
     assert lines == [f"lab: {name}: No space left on device" for name in ("mine.py", tempfile.gettempdir())]
@@ -212,7 +251,7 @@ def test_what_iperf3_cannot_carry(tmp_path: Path) -> None:
 
 def asked(*words: str | Path) -> list[Run]:
     """What a command line would run."""
-    return boot.requested(cli.parser().parse_args(["run", *map(str, words)]))
+    return run_command.requested(cli.parse(["run", *map(str, words)]))
 
 
 def test_seconds_hold(tmp_path: Path) -> None:
@@ -232,7 +271,7 @@ def test_lists_and_repeated_options(tmp_path: Path) -> None:
     assert [(run.values["seconds"], run.cc, run.qdisc) for run in runs] == [
         (seconds, cc, qdisc) for seconds in (3.0, 4.0) for cc in ("cubic", "bbr") for qdisc in ("cake", "fq")
     ]
-    assert len({boot.label(run) for run in runs}) == len(runs)
+    assert len({run_command.label(run) for run in runs}) == len(runs)
 
 
 @pytest.mark.parametrize("name", scenario.names())
@@ -279,10 +318,10 @@ def test_kvm_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     emulator.write_text("#!/bin/sh\nexec sleep 600\n")
     emulator.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    monkeypatch.setattr(vm, "probe_kvm", lambda: None)
-    monkeypatch.setattr(vm, "KVM_PROBE_TIMEOUT_S", 1)
-    with vm.SealedGuest(clock="real") as guest:
-        with pytest.raises(vm.LabError, match="present but unusable: a stock kernel did not boot with it within 1 s"):
+    monkeypatch.setattr(qemu, "probe_kvm", lambda: None)
+    monkeypatch.setattr(qemu, "KVM_PROBE_TIMEOUT_S", 1)
+    with SealedGuest(clock="real") as guest:
+        with pytest.raises(LabError, match="present but unusable: a stock kernel did not boot with it within 1 s"):
             guest.start({"kind": "run"})
         assert guest._process is None
 
@@ -293,13 +332,13 @@ def test_guest_that_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     emulator.write_text("#!/bin/sh\necho Kernel panic - not syncing\n")
     emulator.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with vm.SealedGuest() as guest, pytest.raises(vm.LabError, match="Kernel panic"):
+    with SealedGuest() as guest, pytest.raises(LabError, match="Kernel panic"):
         guest.start({"kind": "run"})
 
 
 def test_module_not_built(tmp_path: Path) -> None:
     """A run that needs a module that is not built names it and how to build it."""
-    kernel = vm.find_kernel(None)
+    kernel = find_kernel(None)
     for name in (kernel, "9.9.9-test"):
         (tmp_path / "kernels" / name).mkdir(parents=True)
         (tmp_path / "kernels" / name / "complete").touch()
@@ -311,9 +350,10 @@ def test_module_not_built(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="this is root")
-def test_native_needs_root() -> None:
-    """--clock native as a user says that it needs root."""
-    done = lab("exec", "--clock", "native", "--", "true")
+@pytest.mark.parametrize("clock", ["here", "native"])
+def test_here_needs_root(clock: str) -> None:
+    """--clock here, once called native, as a user says that it needs root."""
+    done = lab("exec", "--clock", clock, "--", "true")
     assert done.returncode == 2
     assert "run it as root" in done.stderr
 
@@ -322,7 +362,8 @@ def test_native_needs_root() -> None:
 def test_no_guest_outlives_the_command(by: signal.Signals, tmp_path: Path) -> None:
     """A command that is told to end, or killed, takes its guests along, whatever session they are in."""
     program = (
-        "import sys, time; from lab import vm; vm.leave_no_guest(); vm.find_kernel = str; guest = vm.SealedGuest('x');"
+        "import time; from lab.machines.guest import Guest, leave_no_guest; leave_no_guest();"
+        "guest = Guest('x', 'real');"
         "guest._spawn(['sleep', '1000']); print(guest._process.pid, flush=True); time.sleep(1000)"
     )
     command = subprocess.Popen(
@@ -350,10 +391,8 @@ def comes(is_so: Callable[[], bool]) -> bool:
 
 
 def test_a_core_is_taken_in_a_cache_that_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Torture's cache has a link to the lab's folder of cores before any guest has made that."""
-    (tmp_path / "torture").mkdir()
-    (tmp_path / "torture" / "cores").symlink_to("../cores")
-    monkeypatch.setattr(vm, "CACHE", tmp_path / "torture")
-    core = vm.Core()
-    assert (tmp_path / "cores" / str(core.number)).exists()
+    """The folder of cores is made when a guest first needs one."""
+    monkeypatch.setattr(cores, "CACHE", tmp_path / "new")
+    core = Core()
+    assert (tmp_path / "new" / "cores" / str(core.number)).exists()
     core.release()

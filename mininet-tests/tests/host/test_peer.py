@@ -2,21 +2,14 @@
 """The far end that plays TCP at the module: its own arithmetic, without a kernel."""
 
 import struct
-import sys
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "hostile"))
-
-import misdeeds
-import peer
-import wire
-from far_end import FarEnd, Settings
-from path import SECOND_NS, Bottleneck
+from hostile import misdeeds, peer, wire
+from hostile.far_end import FarEnd, Settings
+from hostile.path import SECOND_NS, Bottleneck
 
 ROUND_NS = 100_000_000
 SETTINGS = Settings(rate_bytes_s=1_000_000, round_trip_ns=ROUND_NS, room_bytes=10_000, mtu=1500)

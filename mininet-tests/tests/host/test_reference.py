@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from lab.model import arrivals
-from lab.reference import File, Stream, completions_s
+from lab.model.reference import File, Stream, completions_s
 
 PACKET_NS = 100_000
 ROUND_TRIP_NS = 44_000_000

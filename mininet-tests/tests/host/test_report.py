@@ -18,11 +18,11 @@ from fake_lab import sweep
 from lab.analyse import statistics, table
 from lab.analyse.figures import Figures
 from lab.analyse.series import series
+from lab.front import report
 from lab.model.scenario import load
 from lab.show import report as page_of_study
 from lab.show import runs
 from lab.show.units import scale
-from lab.store import command
 from lab.store.study import Study
 
 
@@ -117,7 +117,7 @@ def test_figures_are_computed_anew(engine, out) -> None:
             raise ZeroDivisionError("by zero")
         return Figures({"other": raw["delay_s"]})
 
-    assert command.report(fake_lab.parsed("report", out), figures) == 0
+    assert report.report(fake_lab.parsed("report", out), figures) == 0
     frame = pd.read_parquet(out / "table.parquet")
     assert frame["other"].tolist()[0::2] == [0.01, 0.01]
     assert frame["error"].tolist()[1::2] == ["ZeroDivisionError: by zero"] * 2

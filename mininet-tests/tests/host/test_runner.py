@@ -2,6 +2,7 @@
 """mininet-tests/tests/run: what it shows of tests that fail."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -62,30 +63,30 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProce
 
 def test_a_failing_comparison_shows_both_sides(shown: subprocess.CompletedProcess[str]) -> None:
     """A comparison that fails is shown with both sides, in full, and with its reason."""
-    lines = shown.stdout.splitlines()
-    numbers = lines[lines.index("not ok 1 - Lists that differ") : lines.index("not ok 2 - test_text")]
-    assert "#   E         At index 0 diff: 1000 != 2000" in numbers
+    said, text = shown.stdout.split("_ test_numbers _")[1].split("_ test_text _")
+    numbers = said.splitlines()
+    assert "E         At index 0 diff: 1000 != 2000" in numbers
     # nothing is left out of the middle
-    assert {f"#   E               {number}," for number in range(40)} <= set(numbers)
-    text = lines[lines.index("not ok 2 - test_text") :]
-    assert "#   E       AssertionError: with a reason" in text
-    assert "#   E       assert 'left hand' in 'right hand'" in text
-    assert "#   said before" in text
+    assert {f"E               {number}," for number in range(40)} <= set(numbers)
+    assert "E       AssertionError: with a reason" in text.splitlines()
+    assert "E       assert 'left hand' in 'right hand'" in text.splitlines()
+    assert "said before" in text.splitlines()
 
 
 def test_every_phase_counts(shown: subprocess.CompletedProcess[str]) -> None:
-    """Results are numbered TAP; a tear-down that fails is a failure, and a skipped test gives its reason."""
-    results = [line for line in shown.stdout.splitlines() if line and not line.startswith("#")]
-    assert results == [
-        "not ok 1 - Lists that differ",
-        "not ok 2 - test_text",
-        "ok 3 - Passes",
-        "not ok 4 - Passes (tear-down)",
-        "ok 5 - Installs",
-        "not ok 6 - Installs (tear-down)",
-        "ok 7 - Skips # SKIP not today",
-        "1..7",
+    """A tear-down that fails is an error, a skipped test gives its reason, and the last line counts."""
+    results = re.findall(r"^\S+::(\w+ [A-Z]+(?: \([\w\s]+\))?)\s+\[ *\d+%\]$", shown.stdout, re.MULTILINE)
+    # long lines are wrapped
+    assert [" ".join(result.split()) for result in results] == [
+        "test_numbers FAILED",
+        "test_text FAILED",
+        "test_tear_down PASSED",
+        "test_tear_down ERROR",
+        "test_installs PASSED",
+        "test_installs ERROR",
+        "test_skipped SKIPPED (not today)",
     ]
+    assert re.fullmatch(r"=+ 2 failed, 2 passed, 1 skipped, 2 errors in [\d.]+s =+", shown.stdout.splitlines()[-1])
     assert shown.returncode == 1
 
 

@@ -2,8 +2,7 @@
 """The project's scenarios: what each has, and that nothing in a parameter's range plans nonsense."""
 
 import pytest
-from lab import flows
-from lab.model import scenario
+from lab.model import flows, scenario
 from lab.model.errors import PlanError
 from lab.model.plan import Flow, Plan
 

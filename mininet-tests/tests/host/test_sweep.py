@@ -2,6 +2,7 @@
 """lab sweep: what is run, what is not run again, and what becomes of failures, with guests that are a function."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import fake_lab
 import pytest
+from conftest import TOP
 from fake_lab import FakeEngine, sweep
 from lab.machines import plans
 from lab.model.errors import PlanError
@@ -41,6 +43,7 @@ def started(engine, out, runs_before_it_hangs: int, *words) -> subprocess.Popen:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, "PYTHONPATH": str(TOP / "mininet-tests")},
         # whoever runs the tests in the background may have it ignored
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )

@@ -2,16 +2,10 @@
 """The cases for tdc, and fq_rr in the place of another child."""
 
 import json
-import sys
 from pathlib import Path
 
-from conftest import TOP
-
-sys.path.insert(0, str(TOP / "tc-plugin" / "tests"))
-
-import tdc_cases
-import tdc_drive
-import tdc_in_lab
+from tc_testing import cases as tdc_cases
+from tc_testing import drive, run_tdc
 
 COMMON = {
     "id": "3a62",
@@ -127,12 +121,12 @@ def test_qdiscs_as_text() -> None:
     assert changed["matchPattern"] == "qdisc multiq 2: .*Sent 98 bytes 1 pkt.*backlog 0b 0p"
 
 
-GOOD = tdc_drive.Outcome(True)
-MISMATCH = tdc_drive.Outcome(False, ["", "1..1", "not ok 1 3a62", "None", "Value doesn't match"])
-PANIC = tdc_drive.Outcome(False, ["kernel ended", "BUG"])
+GOOD = drive.Outcome(True)
+MISMATCH = drive.Outcome(False, ["", "1..1", "not ok 1 3a62", "None", "Value doesn't match"])
+PANIC = drive.Outcome(False, ["kernel ended", "BUG"])
 
 
-def verdicts(mine: tdc_drive.Outcome, own: tdc_drive.Outcome | None) -> list[tuple[str, str]]:
+def verdicts(mine: drive.Outcome, own: drive.Outcome | None) -> list[tuple[str, str]]:
     """Of one of our cases, which passes, and one of the family's, with fq_rr and with its own child."""
     cases: dict[str, list[tdc_cases.Case]] = {
         "options": [{"id": "rr100", "name": "ours"}],
@@ -141,7 +135,7 @@ def verdicts(mine: tdc_drive.Outcome, own: tdc_drive.Outcome | None) -> list[tup
         "own_child": [{"id": "3a62", "name": "own"}],
     }
     others = {"3a62": own} if own else {}
-    judged = tdc_drive.judge(cases, {"rr100": GOOD, "rr300": mine}, others)
+    judged = drive.judge(cases, {"rr100": GOOD, "rr300": mine}, others)
     return [(verdict, " ".join(said)) for verdict, _, said in judged]
 
 
@@ -160,10 +154,10 @@ def test_kernel_complaints() -> None:
     """A remark of the kernel's is none; of a warning only what 6.1 says of any child with a shaper is left out."""
     said = ["HTB: quantum of class 10010 is small.", "------------[ cut here ]------------"]
     warning = "WARNING: CPU: 0 PID: 152 at net/sched/sch_qfq.c:1023 qfq_dequeue+0x395/0x3b0 [sch_qfq]"
-    assert tdc_in_lab.complaints(said[:1]) == []
-    assert tdc_in_lab.complaints([*said, warning]) == [f"kernel says: {line}" for line in (said[1], warning)]
-    assert tdc_in_lab.complaints([*said, "qfq_dequeue: non-workconserving leaf", warning]) == []
-    assert tdc_in_lab.complaints(["BUG: kernel NULL pointer dereference"]) != []
+    assert run_tdc.complaints(said[:1]) == []
+    assert run_tdc.complaints([*said, warning]) == [f"kernel says: {line}" for line in (said[1], warning)]
+    assert run_tdc.complaints([*said, "qfq_dequeue: non-workconserving leaf", warning]) == []
+    assert run_tdc.complaints(["BUG: kernel NULL pointer dereference"]) != []
 
 
 def test_stable_kernels() -> None:

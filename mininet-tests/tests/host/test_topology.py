@@ -11,8 +11,8 @@ from lab.model import arrivals, devices
 from lab.model.errors import PlanError
 from lab.model.layout import lay_out
 from lab.model.plan import Change, Command, Exchange, Flow, Plan, Record, Source, changed
+from lab.model.topologies import names, topology
 from lab.model.topology import Link, Topology, Way
-from lab.topologies import names, topology
 
 
 def a_line(**way) -> Topology:
@@ -72,14 +72,14 @@ def test_a_delay_line_never_stands_beside_a_shaper():
     sender, receiver = layout.devices["r-d1"], layout.devices["d1-r"]
     assert not any("netem" in line for line in sender.sending_lines(1))
     lines = receiver.receiving_lines()
-    assert lines[0] == "qdisc add dev d1-r clsact"
+    assert lines[0] == "qdisc replace dev d1-r clsact"
     assert "drop 7" in lines[1] and "redirect dev d1~r" in lines[1]
     assert lines[2].startswith("qdisc add dev d1~r root") and "delay 5ms" in lines[2]
 
 
 def test_one_packet_of_many_arrives_where_the_others_are_thinned_out():
     lines = lay_out(a_line(keep_every=8)).devices["d1-r"].receiving_lines()
-    assert lines[0] == "qdisc add dev d1-r clsact"
+    assert lines[0] == "qdisc replace dev d1-r clsact"
     assert lines[1].endswith("ingress matchall action gact drop random determ pipe 8")
 
 
@@ -270,6 +270,21 @@ def test_data_of_a_plan_read_back_are_the_same():
         (a_plan(sysctls={"q": {}}), "no node q"),
         (a_plan(routes={"q": "quickack 1"}), "no node q"),
         (a_plan(gro_hold_us=100.0), "gro_hold_us 100.0: no node is in gro"),
+        (a_plan(commands=(Command("c", -1.0, "r", ("true",)),)), "command c: at_s -1.0: must be at least 0"),
+        (a_plan(changes=(Change(-1.0, "r-d1", up=False),)), "change of r-d1: at_s -1.0: must be at least 0"),
+        (a_plan(settle_s=-1.0), "settle_s -1.0: must be at least 0"),
+        (
+            a_plan(flows=(Flow("f1", "s1", "d1", bytes=1, packet_bytes=127),)),
+            "f1: packet_bytes 127: must be 0 or at least 128",
+        ),
+        (
+            a_plan(flows=(Flow("f1", "s1", "d1", exchanges=(Exchange(0, 1),)),)),
+            "f1: request_bytes 0: must be at least 1",
+        ),
+        (
+            a_plan(changes=(Change(1.0, "r-d1", {"delay_ms": float("inf")}),)),
+            "link r-d1: delay_ms inf: must be finite",
+        ),
         (a_plan(gro=("d1",), gro_hold_us=-1.0), "gro_hold_us -1.0: must be at least 0"),
         (
             dataclasses.replace(
@@ -294,6 +309,42 @@ def test_a_burst_larger_than_a_datagram_is_refused():
 def test_a_change_leaves_what_it_does_not_name():
     before = Way(rate_bit_s=5, queue="cake", delay_ms=3)
     assert changed(before, Change(0.0, "x", {"rate_bit_s": 7})) == dataclasses.replace(before, rate_bit_s=7)
+
+
+def lines_after(before: Way, after: Way) -> list[str]:
+    """What tc is told when what leaves r for d1 takes another way, at the device and at the other end."""
+    found = []
+    for name in ("r-d1", "d1-r"):
+        old, new = (lay_out(a_line(**dataclasses.asdict(way))).devices[name] for way in (before, after))
+        found += devices.rewritten(old.sending_lines(1), new.sending_lines(1))
+        found += devices.rewritten(old.receiving_lines(), new.receiving_lines())
+    return found
+
+
+@pytest.mark.parametrize("queue", sorted(devices.QUEUES))
+def test_a_queue_of_another_rate_stays_with_what_it_holds(queue):
+    lines = lines_after(Way(4_000_000, queue), Way(8_000_000, queue))
+    assert lines and not any(line.startswith("qdisc del") or " add " in line for line in lines if "filter" not in line)
+    if queue == "policer":
+        assert lines[0] == "filter del dev r-d1 egress" and "police rate 8074666bit" in lines[1]
+
+
+def test_what_is_lost_may_change_beside_a_policer():
+    """Filters of the other direction stay, and so does what they hang on."""
+    losing, more = Way(lose_every=7), Way(lose_every=9)
+    assert lines_after(losing, more) == [
+        "filter del dev d1-r ingress",
+        "filter add dev d1-r ingress matchall action gact pipe random determ drop 9",
+    ]
+    assert lines_after(losing, Way()) == ["filter del dev d1-r ingress"]
+
+
+def test_two_kinds_of_drops_on_one_device_are_refused():
+    """Its filters' drops are counted in one figure."""
+    link = Link("r", "d1", Way(10**6, "policer"), Way(lose_every=5))
+    with pytest.raises(PlanError, match="link r-d1: a policer beside lose_every or keep_every of the other way"):
+        link.check()
+    Link("r", "d1", Way(10**6, "policer"), Way(slot_ms=4)).check()
 
 
 def test_arrivals_are_those_of_their_model():

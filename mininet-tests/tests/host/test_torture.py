@@ -4,22 +4,12 @@
 import argparse
 import json
 import os
-import sys
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
 
 import pytest
-
-TOP = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(TOP / "mininet-tests" / "torture"), str(TOP / "qdisc" / "tests")]
-
-import complaints  # noqa: E402
-import devices  # noqa: E402
-import drive  # noqa: E402
-import options  # noqa: E402
-import tormentor  # noqa: E402
-import torture  # noqa: E402
+from torture import complaints, devices, drive, options, tormentor, torture
 
 ROUNDS = ["# round 1: requests 1f, log 2e", "# 30 s: 1 rounds, {}", "# round 2: requests 3d, log 4c"]
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import fake_lab
 import pytest
-from lab import benchmarks
+from lab import cli
 from lab.analyse.figures import RunError
-from lab.benchmarks import Benchmark, Row, Transfer
-from lab.front import demo, measuring, transfers
+from lab.front import measuring, transfers
+from lab.model import benchmarks
+from lab.model.benchmarks import Benchmark, Row, Transfer
+from lab.show import slowdowns
 from lab.store import digest
 from lab.store.engine import EngineError
 from lab.store.sweep import expand_all
@@ -180,9 +182,8 @@ def test_a_choice_that_there_is_not() -> None:
 )
 def test_a_number_that_is_out_of_range(capsys, words: str, message: str) -> None:
     """Transfers and demo refuse a number with its limit, status 2"""
-    name, *options = words.split()
     with pytest.raises(SystemExit) as ended:
-        {"transfers": transfers, "demo": demo}[name].parser().parse_args(options)
+        cli.parse(words.split())
     assert ended.value.code == 2
     assert message in capsys.readouterr().err
 
@@ -226,11 +227,18 @@ class Transferring(fake_lab.FakeEngine):
         return raw
 
 
+@pytest.fixture(autouse=True)
+def no_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Much of a campaign's time goes into its pictures: one test has them as they are."""
+    if request.function is not test_summary:
+        monkeypatch.setattr(slowdowns, "picture", lambda *_: None)
+
+
 WORDS = ("--only", "b3,b4", "--cc", "pktpair,bbr", "--qdisc", "fq_rr,cake", "--hosts", "open", "--seeds", "2")
 
 
 def campaign(engine, out, *words: str) -> dict[str, Any]:
-    arguments = transfers.parser().parse_args([*WORDS, "--out", str(out), "--guests", "1", *words])
+    arguments = cli.parse(["transfers", *WORDS, "--out", str(out), "--guests", "1", *words])
     assert transfers.run(arguments, engine) == 0
     return json.loads((out / "summary.json").read_text())
 

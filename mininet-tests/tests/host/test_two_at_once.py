@@ -2,6 +2,7 @@
 """Two commands in one checkout at once: neither disturbs the other."""
 
 import fcntl
+import importlib
 import json
 import os
 import subprocess
@@ -13,7 +14,12 @@ from typing import IO, Any
 
 import pytest
 from conftest import TOP
-from lab import cost, files, image, vm
+from lab import cli, files
+from lab.front import cost
+from lab.machines import image
+from lab.machines.sealed import SealedGuest
+from lab.model.errors import LabError
+from torture import guests
 
 ROUNDS = 50
 
@@ -111,7 +117,7 @@ def test_no_build_while_a_guest_reads(tmp_path: Path, monkeypatch: pytest.Monkey
     """While a guest is given the modules, nobody may build them."""
     lock = tmp_path / "lock"
     lock.touch()
-    monkeypatch.setattr(vm.SealedGuest, "modules", lambda self: [tmp_path / "kmod" / "tcp_pktpair.ko"])
+    monkeypatch.setattr(SealedGuest, "modules", lambda self: [tmp_path / "kmod" / "tcp_pktpair.ko"])
 
     def build(*_: object) -> None:
         with lock.open() as held, pytest.raises(BlockingIOError):
@@ -119,7 +125,7 @@ def test_no_build_while_a_guest_reads(tmp_path: Path, monkeypatch: pytest.Monkey
         raise LookupError("it was locked")
 
     monkeypatch.setattr(image, "build", build)
-    with vm.SealedGuest() as guest, pytest.raises(vm.LabError, match="it was locked"):
+    with SealedGuest() as guest, pytest.raises(LabError, match="it was locked"):
         guest.start({"kind": "run"})
 
 
@@ -165,3 +171,35 @@ def test_what_a_quiet_build_says(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert done.returncode != 0 and not done.stdout
     assert "error: no such register" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("mutants", ["--count", "1", "--only", "qdisc/qlbp.h"]),
+        ("hostile", ["--short", "--only", "bounds"]),
+        ("torture", ["--short", "--only", "races"]),
+    ],
+)
+def test_one_folder_of_results_is_of_one_command(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    arguments: list[str],
+) -> None:
+    """The second command ends before it boots or builds anything, and names the first."""
+    told = cli.parse([name, *arguments])
+    command = importlib.import_module(cli.COMMANDS[name][1])
+    monkeypatch.setattr(command, "OUT", tmp_path)
+    monkeypatch.setattr(guests, "build", lambda _: "6.1")
+    monkeypatch.setattr(command, "leave_no_guest", lambda: None, raising=False)
+    for does in ("torture", "run_bounds", "Campaign"):
+        monkeypatch.setattr(command, does, lambda *_: pytest.fail("it is at work"), raising=False)
+    folder = tmp_path / "qlbp" if name == "mutants" else tmp_path
+    with (
+        files.claimed(folder),
+        pytest.raises(files.BusyError, match=f"{folder}: another command is at work on it: process {os.getpid()}"),
+    ):
+        told.main(told)
+    with files.claimed(folder):
+        pass

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from conftest import TOP
 
-DEMO = TOP / "mininet-tests" / "demo"
+LAB = TOP / "scripts" / "lab"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("demo")
     words = ["--rows", "2", "--seconds", "6", "--out", out]
-    done = subprocess.run([DEMO, *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([LAB, "demo", *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "not judged: no more retransmissions than any other combination (needs bbr + fq_rr" in done.stdout
     return out

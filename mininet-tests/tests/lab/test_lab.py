@@ -55,7 +55,7 @@ SHORT_FORM = ("b1-slow-cross-traffic", "b3-short-files", "b5-migrating-bottlenec
 RECORDING = """
 from lab.model.plan import Flow, Plan, Record
 from lab.model.scenario import Check, Parameter
-from lab.topologies import topology
+from lab.model.topologies import topology
 
 CLAIM = "what is recorded is there"
 PARAMETERS = {"seconds": Parameter(2.5, "s", "of each flow", 1, 600)}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import lab
 from lab.analyse import table
-from lab.cli import figures_of
+from lab.front.measuring import figures_of
 from lab.model.scenario import load
 from lab.store.study import Study
 

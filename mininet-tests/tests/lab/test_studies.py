@@ -85,3 +85,44 @@ def test_a_file_from_anywhere_runs_sweeps_and_reports(tmp_path):
     assert "mine" in page.read_text()
     # nothing is run twice
     assert f"{len(queues)} there before" in said(*words)
+
+
+# A link of which rate, delay and losses change, with ACKs in slots from 1.5 s on.
+CHANGING = """
+from lab.model.plan import Change, Flow, Plan
+from lab.model.topology import Link, Topology, Way
+
+CLAIM = "links change while packets pass"
+PARAMETERS = {}
+COMBINATIONS = [("cubic", "fq_codel")]
+
+
+def plan(values, cc, qdisc, seed):
+    nodes = {"s": "host", "r": "router", "d": "host"}
+    # 60 ms of the first rate
+    options = "burst 30000" if qdisc == "policer" else ""
+    link = Link("r", "d", Way(4_000_000, qdisc, options=options), Way(delay_ms=10.0))
+    changes = (
+        Change(1.0, "r-d", {"rate_bit_s": 8_000_000}),
+        Change(1.5, "d-r", {"slot_ms": 2.0}),
+        Change(2.0, "r-d", {"delay_ms": 10.0}),
+        Change(2.5, "r-d", {"delay_ms": 20.0}),
+        Change(3.0, "d-r", {"slot_ms": 0.0}),
+        Change(3.5, "r-d", {"delay_ms": 0.0}),
+    )
+    flows = (Flow("f", "s", "d", cc, seconds=5.0),)
+    return Plan(Topology("line", nodes, (Link("s", "r"), link)), flows, changes=changes, hash_seed=seed)
+"""
+
+
+def test_a_link_changes_over_each_queue(tmp_path):
+    """Its rate doubles after a fifth of the run; delay lines come and go beside the queue."""
+    mine = tmp_path / "changing.py"
+    mine.write_text(CHANGING)
+    queues = sorted(devices.QUEUES)
+    said("sweep", mine, "--cc", "cubic", "--qdisc", ",".join(queues), "-j", "2", "--out", tmp_path / "study")
+    full = {row["qdisc"]: float(row["utilisation"]) for row in rows(tmp_path / "study")}
+    assert sorted(full) == queues
+    # of 4 Mbit/s: one fifth of the run 1, four fifths 2; a policer lets CUBIC have less
+    assert {queue for queue, part in full.items() if not 1.5 < part < 1.82} <= {"policer"}, full
+    assert 1.1 < full["policer"] < 1.9

@@ -3,7 +3,7 @@
  * What a packet costs in a qdisc: its own enqueue and dequeue, counted.
  *
  * For the lab, where the time stamp counter counts instructions, and for User Mode
- * Linux, where it counts time (native_clock.h). Never installed. One line written to
+ * Linux, where it counts time (stamps.h). Never installed. One line written to
  * parameters/run says what to do with the root qdisc of a device that nothing else
  * sends to, and reading it gives the counts:
  *
@@ -42,7 +42,7 @@
 #include <net/sch_generic.h>
 #include <net/tcp.h>
 
-#include "native_clock.h"
+#include "stamps.h"
 
 #define COST_HEADERS (ETH_HLEN + sizeof(struct iphdr) + sizeof(struct tcphdr))
 /* payload is shared by all packets: nobody reads it. A fragment is at most this. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the unit tests use of cmocka, where there is no cmocka: in 32 bits. Prints
- * one line a test, as the script that runs it wants them.
+ * What the unit tests use of cmocka, where there is no cmocka: in 32 bits. Prints TAP.
  */
 #ifndef _CMOCKA_32BIT_H
 #define _CMOCKA_32BIT_H
@@ -58,6 +57,7 @@ static inline int cmocka_run(const struct CMUnitTest *tests, size_t count)
 	volatile int failed = 0;
 	volatile size_t i;
 
+	printf("1..%zu\n", count);
 	for (i = 0; i < count; i++) {
 		void *state = NULL;
 		volatile int bad = 1;
@@ -70,7 +70,7 @@ static inline int cmocka_run(const struct CMUnitTest *tests, size_t count)
 		}
 		if (tests[i].teardown)
 			tests[i].teardown(&state);
-		printf("%s %s\n", bad ? "not ok" : "ok", tests[i].name);
+		printf("%s - %s\n", bad ? "not ok" : "ok", tests[i].name);
 		failed += bad;
 	}
 	return failed;

@@ -28,7 +28,7 @@ int main(void)
 		}
 		LLVMFuzzerTestOneInput(data, size);
 	}
-	printf("ok %d inputs\n", FUZZ_RUNS);
+	printf("1..1\nok - %d inputs\n", FUZZ_RUNS);
 	return 0;
 }
 #else

@@ -8,7 +8,7 @@ import random
 
 from lab.model.plan import Flow, Plan
 from lab.model.scenario import Check, Parameter
-from lab.topologies import topology
+from lab.model.topologies import topology
 
 # One sentence that the checks below decide.
 CLAIM = "two flows with round trips of 20 and 60 ms share a bottleneck equally"

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Instructions per acknowledgment, pktpair's and bbr's, into out/cost-ack/summary.json.
+
+Measuring is the guest's: ``kmod/tests/cost_ack.py``.
+Ends with status 1 if pktpair's median is above the goal: 1.3 times bbr's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+from pathlib import Path
+
+from ..checkout import TOP
+
+SUMMARY = TOP / "out" / "cost-ack" / "summary.json"
+GOAL = 1.3
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """None."""
+
+
+def main(_: argparse.Namespace) -> int:
+    """Measure in the lab, write, print and judge."""
+    command: list[str | Path] = [TOP / "scripts" / "lab", "exec", "--", TOP / "kmod" / "tests" / "cost_ack.py"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        return done.returncode
+    summary = json.loads(done.stdout)
+    costs = {name: figures["instructions"] for name, figures in summary["algorithms"].items()}
+    summary["pktpair_over_bbr"] = round(costs["pktpair"]["p50"] / costs["bbr"]["p50"], 3)
+    summary["goal"] = GOAL
+    SUMMARY.parent.mkdir(parents=True, exist_ok=True)
+    SUMMARY.write_text(json.dumps(summary, indent=1) + "\n")
+
+    quantiles = list(costs["bbr"])
+    print(f"instructions per acknowledgment, one flow through {summary['bottleneck']}")
+    print(f"{'':14}{'calls':>8}" + "".join(f"{name:>7}" for name in quantiles))
+    for name, values in costs.items():
+        calls = summary["algorithms"][name]["calls"]
+        print(f"{name:14}{calls:8}" + "".join(f"{values[q]:7}" for q in quantiles))
+    print(f"pktpair's median over bbr's: {summary['pktpair_over_bbr']} (goal: at most {GOAL})")
+    print(f"{SUMMARY.relative_to(TOP)} has all figures")
+    return 0 if summary["pktpair_over_bbr"] <= GOAL else 1

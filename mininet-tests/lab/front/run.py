@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Scenarios, one after another in one boot, shown as they end, and kept as JSON.
+
+Status 0: every check of every run holds, 1: one does not, 2: bad input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import hashlib
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import files
+from ..checkout import TOP
+from ..machines.kernels import find_kernel
+from ..model import scenario
+from ..model.errors import PlanError
+from ..model.plan import TRAFFIC, Plan
+from ..store import sweep as sweeping
+from ..store.digest import modules_of, programs_of
+from ..store.run import Run
+from .measuring import FiguresOf, figures_of
+from .options import BAD_INPUT, FAILED, MAX_SEED, chosen, complain, whole_number
+from .own_guest import add_guest_options, announce, begin
+
+if TYPE_CHECKING:
+    from ..analyse.figures import Figures
+    from ..machines.plans import Plans
+
+RECORDINGS = TOP / "out" / "lab"
+# Of the modules, what "lab plot" draws.
+EVENTS = {"tcp_pktpair": "pktpair:pktpair_sample", "sch_fq_rr": "fq_rr:fq_rr_enqueue"}
+# Where no ACKs are recorded, pictures are drawn from tcp_info at this interval: a shortest transfer has two.
+SAMPLE_S = 0.02
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The guest, what is run, and what is kept; values are checked by ``requested``."""
+    add_guest_options(parser)
+    parser.add_argument("scenarios", nargs="+", metavar="SCENARIO|FILE.py")
+    parser.add_argument("--cc", action="append", metavar="A", help="congestion control (may be repeated)")
+    parser.add_argument("--qdisc", action="append", metavar="B", help="queue of the bottleneck (may be repeated)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the scenario; A,B runs both"
+    )
+    parser.add_argument("--seed", default="1", metavar="N", help="start times and hashes (default 1)")
+    parser.add_argument("--traffic", choices=TRAFFIC, help="what drives the flows (default: the scenario's choice)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the list of runs as JSON")
+    parser.add_argument("--pcap", action="store_true", help="capture packets leaving each device that has a queue")
+    parser.add_argument("--trace", action="store_true", help="keep the kernel trace, with what plot needs")
+
+
+@dataclass(frozen=True)
+class Recordings:
+    """What is kept beside the figures."""
+
+    pcap: bool
+    trace: bool
+
+    def of(self, run: Run) -> Run:
+        """The run with a plan that records it; PlanError if it cannot."""
+        record = run.plan.record
+        if self.pcap:
+            with_queue = [name for link in run.plan.topology.links for name, way in link.ways if way.rate_bit_s]
+            record = replace(record, pcaps=tuple(dict.fromkeys([*record.pcaps, *with_queue])))
+        if self.trace:
+            events = [*record.events, *(EVENTS[module] for module in modules_of(run))]
+            record = replace(record, acks=True, events=tuple(dict.fromkeys(events)))
+        if not record.acks and not record.sample_s:
+            record = replace(record, sample_s=SAMPLE_S)
+        plan = replace(run.plan, record=record)
+        plan.check()
+        return replace(run, plan=plan)
+
+    def save(self, run: Run, raw: dict[str, Any]) -> None:
+        """Files in RECORDINGS, named after the run."""
+        RECORDINGS.mkdir(parents=True, exist_ok=True)
+        if self.trace:
+            files.write(RECORDINGS / f"{label(run)}.trace", raw.get("trace", ""))
+        for device, packed in raw.get("pcaps", {}).items() if self.pcap else ():
+            files.write(RECORDINGS / f"{label(run)}-{device}.pcap", base64.b64decode(packed))
+
+
+def label(run: Run) -> str:
+    """A file's name that tells a run from the others of its command."""
+    own = {name: one.default for name, one in run.scenario.parameters.items()}
+    values = [f"{name}-{value}" for name, value in run.values.items() if value != own.get(name)]
+    return re.sub(r"[^\w.+-]", "_", "-".join([run.scenario.name, *values, run.cc, run.qdisc, str(run.seed)]))
+
+
+def names(option: str, texts: Sequence[str] | None) -> tuple[str, ...]:
+    """Of an option that may be repeated, each once."""
+    return tuple(dict.fromkeys(name for text in texts or () for name in chosen(option, text)))
+
+
+def requested(arguments: argparse.Namespace) -> list[Run]:
+    """Everything that was asked for, checked before anything is booted; PlanError names what is wrong."""
+    request = sweeping.Request(
+        scenarios=tuple(scenario.load(name) for name in dict.fromkeys(arguments.scenarios)),
+        settings=tuple(arguments.set),
+        ccs=names("--cc", arguments.cc),
+        qdiscs=names("--qdisc", arguments.qdisc),
+        seeds=(whole_number(f"--seed {arguments.seed}", arguments.seed, 1, MAX_SEED),),
+        traffic=arguments.traffic or "",
+    )
+    kernel = "" if arguments.clock == "here" else find_kernel(arguments.kernel)
+    if kernel:
+        from ..machines.engine import known_ccs
+
+        sweeping.check_ccs(request.ccs, known_ccs(kernel))
+    recordings = Recordings(arguments.pcap, arguments.trace)
+    return [recordings.of(run) for run in sweeping.planned(request, [(kernel, "")])]
+
+
+def check_installed(runs: Sequence[Run], guest: Plans) -> None:
+    """PlanError if a run needs a module that has not been built, or a program that is not there."""
+    built = {path.stem for path in guest.modules()}
+    missing = sorted({module for run in runs for module in modules_of(run)} - built, reverse=True)
+    if missing:
+        raise PlanError(
+            f"{' and '.join(missing)} not built for kernel {guest.kernel}: scripts/build-modules {guest.kernel}"
+        )
+    if any(programs_of(run) for run in runs):
+        from ..machines.plans import bpftrace
+
+        bpftrace()
+
+
+def prepare(path: Path | None) -> None:
+    """The folder of a file that is to be written; PlanError if it cannot be, before an hour's runs."""
+    if path is None:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            raise PlanError(f"--json {path}: is a folder; must be a file")
+        if not os.access(path.parent, os.W_OK):
+            raise PlanError(f"--json {path}: {path.parent} cannot be written")
+    except OSError as error:
+        reason = "is no folder" if isinstance(error, FileExistsError) else error.strerror
+        raise PlanError(f"--json {path}: {path.parent}: {reason}") from None
+
+
+def versions(guest: Plans) -> dict[str, str]:
+    """Source version of each loaded module, or a digest of its file."""
+    found = dict(guest.ready["modules"])
+    for path in guest.modules():
+        if not found.get(path.stem):
+            found[path.stem] = "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    return found
+
+
+def as_data(run: Run, guest: Plans, raw: dict[str, Any], found: Figures) -> dict[str, Any]:
+    """A run's JSON, without what is drawn."""
+    return {
+        **run.described(found),
+        "path": str(run.scenario.path),
+        "label": label(run),
+        "kernel": guest.kernel,
+        "modules": versions(guest),
+        "clock": guest.clock,
+        "traffic": run.plan.traffic,
+        "flows": [_flow(one) for one in found.flows],
+        "qdiscs": _qdiscs(run.plan, raw),
+        "error": found.error,
+        "warnings": raw.get("warnings", []),
+        "commands": raw.get("commands", []),
+        "bpftrace": raw.get("bpftrace", ""),
+        "pass": found.error is None and all(check["pass"] for check in found.checks),
+    }
+
+
+def _flow(figures: dict[str, Any]) -> dict[str, Any]:
+    """Round trips under one name."""
+    rtt = {name: figures[f"rtt_{name}_s"] for name in ("min", "p50", "p95", "p99") if f"rtt_{name}_s" in figures}
+    others = {name: value for name, value in figures.items() if not re.fullmatch(r"rtt_\w+_s", name)}
+    return {**others, "rtt_s": rtt}
+
+
+def _qdiscs(plan: Plan, raw: dict[str, Any]) -> list[dict[str, Any]]:
+    """What tc said of every queue."""
+    known = ("kind", "dev", "handle", "parent", "root", "refcnt", "options")
+    return [
+        {
+            "node": device.partition("-")[0],
+            "device": device,
+            "kind": entry["kind"],
+            "parent": entry.get("parent", "root"),
+            "options": entry.get("options", {}),
+            "statistics": {key: value for key, value in entry.items() if key not in known},
+        }
+        for device, entries in raw.get("qdiscs", {}).items()
+        for entry in entries
+        if entry["kind"] != "noqueue"
+    ]
+
+
+def show(run: dict[str, Any]) -> None:
+    """One run, for people."""
+    settings = " ".join(f"{name}={value}" for name, value in run["parameters"].items())
+    print(f"{run['scenario']} {run['cc']}+{run['qdisc']} {settings}  ({run['host_seconds']} s of this machine)")
+    if run["error"]:
+        print(f"  ERROR: {run['error']}")
+    for name, value in run["metrics"].items():
+        print(f"  {name:24} {value}")
+    for check in run["checks"]:
+        verdict = "ok" if check["pass"] else "NOT OK"
+        print(f"  {verdict}: {check['quantity']} {check['op']} {check['expected']} (measured {check['measured']})")
+    for line in run["warnings"]:
+        print(f"  kernel: {line}")
+    if run["error"] and not run["warnings"]:
+        for line in run.get("dmesg_tail", []):
+            print(f"  kernel log: {line}")
+
+
+class Runs:
+    """The runs of one boot, as they begin and end."""
+
+    def __init__(self, runs: Sequence[Run], guest: Plans, figures: FiguresOf, recordings: Recordings) -> None:
+        self._runs = runs
+        self._guest = guest
+        self._figures = figures
+        self._recordings = recordings
+        self._began, self._cpu_s = time.monotonic(), 0.0
+        self.done: list[dict[str, Any]] = []
+
+    def begin(self, index: int) -> None:
+        """A run begins."""
+        print(f"lab: run {index + 1} of {len(self._runs)}: {self._runs[index].title}", file=sys.stderr)
+        self._began, self._cpu_s = time.monotonic(), self._guest.cpu_s()
+
+    def end(self, index: int, raw: dict[str, Any]) -> None:
+        """A run has ended: its figures, its recordings."""
+        run = self._runs[index]
+        took = {
+            "host_seconds": round(time.monotonic() - self._began, 1),
+            "cpu_seconds": round(self._guest.cpu_s() - self._cpu_s, 2),
+        }
+        found = self._figures(run, raw)
+        data = {**as_data(run, self._guest, raw, found), **took}
+        if data["error"] is None:
+            from ..analyse.series import series
+
+            data["series"] = series(run.plan, raw) | found.series
+        if data["error"] or data["warnings"]:
+            data["dmesg_tail"] = raw.get("dmesg_tail", [])
+        self._recordings.save(run, raw)
+        self.done.append(data)
+        show(data)
+
+
+def run(arguments: argparse.Namespace, figures: FiguresOf) -> int:
+    """Lab run: 0 if every check of every run holds, 1 if one does not, 2 for bad input."""
+    from ..machines.plans import plan_guest
+
+    try:
+        runs = requested(arguments)
+        guest = plan_guest(arguments.kernel, arguments.clock, arguments.cpus)
+        check_installed(runs, guest)
+        prepare(arguments.json)
+    except PlanError as error:
+        complain(error)
+        return BAD_INPUT
+    recordings = Recordings(arguments.pcap, arguments.trace)
+    with guest:
+        if arguments.clock == "here":
+            announce(guest)
+        print(f"lab: kernel {guest.kernel}, clock {guest.clock}", file=sys.stderr)
+        progress = Runs(runs, guest, figures, recordings)
+        guest.run([run.plan for run in runs], progress.begin, progress.end)
+    if arguments.json:
+        files.write(arguments.json, json.dumps(progress.done, indent=1) + "\n")
+    if arguments.pcap or arguments.trace:
+        print(f"lab: recordings are in {RECORDINGS}", file=sys.stderr)
+    passed = len(progress.done) == len(runs) and all(one["pass"] for one in progress.done)
+    return 0 if passed else FAILED
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run them."""
+    begin(arguments)
+    return run(arguments, figures_of)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Cores of this machine, one for each guest that counts instructions."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+from typing import IO
+
+from ..checkout import CACHE
+
+
+class Core:
+    """One core of this machine for one guest, and the order of QEMU's threads on it.
+
+    When the guest goes idle, QEMU's main loop may move the clock before the
+    guest's last instructions are counted, and the boot then differs from every
+    other. It cannot where the main loop runs at once when it is woken, at the
+    very instruction that wakes it: on the guest's core, before the guest. It
+    uses little time; the guest itself keeps an ordinary priority. Where the
+    user may not ask for that (it takes CAP_SYS_NICE), the two only share a
+    core, and boots differ under load.
+    """
+
+    AHEAD = ("chrt", "--reset-on-fork", "--fifo", "1")
+
+    def __init__(self) -> None:
+        cores = sorted(os.sched_getaffinity(0))
+        folder = CACHE / "cores"
+        folder.mkdir(parents=True, exist_ok=True)
+        self.number = cores[os.getpid() % len(cores)]
+        self._lock: IO[bytes] | None = None
+        for core in cores:
+            lock = (folder / str(core)).open("wb")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.close()
+                continue
+            self.number, self._lock = core, lock
+            break
+
+    def command(self) -> list[str]:
+        """What to put before the emulator's command line."""
+        allowed = subprocess.run([*self.AHEAD, "true"], capture_output=True, check=False).returncode == 0
+        return [*(self.AHEAD if allowed else ()), "taskset", "--cpu-list", str(self.number)]
+
+    def release(self) -> None:
+        """Let another guest have it."""
+        if self._lock is not None:
+            self._lock.close()

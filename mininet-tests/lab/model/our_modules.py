@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the project's two modules add to a kernel."""
+
+# Of tcp_pktpair.
+CONGESTION_CONTROLS = ("pktpair", "pktpair_averse", "pktpair_risky", "pktpair_1994")
+# What the goals are about: a congestion control, and the queue that it is made for.
+PACKET_PAIR_OVER_ROUND_ROBIN = ("pktpair", "fq_rr")
