@@ -30,6 +30,7 @@ FAILED = 1
 INTERRUPTED = 130
 # Lines of a failed guest's kernel log that are shown.
 SHOWN_LOG_LINES = 15
+FiguresOf = Callable[[Run, dict[str, Any]], Figures]
 
 
 class MeasuringError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 # What a flow over a path without a rate is taken to reach, to say which run is long.
 UNSHAPED_BIT_S = 1_000_000_000
-
-# From a run and its raw result.
-FiguresOf = Callable[["Run", dict[str, Any]], "Figures"]
 
 
 # compared by identity, so that it can be a key although its values are a mapping

@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 from conftest import TOP, lab
 from lab import cli
-from lab.front import new
 from lab.front import run as run_command
 from lab.machines import core as cores
 from lab.machines import qemu
@@ -234,9 +233,9 @@ def test_no_space(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     def full(*named: str) -> int:
         raise OSError(errno.ENOSPC, "No space left on device", *named)
 
-    monkeypatch.setattr(new, "main", lambda told: full(str(told.file)))
+    monkeypatch.setattr("lab.front.new.main", lambda arguments: full(str(arguments.file)))
     assert cli.main(["new", "mine.py"]) == 1
-    monkeypatch.setattr(new, "main", lambda _: full())
+    monkeypatch.setattr("lab.front.new.main", lambda _: full())
     assert cli.main(["new", "mine.py"]) == 1
     lines = capsys.readouterr().err.splitlines()
     assert lines == [f"lab: {name}: No space left on device" for name in ("mine.py", tempfile.gettempdir())]

@@ -120,7 +120,7 @@ def test_a_link_changes_over_each_queue(tmp_path):
     mine = tmp_path / "changing.py"
     mine.write_text(CHANGING)
     queues = sorted(devices.QUEUES)
-    lab("sweep", mine, "--cc", "cubic", "--qdisc", ",".join(queues), "-j", "2", "--out", tmp_path / "study")
+    said("sweep", mine, "--cc", "cubic", "--qdisc", ",".join(queues), "-j", "2", "--out", tmp_path / "study")
     full = {row["qdisc"]: float(row["utilisation"]) for row in rows(tmp_path / "study")}
     assert sorted(full) == queues
     # of 4 Mbit/s: one fifth of the run 1, four fifths 2; a policer lets CUBIC have less
