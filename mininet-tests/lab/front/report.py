@@ -8,9 +8,8 @@ from pathlib import Path
 
 from ..analyse import table
 from ..show import report as page
-from ..store.run import FiguresOf
 from ..store.study import Study, StudyError
-from .measuring import figures_of
+from .measuring import FiguresOf, figures_of
 from .options import BAD_INPUT, complain
 
 

@@ -27,8 +27,8 @@ from ..model.errors import PlanError
 from ..model.plan import TRAFFIC, Plan
 from ..store import sweep as sweeping
 from ..store.digest import modules_of, programs_of
-from ..store.run import FiguresOf, Run
-from .measuring import figures_of
+from ..store.run import Run
+from .measuring import FiguresOf, figures_of
 from .options import BAD_INPUT, FAILED, MAX_SEED, chosen, complain, whole_number
 from .own_guest import add_guest_options, announce, begin
 

@@ -19,9 +19,8 @@ from ..show.progress import Progress
 from ..store import sweep as sweeping
 from ..store.engine import Engine, EngineError
 from ..store.manifest import Manifest
-from ..store.run import FiguresOf
 from ..store.study import Study, StudyError
-from .measuring import figures_of
+from .measuring import FiguresOf, figures_of
 from .options import BAD_INPUT, FAILED, INTERRUPTED, MAX_GUESTS, chosen, complain, seeds, whole_number
 
 
