@@ -5,6 +5,7 @@ import argparse
 import ast
 import base64
 import dataclasses
+import functools
 import inspect
 import json
 import re
@@ -39,8 +40,13 @@ LAB = PAGES / "lab"
 Rows = dict[str, dict[str, str]]
 
 
-def tables(path: Path) -> Iterator[tuple[str, Rows]]:
+@functools.cache
+def tables(path: Path) -> tuple[tuple[str, Rows], ...]:
     """Each table of a page with the title that it stands under."""
+    return tuple(_tables(path))
+
+
+def _tables(path: Path) -> Iterator[tuple[str, Rows]]:
     # what only Sphinx knows is no error here
     quiet = {"report_level": 5, "halt_level": 5}
     page = docutils.core.publish_doctree(path.read_text(), settings_overrides=quiet)

@@ -221,6 +221,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(mutants, "TOP", tmp_path)
     monkeypatch.setattr(mutants, "OUT", tmp_path / "out")
     monkeypatch.setattr(mutants, "BUILD", tmp_path / "build")
+    # which have nothing to find here
+    monkeypatch.setattr(mutants, "SANITIZE", ())
     return tmp_path
 
 

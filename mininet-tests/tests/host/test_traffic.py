@@ -361,6 +361,7 @@ def test_a_queue_that_cannot_be_read_is_said(programs: dict[str, Path], tmp_path
     assert "nowhere: SIOCGIFINDEX: No such device" in refused(program, tmp_path, f"queue name=nowhere in={OWN}", END)
     assert "plan line 1: missing key in" in refused(program, tmp_path, "queue name=lo", END)
     assert "is too long for a device" in refused(program, tmp_path, f"queue name={'x' * 16} in={OWN}", END)
-    source = UDP.replace(OWN, elsewhere) + f" packet_bytes=1500 times={times(tmp_path, 0)}"
+    # the second packet, so that it lasts until a sample
+    source = UDP.replace(OWN, elsewhere) + f" packet_bytes=1500 times={times(tmp_path, 0, 300 * MS)}"
     drive(program, tmp_path, source, "sample every_ns=5000000", f"queue name=lo in={elsewhere}", END)
     assert {sample[1::2] for sample in QUEUE_SAMPLE.iter_unpack((tmp_path / "queues").read_bytes())} == {(0, 0)}
