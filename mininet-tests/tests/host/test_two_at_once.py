@@ -155,7 +155,7 @@ def test_two_builds(tmp_path: Path) -> None:
     with files.locked(tmp_path / "build" / "6.1-busy" / "lock", shared=True):
         build = subprocess.Popen(command, env=environment)
         with pytest.raises(subprocess.TimeoutExpired):
-            build.wait(timeout=2)
+            build.wait(timeout=1)
     assert build.wait(timeout=60) == 0
 
 
