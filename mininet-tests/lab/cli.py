@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ INTERRUPTED = 130
 # Each command: what it does, and its module.
 COMMANDS = {
     "list": ("the scenarios and their claims", "lab.front.list"),
-    "run": ("scenarios, one after another in one boot", "lab.front.run"),
+    "run": ("scenarios, one after another", "lab.front.run"),
     "sweep": ("every combination of parameters, several guests at once, into a study", "lab.front.sweep"),
     "report": ("a page of a study's tables and plots", "lab.front.report"),
     "new": ("a commented scenario to begin with", "lab.front.new"),
@@ -70,10 +71,16 @@ def main(words: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status."""
     arguments = parse(sys.argv[1:] if words is None else words)
     try:
-        return int(arguments.main(arguments))
+        status = int(arguments.main(arguments))
+        sys.stdout.flush()
+        return status
     except (LabError, PlanError) as error:
         print(f"lab: {error}", file=sys.stderr)
         return BAD_INPUT
+    except BrokenPipeError:
+        # who read it wants no more; nor is anything to be said when Python ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     except OSError as error:
         if error.errno not in files.REFUSED:
             raise

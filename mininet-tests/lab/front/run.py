@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Scenarios, one after another in one boot, shown as they end, and kept as JSON.
+"""Scenarios, one after another, shown as they end, and kept as JSON.
+
+With the virtual clock each run begins with a copy of one machine, as in a sweep, and so has the
+same figures whatever ran before it. The other clocks have one boot for all.
 
 Status 0: every check of every run holds, 1: one does not, 2: bad input.
 """
@@ -8,13 +11,12 @@ from __future__ import annotations
 
 import argparse
 import base64
-import hashlib
 import json
 import os
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,12 +25,13 @@ from .. import files
 from ..checkout import TOP
 from ..machines.kernels import find_kernel
 from ..model import scenario
-from ..model.errors import PlanError
+from ..model.errors import LabError, PlanError
 from ..model.plan import TRAFFIC, Plan
 from ..store import sweep as sweeping
 from ..store.digest import modules_of, programs_of
+from ..store.engine import EngineError
 from ..store.run import Run
-from .measuring import FiguresOf, figures_of
+from .measuring import FiguresOf, figures_of, source_version, versions
 from .options import BAD_INPUT, FAILED, MAX_SEED, chosen, complain, whole_number
 from .own_guest import add_guest_options, announce, begin
 
@@ -150,24 +153,28 @@ def prepare(path: Path | None) -> None:
         raise PlanError(f"--json {path}: {path.parent}: {reason}") from None
 
 
-def versions(guest: Plans) -> dict[str, str]:
-    """Source version of each loaded module, or a digest of its file."""
-    found = dict(guest.ready["modules"])
-    for path in guest.modules():
-        if not found.get(path.stem):
-            found[path.stem] = "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-    return found
+@dataclass(frozen=True)
+class Place:
+    """Where runs were done.
+
+    :param kernel: its release
+    :param modules: source versions of the project's modules
+    """
+
+    kernel: str
+    clock: str
+    modules: Mapping[str, str]
 
 
-def as_data(run: Run, guest: Plans, raw: dict[str, Any], found: Figures) -> dict[str, Any]:
+def as_data(run: Run, place: Place, raw: dict[str, Any], found: Figures) -> dict[str, Any]:
     """A run's JSON, without what is drawn."""
     return {
         **run.described(found),
         "path": str(run.scenario.path),
         "label": label(run),
-        "kernel": guest.kernel,
-        "modules": versions(guest),
-        "clock": guest.clock,
+        "kernel": place.kernel,
+        "modules": dict(place.modules),
+        "clock": place.clock,
         "traffic": run.plan.traffic,
         "flows": [_flow(one) for one in found.flows],
         "qdiscs": _qdiscs(run.plan, raw),
@@ -223,30 +230,29 @@ def show(run: dict[str, Any]) -> None:
 
 
 class Runs:
-    """The runs of one boot, as they begin and end."""
+    """The runs of a command, as they begin and end."""
 
-    def __init__(self, runs: Sequence[Run], guest: Plans, figures: FiguresOf, recordings: Recordings) -> None:
+    def __init__(self, runs: Sequence[Run], figures: FiguresOf, recordings: Recordings) -> None:
         self._runs = runs
-        self._guest = guest
         self._figures = figures
         self._recordings = recordings
-        self._began, self._cpu_s = time.monotonic(), 0.0
+        self._began = time.monotonic()
         self.done: list[dict[str, Any]] = []
 
     def begin(self, index: int) -> None:
         """A run begins."""
         print(f"lab: run {index + 1} of {len(self._runs)}: {self._runs[index].title}", file=sys.stderr)
-        self._began, self._cpu_s = time.monotonic(), self._guest.cpu_s()
+        self._began = time.monotonic()
 
-    def end(self, index: int, raw: dict[str, Any]) -> None:
-        """A run has ended: its figures, its recordings."""
+    def end(self, index: int, raw: dict[str, Any], place: Place, cpu_s: float) -> None:
+        """A run has ended: its figures, its recordings.
+
+        :param cpu_s: what it took of this machine's cores
+        """
         run = self._runs[index]
-        took = {
-            "host_seconds": round(time.monotonic() - self._began, 1),
-            "cpu_seconds": round(self._guest.cpu_s() - self._cpu_s, 2),
-        }
+        took = {"host_seconds": round(time.monotonic() - self._began, 1), "cpu_seconds": round(cpu_s, 2)}
         found = self._figures(run, raw)
-        data = {**as_data(run, self._guest, raw, found), **took}
+        data = {**as_data(run, place, raw, found), **took}
         if data["error"] is None:
             from ..analyse.series import series
 
@@ -256,6 +262,45 @@ class Runs:
         self._recordings.save(run, raw)
         self.done.append(data)
         show(data)
+
+
+def in_copies(runs: Sequence[Run], progress: Runs) -> None:
+    """Each run in a copy of a machine with its network; a guest that fails is that run's error."""
+    from ..machines.engine import Guests
+
+    with Guests() as engine:
+        # of one command, all runs are on one kernel, with the checkout's modules
+        try:
+            surroundings = engine.surroundings(runs[0].kernel, "")
+        except EngineError as error:
+            raise LabError(str(error)) from None
+        place = Place(surroundings.release, "virtual", versions(surroundings))
+        for index, run in enumerate(runs):
+            progress.begin(index)
+            try:
+                raw = engine.run(run)
+            except EngineError as error:
+                raw = {"error": str(error), "warnings": [], "dmesg_tail": error.log}
+            progress.end(index, raw, place, float(raw.get("cpu_s", 0.0)))
+
+
+def in_one_boot(runs: Sequence[Run], guest: Plans, progress: Runs) -> None:
+    """All of them in one guest, or on this machine itself."""
+    began_cpu_s = 0.0
+
+    def begin(index: int) -> None:
+        nonlocal began_cpu_s
+        began_cpu_s = guest.cpu_s()
+        progress.begin(index)
+
+    def end(index: int, raw: dict[str, Any]) -> None:
+        modules = {path.stem: guest.ready["modules"].get(path.stem) or source_version(path) for path in guest.modules()}
+        progress.end(index, raw, Place(guest.kernel, guest.clock, modules), guest.cpu_s() - began_cpu_s)
+
+    with guest:
+        if guest.clock == "here":
+            announce(guest)
+        guest.run([run.plan for run in runs], begin, end)
 
 
 def run(arguments: argparse.Namespace, figures: FiguresOf) -> int:
@@ -271,12 +316,12 @@ def run(arguments: argparse.Namespace, figures: FiguresOf) -> int:
         complain(error)
         return BAD_INPUT
     recordings = Recordings(arguments.pcap, arguments.trace)
-    with guest:
-        if arguments.clock == "here":
-            announce(guest)
-        print(f"lab: kernel {guest.kernel}, clock {guest.clock}", file=sys.stderr)
-        progress = Runs(runs, guest, figures, recordings)
-        guest.run([run.plan for run in runs], progress.begin, progress.end)
+    progress = Runs(runs, figures, recordings)
+    print(f"lab: kernel {guest.kernel}, clock {guest.clock}", file=sys.stderr)
+    if guest.clock == "virtual":
+        in_copies(runs, progress)
+    else:
+        in_one_boot(runs, guest, progress)
     if arguments.json:
         files.write(arguments.json, json.dumps(progress.done, indent=1) + "\n")
     if arguments.pcap or arguments.trace:

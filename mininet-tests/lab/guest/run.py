@@ -302,12 +302,12 @@ def run_one(network: Network, tracer: Tracer, plan: Plan, job: dict[str, Any], t
 
 
 def run_frozen(port: int, job: dict[str, Any], log: Any) -> int:
-    """Build the network of the job's one plan, stop, and do the plan that a copy is told of."""
+    """Build the job's network, stop, and do the plan that a copy is told of."""
     tracer = Tracer(job["ack_probe"])
     WORK.mkdir(parents=True, exist_ok=True)
-    plan = Plan.of(job["plans"][0])
+    topology, ipv6 = Plan.network_of(job["structure"])
     # what is built ends with the machine: to take it down would be work for nothing
-    network = Network(plan.topology, plan.ipv6, WORK)
+    network = Network(topology, ipv6, WORK)
     network.prepare()
     protocol.send_json(port, protocol.PROGRESS, {"begin": 0})
     frozen.stop()
@@ -328,7 +328,7 @@ def run_frozen(port: int, job: dict[str, Any], log: Any) -> int:
 
 def run_all(port: int, job: dict[str, Any], log: Any) -> int:
     """Do every plan of the job; status 0 if all could be run."""
-    if job.get("frozen"):
+    if "structure" in job:
         return run_frozen(port, job, log)
     tracer = Tracer(job["ack_probe"])
     WORK.mkdir(parents=True, exist_ok=True)

@@ -99,7 +99,8 @@ class Template(StoppingGuest):
 
     def freeze(self, plan: Plan, folder: Path, name: str) -> Frozen:
         """A machine with this plan's network, saved in the folder; LabError if there cannot be one."""
-        self.start({**self.job([plan]), "frozen": True, "times": []})
+        # of all plans with this network the machine is the same, whichever is the first
+        self.start({**self.job([plan]), "structure": plan.structure, "plans": [], "times": []})
         kind, payload = self.receive()
         if kind != protocol.PROGRESS:
             raise LabError(self._failure("the network could not be built", json.loads(payload)))

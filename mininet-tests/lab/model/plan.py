@@ -11,7 +11,7 @@ from typing import Any
 from . import arrivals, devices
 from .errors import PlanError, in_range
 from .layout import Layout, lay_out
-from .topology import IPV6_MTU_BYTES, Topology, Way
+from .topology import IPV6_MTU_BYTES, Link, Topology, Way
 
 # A flow's port is FIRST_FLOW_PORT + its number, its server's is so much higher; traces are
 # kept of the flows' own ports, so that a server's side does not pass for a sender's.
@@ -307,6 +307,12 @@ class Plan:
         """What two plans have in common whose nodes and links may be the same; JSON can hold it."""
         links = [[link.a, link.b, link.mtu_bytes] for link in self.topology.links]
         return [[list(item) for item in self.topology.nodes.items()], links, self.ipv6]
+
+    @staticmethod
+    def network_of(structure: list[Any]) -> tuple[Topology, bool]:
+        """Nodes and links of a structure, and whether nodes have addresses of IPv6."""
+        nodes, links, ipv6 = structure
+        return Topology("bare", dict(nodes), tuple(Link(a, b, mtu_bytes=mtu) for a, b, mtu in links)), ipv6
 
     @property
     def sampled(self) -> tuple[str, ...]:

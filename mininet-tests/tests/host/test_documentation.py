@@ -14,7 +14,6 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import docutils.core
@@ -231,9 +230,9 @@ def test_columns_and_keys() -> None:
     smoke = scenario.load("smoke")
     run = Run(smoke, {}, "cubic", "pfifo", 1, "", "6.1", asked)
     found = figures.figures(smoke, {}, "cubic", "pfifo", asked, raw)
-    guest = SimpleNamespace(kernel="6.1", clock="virtual", ready={"modules": {}}, modules=list)
+    place = front_run.Place("6.1", "virtual", {})
     of_ends = {"host_seconds", "cpu_seconds", "dmesg_tail", "series"}
-    assert {*front_run.as_data(run, guest, raw, found), *of_ends} == set(rows_of("results", "The JSON of a run"))
+    assert {*front_run.as_data(run, place, raw, found), *of_ends} == set(rows_of("results", "The JSON of a run"))
     drawn, rows = series.series(asked, raw), rows_of("results", "Series")
     assert set(drawn) == set(rows)
     for key in ("flows", "queues"):
