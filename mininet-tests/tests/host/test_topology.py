@@ -98,11 +98,12 @@ def test_without_a_shaper_the_delay_line_is_the_senders():
 
 @pytest.mark.parametrize("queue", sorted(devices.QUEUES))
 def test_every_queue_has_the_rate_and_its_own_options(queue):
-    way = Way(rate_bit_s=12_345_678, queue=queue, limit_packets=50, options="burst 9000" if queue == "policer" else "")
+    way = Way(rate_bit_s=12_345_678, queue=queue, limit_packets=50, options="option 9000")
     lines = devices.queue("r-x", way, hash_seed=3)
     # a policer counts the Ethernet header
     assert any(f"{12_345_678 * 1514 // 1500 if queue == 'policer' else 12_345_678}bit" in line for line in lines)
     assert all("dev r-x" in line for line in lines)
+    assert sum("option 9000" in line for line in lines) == 1
 
 
 @pytest.mark.parametrize(
