@@ -61,6 +61,8 @@ class Way:
         for one in ("rate_bit_s", "limit_packets", "lose_every", "keep_every", "delay_ms", "jitter_ms", "slot_ms"):
             in_range(f"link {name}: {one}", getattr(self, one), 0)
         in_range(f"link {name}: loss", self.loss, 0, 1)
+        if self.jitter_ms > self.delay_ms:
+            raise PlanError(f"link {name}: jitter_ms {self.jitter_ms}: must be at most delay_ms {self.delay_ms}")
         if self.lose_every == 1:
             raise PlanError(f"link {name}: lose_every 1: nothing would arrive; must be 0 or at least 2")
         if self.keep_every == 1:

@@ -116,6 +116,7 @@ def test_every_queue_has_the_rate_and_its_own_options(queue):
         ((Link("s1", "r"), Link("r", "d1", Way(queue="cake"))), "link r-d1: a queue \\(cake\\) needs a rate"),
         ((Link("s1", "r"), Link("r", "d1", Way(delay_ms=-1))), "link r-d1: delay_ms -1: must be at least 0"),
         ((Link("s1", "r"), Link("r", "d1", Way(delay_ms=float("nan")))), "delay_ms nan: must be at least 0"),
+        ((Link("s1", "r"), Link("r", "d1", Way(delay_ms=3, jitter_ms=4))), "jitter_ms 4: must be at most delay_ms 3"),
         ((Link("s1", "r"), Link("r", "d1", Way(lose_every=1))), "lose_every 1: nothing would arrive"),
         ((Link("s1", "r"), Link("r", "d1", Way(keep_every=1))), "keep_every 1: nothing would be lost"),
         ((Link("s1", "r"), Link("r", "d1", Way(keep_every=-8))), "keep_every -8: must be at least 0"),
