@@ -19,7 +19,7 @@ from mininet.net import Mininet
 
 from lab.model import devices
 from lab.model.layout import Device, lay_out
-from lab.model.plan import Change, Plan, changed
+from lab.model.plan import Change, Plan, after
 from lab.model.topology import Topology
 from lab.topo import DataTopo
 
@@ -184,16 +184,8 @@ class Network:
             self._take("up" if change.up else "down", change.device)
         if not change.values:
             return
-        topology = self.layout.topology
         before = self.layout
-        links = []
-        for link in topology.links:
-            ways = {"there": link.there, "back": link.back}
-            for name, device in (("there", link.device_a), ("back", link.device_b)):
-                if device == change.device:
-                    ways[name] = changed(ways[name], change)
-            links.append(type(link)(link.a, link.b, ways["there"], ways["back"], link.mtu_bytes))
-        self.layout = lay_out(Topology(topology.name, topology.nodes, tuple(links), topology.arguments), self._down)
+        self.layout = lay_out(after(before.topology, change), self._down)
         sender = self.layout.devices[change.device]
         self._rewrite(
             sender.name, before.devices[sender.name].sending_lines(hash_seed), sender.sending_lines(hash_seed)

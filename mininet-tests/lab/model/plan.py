@@ -333,10 +333,7 @@ class Plan:
             item.check()
             layout.path(item.source, item.sink)
             layout.path(item.sink, item.source)
-        for change in self.changes:
-            way = changed(self.topology.way(change.device), change)
-            way.check(change.device)
-            devices.queue(change.device, way, self.hash_seed)
+        self._check_changes()
         for device_name in (*self.record.pcaps, *self.observed):
             self.topology.way(device_name)
         named = [*self.gro, *self.sysctls, *self.routes, *(command.node for command in self.commands)]
@@ -344,6 +341,17 @@ class Plan:
             if node not in ("*", "root"):
                 layout.of_node(node)
         return layout
+
+    def _check_changes(self) -> None:
+        """Each change is of what those before it have made."""
+        topology = self.topology
+        for change in sorted(self.changes, key=lambda one: one.at_s):
+            topology = after(topology, change)
+            try:
+                topology.link(change.device).check()
+            except PlanError as error:
+                raise PlanError(f"change of {change.device} at {change.at_s:g} s: {error}") from None
+            devices.queue(change.device, topology.way(change.device), self.hash_seed)
 
     def _check_limits(self) -> None:
         names = [item.name for item in self.senders]
@@ -410,3 +418,11 @@ def changed(way: Way, change: Change) -> Way:
         if name not in known:
             raise PlanError(f"change of {change.device}: unknown {name}; known are {', '.join(sorted(known))}")
     return dataclasses.replace(way, **change.values)
+
+
+def after(topology: Topology, change: Change) -> Topology:
+    """A topology after a change of one of its ways; PlanError names what cannot be changed."""
+    own = topology.link(change.device)
+    way = "there" if change.device == own.device_a else "back"
+    new = dataclasses.replace(own, **{way: changed(getattr(own, way), change)})
+    return dataclasses.replace(topology, links=tuple(new if link is own else link for link in topology.links))

@@ -147,11 +147,13 @@ class Topology:
 
     def way(self, device: str) -> Way:
         """The way that what leaves a device takes; PlanError names the devices if there is none."""
+        return dict(self.link(device).ways)[device]
+
+    def link(self, device: str) -> Link:
+        """The link that a device is an end of; PlanError names the devices if there is none."""
         for link in self.links:
-            if device == link.device_a:
-                return link.there
-            if device == link.device_b:
-                return link.back
+            if device in (link.device_a, link.device_b):
+                return link
         known = ", ".join(name for link in self.links for name in (link.device_a, link.device_b))
         raise PlanError(f"topology {self.name} has no device {device}; it has: {known}")
 

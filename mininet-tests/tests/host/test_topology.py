@@ -313,6 +313,38 @@ def test_a_change_leaves_what_it_does_not_name():
     assert changed(before, Change(0.0, "x", {"rate_bit_s": 7})) == dataclasses.replace(before, rate_bit_s=7)
 
 
+def with_changes(way: Way, *values: dict[str, object], back: Way | None = None) -> Plan:
+    """A flow through a line of which what leaves r for d1 takes other ways, one second after another."""
+    links = (Link("s1", "r"), Link("r", "d1", way, back or Way()))
+    changes = [Change(float(second), "r-d1", one) for second, one in enumerate(values, 1)]
+    # the order of the list is none
+    return Plan(
+        dataclasses.replace(a_line(), links=links), (Flow("f1", "s1", "d1", seconds=9.0),), changes=tuple(changes[::-1])
+    )
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (with_changes(Way(), {"rate_bit_s": 10**6}, {"queue": "cake"}), ""),
+        (with_changes(Way(), {"queue": "cake"}, {"rate_bit_s": 10**6}), "change of r-d1 at 1 s: .* needs a rate"),
+        (with_changes(Way(10**6), {"queue": "cake"}, {"rate_bit_s": 0}), "change of r-d1 at 2 s: .* needs a rate"),
+        (with_changes(Way(), {"loss": 0.1}, {"lose_every": 9}), "at 2 s: .* loss 0.1 beside lose_every 9: one of"),
+        (with_changes(Way(), {"loss": 0.1}, {"loss": 0.0}, {"lose_every": 9}), ""),
+        (with_changes(Way(10**6), {"queue": "policer"}, back=Way(lose_every=9)), "at 1 s: .* a policer beside"),
+        (with_changes(Way(delay_ms=5, jitter_ms=3), {"delay_ms": 2}), "at 1 s: .* jitter_ms 3: must be at most"),
+        (with_changes(Way(10**6), {"queue": "no"}), "queue no: must be one of"),
+    ],
+)
+def test_changes_are_checked_in_the_order_of_their_times(plan, message):
+    """Each against what those before it have made of the topology."""
+    if not message:
+        plan.check()
+        return
+    with pytest.raises(PlanError, match=message):
+        plan.check()
+
+
 def lines_after(before: Way, after: Way) -> list[str]:
     """What tc is told when what leaves r for d1 takes another way, at the device and at the other end."""
     found = []
