@@ -25,6 +25,8 @@ from lab.topo import DataTopo
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
+# A device that is taken down keeps its IPv6 addresses, as it does IPv4's.
+KEEP_ADDRESSES = Path("/proc/sys/net/ipv6/conf/all/keep_addr_on_down")
 
 
 class NetworkError(OSError):
@@ -82,6 +84,9 @@ class Network:
         self._mininet = Mininet(topo=DataTopo(topology=topology, bare=True, ipv6=ipv6), controller=None, build=True)
         self._mininet.start()
         self._families = (4, 6) if ipv6 else (4,)
+        for node in topology.nodes:
+            with self.inside(node):
+                KEEP_ADDRESSES.write_text("1")
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._tcs: dict[str, Tc] = {}
@@ -228,12 +233,14 @@ class Network:
         self._tc(node).do(name, lines)
 
     def _take(self, state: str, name: str) -> None:
-        """Take a link up or down; routes follow."""
+        """Take a link up or down; neighbours and routes follow."""
         device = self.layout.devices[name]
         before = self.layout
         self._down = self._down - {name} if state == "up" else self._down | {name}
         self.layout = lay_out(self.layout.topology, self._down)
         self.must(device.node, ["ip", "link", "set", name, state])
+        if state == "up":
+            self._introduce(device)
         for node in self.layout.topology.nodes:
             for family in self._families:
                 old, new = before.routes(node, family), self.layout.routes(node, family)
@@ -246,10 +253,13 @@ class Network:
                 for route in gone:
                     process = self.popen(node, ["ip", f"-{family}", "route", "del", route], stderr=subprocess.DEVNULL)
                     process.wait()
-        if state == "up":
-            peer = self.layout.devices[f"{device.peer}-{device.node}"]
-            for one, other in ((device, peer), (peer, device)):
-                words = ["ip", "neigh", "replace", other.address, "lladdr", other.mac, "nud", "permanent", "dev"]
+
+    def _introduce(self, device: Device) -> None:
+        """Tell both ends of a link each other's hardware address, which a device that was down has forgotten."""
+        peer = self.layout.devices[f"{device.peer}-{device.node}"]
+        for one, other in ((device, peer), (peer, device)):
+            for address in (other.address, other.address6)[: len(self._families)]:
+                words = ["ip", "neigh", "replace", address, "lladdr", other.mac, "nud", "permanent", "dev"]
                 self.must(one.node, [*words, one.name])
 
     def _named(self, node: str) -> list[str]:
