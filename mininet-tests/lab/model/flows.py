@@ -130,12 +130,16 @@ def among_backlogged(
     )
 
 
-def check_packet_rate(rate_mbit: float, packet_bytes: int) -> None:
-    """PlanError if the guest's CPU would be what is measured."""
-    packets_s = rate_mbit * 1e6 / 8 / packet_bytes
+def check_packet_rate(rate_mbit: float, packet_bytes: int, bottlenecks: int = 1) -> None:
+    """PlanError if the guest's CPU would be what is measured.
+
+    :param bottlenecks: so many of this rate
+    """
+    packets_s = rate_mbit * 1e6 / 8 / packet_bytes * bottlenecks
     if packets_s > MAX_PACKETS_S:
+        at_each = f" at each of {bottlenecks} bottlenecks" if bottlenecks > 1 else ""
         raise PlanError(
-            f"rate_mbit {rate_mbit}: {packets_s:.0f} packets of {packet_bytes} bytes a second: must be at most"
+            f"rate_mbit {rate_mbit}{at_each}: {packets_s:.0f} packets of {packet_bytes} bytes a second: must be at most"
             f" {MAX_PACKETS_S}, which keep the guest's CPU half busy"
         )
 

@@ -88,6 +88,10 @@ BAD = {
     ),
     "too small": (["run", THREE, "--set", "rate_mbit=0"], "rate_mbit=0: must be at least 0.5 Mbit/s"),
     "too large": (["run", THREE, "--set", "seconds=1e9"], "seconds=1e9: must be at most 600 s"),
+    "more than the guest's CPU": (
+        ["run", THREE, "--set", "bottlenecks=8", "--set", "rate_mbit=100"],
+        "rate_mbit 100.0 at each of 8 bottlenecks: 66667 packets of 1500 bytes a second: must be at most 20000",
+    ),
     "not a number": (["run", THREE, "--set", "seconds=soon"], "seconds=soon: must be a number (s)"),
     "not whole": (["run", THREE, "--set", "bottlenecks=2.5"], "bottlenecks=2.5: must be a whole number (links)"),
     "not a setting": (["run", THREE, "--set", "seconds"], "--set seconds: must be name=value"),
