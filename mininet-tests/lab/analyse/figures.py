@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from ..model.errors import PlanError, RunError
 from ..model.layout import Layout, lay_out
 from ..model.plan import Flow, Plan
-from ..model.scenario import Check, Scenario, Values
+from ..model.scenario import OPERATORS, Check, Scenario, Values
 from ..model.topology import STOCK_MTU_BYTES
 
 QUANTILES = (0.5, 0.95, 0.99)
@@ -363,20 +363,13 @@ def source_figures(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
     return figures
 
 
-OPERATORS = {
-    ">=": lambda measured, expected: measured >= expected,
-    "<=": lambda measured, expected: measured <= expected,
-    "==": lambda measured, expected: measured == expected,
-    "in": lambda measured, expected: expected[0] <= measured <= expected[1],
-}
-
-
 def judge(checks: Sequence[Check], metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Each check with what was measured; a figure that is missing fails."""
     judged = []
     for check in checks:
         measured = metrics.get(check.quantity)
-        passed = measured is not None and bool(OPERATORS[check.op](measured, check.expected))
+        # a scenario's own metric may be anything
+        passed = isinstance(measured, int | float) and OPERATORS[check.op](measured, check.expected)
         judged.append({**vars(check), "measured": measured, "pass": passed})
     return judged
 
@@ -389,7 +382,7 @@ def figures(scenario: Scenario, values: Values, cc: str, qdisc: str, plan: Plan,
             fill_in(found, scenario, values, plan, raw)
     except (RunError, PlanError) as error:
         found.error = str(error)
-    except (ArithmeticError, LookupError, ValueError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         # the other runs are none the worse for it
         found.error = f"its figures cannot be computed: {type(error).__name__}: {error}"
     found.metrics["kernel_warnings"] = len(raw.get("warnings", []))

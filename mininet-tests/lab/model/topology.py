@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from .errors import PlanError, in_range
+from .typed import check_name, check_types
 
 # A device is called "a-b" and has at most 15 characters (IFNAMSIZ).
 DEVICE_NAME_CHARACTERS = 15
@@ -58,6 +59,7 @@ class Way:
 
     def check(self, name: str) -> None:
         """PlanError if a value is out of its range; ``name`` is the device's."""
+        check_types(f"link {name}", self)
         for one in ("rate_bit_s", "limit_packets", "lose_every", "keep_every", "delay_ms", "jitter_ms", "slot_ms"):
             in_range(f"link {name}: {one}", getattr(self, one), 0)
         in_range(f"link {name}: loss", self.loss, 0, 1)
@@ -101,6 +103,7 @@ class Link:
 
     def check(self) -> None:
         """PlanError if it cannot be built."""
+        check_types(f"link {self.device_a}", self)
         for (device, way), (_, other) in zip(self.ways, reversed(self.ways), strict=True):
             if way.queue == "policer" and (other.lose_every or other.keep_every):
                 # both drop in filters of one device, which counts them together
@@ -125,6 +128,9 @@ class Topology:
 
     def check(self) -> None:
         """PlanError if it cannot be built: names, ends, two links between two nodes."""
+        check_types(f"topology {self.name}", self)
+        for node in self.nodes:
+            check_name(f"topology {self.name}: node", node)
         known: set[frozenset[str]] = set()
         for link in self.links:
             link.check()

@@ -302,6 +302,55 @@ def test_a_plan_that_cannot_be_is_refused(plan, message):
         plan.check()
 
 
+NET = {"net.ipv4.tcp_sack": 0}
+MODEL = {"model": "constant", "rate_packets_s": 10}
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (a_plan(flows=(Flow("f1", "s1", "d1", seconds="5"),)), r"^flow f1: seconds '5' \(str\): must be a number$"),
+        (a_plan(flows=(Flow("f1", "s1", "d1", bytes=5e6),)), r"flow f1: bytes 5000000.0 \(float\): must be a whole"),
+        (a_plan(flows=(Flow("f1", "s1", "d1", bytes=True),)), r"flow f1: bytes True \(bool\): must be a whole number"),
+        (a_plan(flows=(Flow("f1", "s1", "d1", exchanges=(5,)),)), r"exchanges 5 \(int\): must be an Exchange"),
+        (
+            a_plan(flows=(Flow("f1", "s1", "d1", exchanges=(Exchange("1", 2),)),)),
+            r"flow f1: request_bytes '1' \(str\): must be a whole number",
+        ),
+        (
+            a_plan(flows=Flow("f1", "s1", "d1", seconds=1.0)),
+            r"plan: flows Flow\(.* \(Flow\): must be a list, each a Flow",
+        ),
+        (a_plan(sysctls={"s1": NET}), r"^plan: sysctls: s1: net.ipv4.tcp_sack 0 \(int\): must be a text$"),
+        (a_plan(module_parameters={"m": {"p": 5}}), r"plan: module_parameters: m: p 5 \(int\): must be a text"),
+        (a_plan(sysctls={"s1": "x"}), r"plan: sysctls: s1 'x' \(str\): must be a dict, each value a text"),
+        (a_plan(ends_with_flows=1), r"plan: ends_with_flows 1 \(int\): must be True or False"),
+        (a_plan(record=Record(events="a:b")), r"record: events 'a:b' \(str\): must be a list, each a text"),
+        (a_plan(changes=(Change("1", "r-d1"),)), r"change of r-d1: at_s '1' \(str\): must be a number"),
+        (a_plan(changes=(Change(1.0, "r-d1", up=0),)), r"up 0 \(int\): must be True or False or None"),
+        (a_plan(changes=(Change(1.0, "r-d1", {"delay_ms": "5"}),)), r"delay_ms '5' \(str\): must be a number"),
+        (a_plan(commands=(Command("c", 0.0, "r", ()),)), r"command c: argv \(\): has no program"),
+        (a_plan(commands=(Command("c", 0.0, "r", "true"),)), r"argv 'true' \(str\): must be a list, each a text"),
+        (a_plan(commands=(Command("a/b", 0.0, "r", ("true",)),)), "command 'a/b': a name has letters"),
+        (a_plan(flows=(Flow("a b", "s1", "d1", seconds=1.0),)), "flow 'a b': a name has letters"),
+        (a_plan(flows=(Flow("", "s1", "d1", seconds=1.0),)), "flow '': a name has letters, .* and at least one"),
+        (a_plan(sources=(Source("../x", "s1", "d1", MODEL, 1.0, 500),)), "source '../x': a name has letters"),
+        (a_plan(sources=(Source("u", "s1", "d1", MODEL, 1.0, 500.0),)), r"source u: packet_bytes 500.0 \(float\)"),
+        (Plan(a_line(delay_ms="5")), r"^link r-d1: delay_ms '5' \(str\): must be a number$"),
+        (Plan(a_line(rate_bit_s=1e6)), r"link r-d1: rate_bit_s 1000000.0 \(float\): must be a whole number"),
+        (Plan(None), r"plan: topology None \(NoneType\): must be a Topology"),
+    ],
+)
+def test_what_is_of_another_type_is_refused(plan, message):
+    """With the field, the value, and what it must be."""
+    with pytest.raises(PlanError, match=message):
+        plan.check()
+
+
+def test_a_whole_number_is_a_number_and_a_list_is_as_good_as_a_tuple():
+    a_plan(flows=[Flow("f-1.a_B", "s1", "d1", seconds=1)], settle_s=0).check()
+
+
 def test_a_burst_larger_than_a_datagram_is_refused():
     model = {"model": "constant", "rate_packets_s": 10}
     with pytest.raises(PlanError, match="a burst of 50 packets is 73600 bytes; must be at most 65507"):
