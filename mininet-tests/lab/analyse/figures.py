@@ -178,6 +178,8 @@ def flow_figures(plan: Plan, layout: Layout, raw: Mapping[str, Any], acks: Mappi
             "retransmits": result["retransmits"],
             **{name: result[name] for name in ("data_packets_sent",) if name in result},
         }
+        if flow.exchanges:
+            one |= quantiles(responses_s(result), "response_{}_s")
         seen = acks.get(plan.port(flow))
         if plan.record.acks and seen is None:
             raise RunError(f"flow {flow.name}: nothing was acknowledged")
@@ -188,6 +190,11 @@ def flow_figures(plan: Plan, layout: Layout, raw: Mapping[str, Any], acks: Mappi
             one["window_goodput_bit_s"] = rounded(seen.goodput_bit_s(*plan.window_s), 0)
         figures.append(one)
     return figures
+
+
+def responses_s(result: Mapping[str, Any]) -> Floats:
+    """From each request of a flow to the last byte of its response."""
+    return np.array([(ended_ns - began_ns) / 1e9 for began_ns, ended_ns in result["exchanges"]])
 
 
 def of_iperf3(flow: Flow, result: Mapping[str, Any], seen: Acks | None) -> dict[str, Any]:

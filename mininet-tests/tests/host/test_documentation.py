@@ -193,12 +193,15 @@ def everything() -> tuple[Plan, dict[str, Any]]:
         commands=(Command("cmd", 1.0, "root", ("true",)),),
         record=Record(sample_s=0.5),
     )
+    # figures of all kinds in one flow
+    first = replace(asked.flows[0], exchanges=(plan.Exchange(100, 5000),))
+    asked = replace(asked, flows=(first, asked.flows[1]))
     seen = np.array([(queue, 3, 1_500_000_000, 4500, 0) for queue in (0, 1)], dtype=figures.QUEUE_SAMPLE)
     arrived = np.array([(0, 0, 5, 4_000_000)], dtype=figures.RECEIVED)
     entry = {"kind": "pfifo", "root": True, "drops": 0}
     return asked, test_figures.raw(
         test_figures.full_link(1, 2) + test_figures.full_link(2, 2),
-        flows=[test_figures.result("f1"), test_figures.result("f2")],
+        flows=[test_figures.result("f1", exchanges=[[0, 10**7]]), test_figures.result("f2")],
         sources=[{"name": "u1", "sent": 10, "not_sent": 0, "received": 1}],
         commands=[{"name": "cmd", "status": 0, "error": None}],
         qdiscs={"r-d1": [entry], "d1-r": [entry]},
