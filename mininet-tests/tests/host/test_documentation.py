@@ -27,7 +27,7 @@ from fake_lab import FakeEngine, sweep
 from lab import cli
 from lab.analyse import figures, series, table
 from lab.front import run as front_run
-from lab.model import arrivals, devices, plan, scenario, topologies, topology
+from lab.model import arrivals, devices, distributions, plan, scenario, topologies, topology
 from lab.model.errors import PlanError
 from lab.model.plan import Command, Flow, Plan, Record, Source
 from lab.model.topology import Link, Topology, Way
@@ -172,6 +172,10 @@ def test_names_in_the_reference() -> None:
     assert set(models) == set(arrivals.MODELS)
     for name, model in arrivals.MODELS.items():
         assert set(inspect.signature(model).parameters) == words(models[name]["arguments"]) - {"0"}
+    drawn = rows_of("plan", "Many short flows")
+    assert set(drawn) == set(distributions.DISTRIBUTIONS)
+    for name, distribution in distributions.DISTRIBUTIONS.items():
+        assert set(inspect.signature(distribution).parameters) == words(drawn[name]["arguments"])
     files = rows_of("plan", "Scenario files")
     for name in ("plan", "checks", "measure", "draw"):
         _, *arguments = inspect.signature(getattr(scenario.Scenario, name)).parameters
