@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from conftest import TOP, assert_passed, lab, run_scenarios
+from lab.model.topologies import names
 
 COMBINATIONS = [("pktpair", "fq_rr"), ("bbr", "fq_codel"), ("cubic", "cake")]
 RUN_KEYS = {
@@ -84,11 +85,13 @@ TRACED = (
 )
 # The same seed's runs with the engine and with iperf3 were up to 0.4 % apart: see the scenario.
 AGREE_PART = 0.01
-# In the guest: Mininet's own command with our topology, then a status to pass on.
-MN = (
-    "PYTHONPATH={top}/mininet-tests mn --custom {top}/mininet-tests/topologies/dumbbell.py"
-    " --topo dumbbell,2,10,fq_rr --controller none --test pingall 2>&1;"
-    " echo $TC_LIB_DIR; exit 7"
+# Each of our topologies, small, as Mininet's own command takes it.
+SMALL = {"dumbbell": "2,10,fq_rr", "parking_lot": "1,10,fq_rr", "tree": "1,2,40,2,fq_rr", "two_paths": "1,10,10,fq_rr"}
+# In the guest: that command with each of them, then a status to pass on.
+MN = "".join(
+    f"PYTHONPATH={TOP}/mininet-tests mn --custom {TOP}/mininet-tests/topologies/{name}.py"
+    f" --topo {name},{arguments} --controller none --test pingall 2>&1 | sed 's/^/{name}: /';"
+    for name, arguments in SMALL.items()
 )
 
 ELSEWHERE = "tc qdisc add dev lo root fq_rr && tc qdisc show dev lo"
@@ -160,7 +163,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             "traced": pool.submit(traced, folder),
             "agree": pool.submit(run_scenarios, folder / "agree.json", "traffic-engines-agree"),
             "recording": pool.submit(recording, folder),
-            "exec": pool.submit(lab, "exec", "--", "bash", "-c", MN.format(top=TOP)),
+            "exec": pool.submit(lab, "exec", "--", "bash", "-c", f"{MN} echo $TC_LIB_DIR; exit 7"),
         }
         found = {name: job.result() for name, job in jobs.items()}
     found["elsewhere"] = elsewhere(hidden / "checkout")
@@ -188,9 +191,10 @@ def test_two_in_a_checkout_elsewhere(results: dict[str, Any], which: int) -> Non
     assert "qdisc fq_rr" in done.stdout
 
 
-def test_mn_custom(results: dict[str, Any]) -> None:
-    """Mininet's own mn --custom runs the dumbbell with fq_rr."""
-    assert "0% dropped" in results["exec"].stdout, results["exec"].stdout
+@pytest.mark.parametrize("name", names())
+def test_mn_custom(results: dict[str, Any], name: str) -> None:
+    """Mininet's own mn --custom runs each of our topologies with fq_rr, and each host reaches each."""
+    assert f"{name}: *** Results: 0% dropped" in results["exec"].stdout, results["exec"].stdout
 
 
 @pytest.mark.parametrize("combination", COMBINATIONS)
