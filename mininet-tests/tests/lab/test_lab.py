@@ -52,9 +52,9 @@ SLOWER = 0.02
 # And no row so far ahead of its fair reference: that were from others' shares.
 FASTEST = 0.95
 SHORT_FORM = ("b1-slow-cross-traffic", "b3-short-files", "b5-migrating-bottleneck", "b9-rate-control-torture")
-# What a plan of a user's may have recorded, of flows of both families, where receivers merge packets.
+# What a plan of a user's may have recorded, of flows and sources of both families, where receivers merge packets.
 RECORDING = """
-from lab.model.plan import Flow, Plan, Record
+from lab.model.plan import Flow, Plan, Record, Source
 from lab.model.scenario import Check, Parameter
 from lab.model.topologies import topology
 
@@ -66,11 +66,17 @@ SCRIPT = 'tracepoint:pktpair:pktpair_sample { @trains[args->sport] = count(); }'
 def plan(values, cc, qdisc, seed):
     network = topology("dumbbell", pairs=2, rate_mbit=8.0, queue=qdisc, limit_packets=300, delays_ms=[20.0])
     flows = [Flow(f"v{n}", f"s{i}", f"d{i}", cc, seconds=values["seconds"], family=n) for i, n in ((1, 4), (2, 6))]
+    often = {"model": "constant", "rate_packets_s": 20}
+    sources = (
+        Source("listed", "s1", "d1", {"model": "listed", "times_s": [0.1, 0.5, 0.5, 2.0, 99.0]}, 2.5, 500),
+        Source("v6source", "s2", "d2", often, 2.0, 100, ports=2, burst=2, family=6),
+    )
     record = Record(bpftrace=SCRIPT, sample_s=0.01)
-    return Plan(network, tuple(flows), hash_seed=seed, settle_s=1.0, gro=("d1", "d2"), record=record)
+    return Plan(network, tuple(flows), sources, hash_seed=seed, settle_s=1.0, gro=("d1", "d2"), record=record)
 
 def checks(values, cc, qdisc):
-    return [Check("utilisation", ">=", 0.95), Check("backlog_r-x_max_packets", ">=", 1)]
+    arrived = [Check("listed_received", "==", 4), Check("v6source_received", "==", 80)]
+    return [Check("utilisation", ">=", 0.95), Check("backlog_r-x_max_packets", ">=", 1), *arrived]
 """
 # The traced run's plan, at a tenth of a second that a guest has to hold.
 TRACED = (
