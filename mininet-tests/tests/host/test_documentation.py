@@ -22,7 +22,7 @@ import docutils.nodes
 import numpy as np
 import pytest
 import test_figures
-from conftest import TOP
+from conftest import TOP, quick_start
 from fake_lab import FakeEngine, sweep
 from lab import cli
 from lab.analyse import figures, series, table
@@ -330,14 +330,6 @@ def test_commands() -> None:
             cli.parse(rest)
             count += 1
     assert count > 20
-
-
-def quick_start(folder: Path) -> list[str]:
-    """Writes the quick start's files; returns its commands."""
-    text = (PAGES / "lab.rst").read_text()
-    for name, block in re.findall(r"Save this as\s+``mine/(\S+)``::\n\n((?: {4}.*\n|\n)+)", text):
-        (folder / name).write_text(re.sub(r"^ {4}", "", block, flags=re.MULTILINE))
-    return [line for line in re.findall(r"^ {4}(scripts/lab sweep .*)$", text, re.MULTILINE)]
 
 
 def test_quick_start(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import assert_passed, lab, run_scenarios
+from conftest import assert_passed, lab, quick_start, run_scenarios
 from lab.model import devices
 
 
@@ -85,6 +85,23 @@ def test_a_file_from_anywhere_runs_sweeps_and_reports(tmp_path):
     assert "mine" in page.read_text()
     # nothing is run twice
     assert f"{len(queues)} there before" in said(*words)
+
+
+def test_the_quick_starts_sweep_and_report(tmp_path):
+    """Of its own topology file and scenario, far from the checkout; one rate and one seed of it."""
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (command,) = quick_start(mine)
+    words = command.removeprefix("scripts/lab ").replace("mine/", f"{mine}/")
+    words = words.replace("up_mbit=0.5,2", "up_mbit=2").replace("--seeds 1-2", "--seeds 1")
+    assert "2 runs asked for: 2 run, 0 there before, 0 failed." in said(*words.split(), "-j", "1")
+    found = rows(mine / "study")
+    assert sorted((row["cc"], row["flow"]) for row in found) == [
+        (cc, flow) for cc in ("cubic", "pktpair") for flow in ("to_laptop", "to_phone")
+    ]
+    assert {(row["checks_failed"], row["error"]) for row in found} == {("0", "")}
+    page = Path(said("report", mine / "study").strip()).read_text()
+    assert "two downloads share the access link equally" in page
 
 
 # A link of which rate, delay and losses change, with ACKs in slots from 1.5 s on.
