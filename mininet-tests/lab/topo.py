@@ -64,10 +64,17 @@ class Station(Node):
     FORWARD: tuple[str, ...] = ()
     OFFLOADS = "tso off gso off gro off"
 
-    def config(self, commands: list[str] | None = None, ipv6: bool = False, **params: Any) -> dict[str, Any]:
+    def config(
+        self,
+        commands: list[str] | None = None,
+        addresses: Mapping[str, str] | None = None,
+        ipv6: bool = False,
+        **params: Any,
+    ) -> dict[str, Any]:
         """Called by Mininet once the interfaces exist.
 
         :param commands: shell commands that give the node its addresses and routes
+        :param addresses: the same addresses by device, for Mininet's own commands
         """
         done = super().config(**params)
         script = [f"echo {value} >/proc/sys/{name}" for name, value in self.SYSCTLS]
@@ -78,6 +85,8 @@ class Station(Node):
         output = self.cmd("{ " + "; ".join(script) + "; } 2>&1")
         if output.strip():
             raise RuntimeError(f"{self.name}: {output.strip()}")
+        for interface in self.intfList():
+            interface.ip = (addresses or {}).get(interface.name)
         return done
 
 
@@ -131,7 +140,9 @@ class LabTopo(Topo):
                 info[f"addr{number}"] = device.mac
             info["intf"] = Intf
         for node in layout.topology.nodes:
-            self.nodeInfo(node).update(commands=node_commands(layout, node, bare, ipv6), ipv6=ipv6)
+            addresses = {device.name: device.address for device in layout.of_node(node)}
+            commands = node_commands(layout, node, bare, ipv6)
+            self.nodeInfo(node).update(commands=commands, addresses=addresses, ipv6=ipv6)
 
 
 def node_commands(layout: Layout, node: str, bare: bool = False, ipv6: bool = False, hash_seed: int = 1) -> list[str]:

@@ -3,6 +3,7 @@
 
 import random
 
+from lab.model.flows import FULL_PACKET_BYTES, check_packet_rate
 from lab.model.plan import Flow, Plan, Record
 from lab.model.scenario import Check, Parameter, Values
 from lab.model.topologies import topology
@@ -20,6 +21,7 @@ LIMIT_PACKETS = 300
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     """The long flow first, the cross flows within a tenth of a second."""
+    check_packet_rate(values["rate_mbit"], FULL_PACKET_BYTES, values["bottlenecks"])
     starts = random.Random(seed)
     network = topology(
         "parking_lot",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,14 @@ def run_scenarios(path: Path, *words: str | Path) -> list[dict[str, Any]]:
     done = lab("run", *words, "--json", path)
     assert path.exists(), done.stderr + done.stdout
     return json.loads(path.read_text())
+
+
+def quick_start(folder: Path) -> list[str]:
+    """Writes the quick start's files; returns its commands."""
+    text = (TOP / "Documentation" / "lab.rst").read_text()
+    for name, block in re.findall(r"Save this as\s+``mine/(\S+)``::\n\n((?: {4}.*\n|\n)+)", text):
+        (folder / name).write_text(re.sub(r"^ {4}", "", block, flags=re.MULTILINE))
+    return [line for line in re.findall(r"^ {4}(scripts/lab sweep .*)$", text, re.MULTILINE)]
 
 
 def assert_passed(run: dict[str, Any]) -> None:

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from ..model.errors import PlanError, RunError
 from ..model.layout import Layout, lay_out
 from ..model.plan import Flow, Plan
-from ..model.scenario import Check, Scenario, Values
+from ..model.scenario import OPERATORS, Check, Scenario, Values
 from ..model.topology import STOCK_MTU_BYTES
 
 QUANTILES = (0.5, 0.95, 0.99)
@@ -178,6 +178,8 @@ def flow_figures(plan: Plan, layout: Layout, raw: Mapping[str, Any], acks: Mappi
             "retransmits": result["retransmits"],
             **{name: result[name] for name in ("data_packets_sent",) if name in result},
         }
+        if flow.exchanges:
+            one |= quantiles(responses_s(result), "response_{}_s")
         seen = acks.get(plan.port(flow))
         if plan.record.acks and seen is None:
             raise RunError(f"flow {flow.name}: nothing was acknowledged")
@@ -188,6 +190,11 @@ def flow_figures(plan: Plan, layout: Layout, raw: Mapping[str, Any], acks: Mappi
             one["window_goodput_bit_s"] = rounded(seen.goodput_bit_s(*plan.window_s), 0)
         figures.append(one)
     return figures
+
+
+def responses_s(result: Mapping[str, Any]) -> Floats:
+    """From each request of a flow to the last byte of its response."""
+    return np.array([(ended_ns - began_ns) / 1e9 for began_ns, ended_ns in result["exchanges"]])
 
 
 def of_iperf3(flow: Flow, result: Mapping[str, Any], seen: Acks | None) -> dict[str, Any]:
@@ -363,20 +370,13 @@ def source_figures(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
     return figures
 
 
-OPERATORS = {
-    ">=": lambda measured, expected: measured >= expected,
-    "<=": lambda measured, expected: measured <= expected,
-    "==": lambda measured, expected: measured == expected,
-    "in": lambda measured, expected: expected[0] <= measured <= expected[1],
-}
-
-
 def judge(checks: Sequence[Check], metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Each check with what was measured; a figure that is missing fails."""
     judged = []
     for check in checks:
         measured = metrics.get(check.quantity)
-        passed = measured is not None and bool(OPERATORS[check.op](measured, check.expected))
+        # a scenario's own metric may be anything
+        passed = isinstance(measured, int | float) and OPERATORS[check.op](measured, check.expected)
         judged.append({**vars(check), "measured": measured, "pass": passed})
     return judged
 
@@ -389,7 +389,7 @@ def figures(scenario: Scenario, values: Values, cc: str, qdisc: str, plan: Plan,
             fill_in(found, scenario, values, plan, raw)
     except (RunError, PlanError) as error:
         found.error = str(error)
-    except (ArithmeticError, LookupError, ValueError) as error:
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         # the other runs are none the worse for it
         found.error = f"its figures cannot be computed: {type(error).__name__}: {error}"
     found.metrics["kernel_warnings"] = len(raw.get("warnings", []))

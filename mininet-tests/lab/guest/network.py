@@ -19,12 +19,14 @@ from mininet.net import Mininet
 
 from lab.model import devices
 from lab.model.layout import Device, lay_out
-from lab.model.plan import Change, Plan, changed
+from lab.model.plan import Change, Plan, after
 from lab.model.topology import Topology
 from lab.topo import DataTopo
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWNET = 0x40000000
+# A device that is taken down keeps its IPv6 addresses, as it does IPv4's.
+KEEP_ADDRESSES = Path("/proc/sys/net/ipv6/conf/all/keep_addr_on_down")
 
 
 class NetworkError(OSError):
@@ -82,6 +84,9 @@ class Network:
         self._mininet = Mininet(topo=DataTopo(topology=topology, bare=True, ipv6=ipv6), controller=None, build=True)
         self._mininet.start()
         self._families = (4, 6) if ipv6 else (4,)
+        for node in topology.nodes:
+            with self.inside(node):
+                KEEP_ADDRESSES.write_text("1")
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         self._tcs: dict[str, Tc] = {}
@@ -184,16 +189,8 @@ class Network:
             self._take("up" if change.up else "down", change.device)
         if not change.values:
             return
-        topology = self.layout.topology
         before = self.layout
-        links = []
-        for link in topology.links:
-            ways = {"there": link.there, "back": link.back}
-            for name, device in (("there", link.device_a), ("back", link.device_b)):
-                if device == change.device:
-                    ways[name] = changed(ways[name], change)
-            links.append(type(link)(link.a, link.b, ways["there"], ways["back"], link.mtu_bytes))
-        self.layout = lay_out(Topology(topology.name, topology.nodes, tuple(links), topology.arguments), self._down)
+        self.layout = lay_out(after(before.topology, change), self._down)
         sender = self.layout.devices[change.device]
         self._rewrite(
             sender.name, before.devices[sender.name].sending_lines(hash_seed), sender.sending_lines(hash_seed)
@@ -236,12 +233,14 @@ class Network:
         self._tc(node).do(name, lines)
 
     def _take(self, state: str, name: str) -> None:
-        """Take a link up or down; routes follow."""
+        """Take a link up or down; neighbours and routes follow."""
         device = self.layout.devices[name]
         before = self.layout
         self._down = self._down - {name} if state == "up" else self._down | {name}
         self.layout = lay_out(self.layout.topology, self._down)
         self.must(device.node, ["ip", "link", "set", name, state])
+        if state == "up":
+            self._introduce(device)
         for node in self.layout.topology.nodes:
             for family in self._families:
                 old, new = before.routes(node, family), self.layout.routes(node, family)
@@ -254,10 +253,13 @@ class Network:
                 for route in gone:
                     process = self.popen(node, ["ip", f"-{family}", "route", "del", route], stderr=subprocess.DEVNULL)
                     process.wait()
-        if state == "up":
-            peer = self.layout.devices[f"{device.peer}-{device.node}"]
-            for one, other in ((device, peer), (peer, device)):
-                words = ["ip", "neigh", "replace", other.address, "lladdr", other.mac, "nud", "permanent", "dev"]
+
+    def _introduce(self, device: Device) -> None:
+        """Tell both ends of a link each other's hardware address, which a device that was down has forgotten."""
+        peer = self.layout.devices[f"{device.peer}-{device.node}"]
+        for one, other in ((device, peer), (peer, device)):
+            for address in (other.address, other.address6)[: len(self._families)]:
+                words = ["ip", "neigh", "replace", address, "lladdr", other.mac, "nud", "permanent", "dev"]
                 self.must(one.node, [*words, one.name])
 
     def _named(self, node: str) -> list[str]:

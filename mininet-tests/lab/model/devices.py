@@ -82,7 +82,7 @@ def _htb(device: str, shaped: Shaped) -> list[str]:
     burst = f"burst {shaped.frame_bytes} cburst {shaped.frame_bytes} quantum {shaped.frame_bytes}"
     stab = f"stab overhead -{ETHERNET_HEADER_BYTES} linklayer ethernet"
     lines = [
-        f"qdisc add dev {device} root handle 1: {stab} htb default 10",
+        f"qdisc add dev {device} root handle 1: {stab} htb default 10 {shaped.way.options}".rstrip(),
         f"class add dev {device} parent 1: classid 1:1 htb rate {rate}bit ceil {rate}bit {burst}",
     ]
     for number in (10, 11):

@@ -8,9 +8,11 @@ shares for which trains are made shorter, cross flows whose windows do not fill 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from . import distributions
 from .devices import LEAVES
 from .errors import PlanError
 from .plan import TCP_HEADER_BYTES, Flow, Plan
@@ -80,6 +82,46 @@ def staggered(
     )
 
 
+def drawn(
+    count: int,
+    cc: str,
+    *,
+    sizes: Mapping[str, Any],
+    gaps: Mapping[str, Any],
+    seed: int,
+    pairs: int = 1,
+    first_s: float = 0.0,
+    prefix: str = "f",
+) -> tuple[Flow, ...]:
+    """Files of random sizes that start at random moments, each on a connection of its own.
+
+    Sizes and gaps are drawn apart: with other sizes the moments stay.
+
+    :param sizes: distribution of bytes (``distributions.of``); a file has at least one
+    :param gaps: distribution of seconds from ``first_s`` to the first flow's start, and from each start to the next
+    :param pairs: hosts s1 and d1 to so many, which take turns
+    :param prefix: of names: f1, f2, ...
+    """
+    size_of, gap_of = distributions.of(sizes), distributions.of(gaps)
+    for_sizes, for_gaps = random.Random(f"sizes {seed}"), random.Random(f"gaps {seed}")
+    found, start_s = [], first_s
+    for i in range(count):
+        start_s += gap_of(for_gaps)
+        pair = i % pairs + 1
+        found.append(
+            Flow(
+                name=f"{prefix}{i + 1}",
+                source=f"s{pair}",
+                sink=f"d{pair}",
+                cc=cc,
+                start_s=round(start_s, 6),
+                bytes=max(1, round(size_of(for_sizes))),
+                connects="start",
+            )
+        )
+    return tuple(found)
+
+
 def measured(plan: Plan) -> Plan:
     """The plan; PlanError if there is no time in which all its flows send."""
     if plan.window_s is None:
@@ -130,12 +172,16 @@ def among_backlogged(
     )
 
 
-def check_packet_rate(rate_mbit: float, packet_bytes: int) -> None:
-    """PlanError if the guest's CPU would be what is measured."""
-    packets_s = rate_mbit * 1e6 / 8 / packet_bytes
+def check_packet_rate(rate_mbit: float, packet_bytes: int, bottlenecks: int = 1) -> None:
+    """PlanError if the guest's CPU would be what is measured.
+
+    :param bottlenecks: so many of this rate
+    """
+    packets_s = rate_mbit * 1e6 / 8 / packet_bytes * bottlenecks
     if packets_s > MAX_PACKETS_S:
+        at_each = f" at each of {bottlenecks} bottlenecks" if bottlenecks > 1 else ""
         raise PlanError(
-            f"rate_mbit {rate_mbit}: {packets_s:.0f} packets of {packet_bytes} bytes a second: must be at most"
+            f"rate_mbit {rate_mbit}{at_each}: {packets_s:.0f} packets of {packet_bytes} bytes a second: must be at most"
             f" {MAX_PACKETS_S}, which keep the guest's CPU half busy"
         )
 

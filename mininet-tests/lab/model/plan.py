@@ -12,6 +12,7 @@ from . import arrivals, devices
 from .errors import PlanError, in_range
 from .layout import Layout, lay_out
 from .topology import IPV6_MTU_BYTES, Link, Topology, Way
+from .typed import check_name, check_types
 
 # A flow's port is FIRST_FLOW_PORT + its number, its server's is so much higher; traces are
 # kept of the flows' own ports, so that a server's side does not pass for a sender's.
@@ -89,6 +90,8 @@ class Flow:
 
     def check(self) -> None:
         """PlanError if it cannot be."""
+        check_types(f"flow {self.name}", self)
+        check_name("flow", self.name)
         what = [name for name in ("bytes", "seconds", "exchanges") if getattr(self, name)]
         if len(what) != 1:
             given = " and ".join(what) or "none"
@@ -96,6 +99,7 @@ class Flow:
         for name in ("bytes", "seconds", "start_s", "packet_bytes", "window_bytes", "write_bytes", "unsent_bytes"):
             in_range(f"flow {self.name}: {name}", getattr(self, name), 0)
         for exchange in self.exchanges:
+            check_types(f"flow {self.name}", exchange)
             in_range(f"flow {self.name}: request_bytes", exchange.request_bytes, 1)
             in_range(f"flow {self.name}: response_bytes", exchange.response_bytes, 1)
             in_range(f"flow {self.name}: think_s", exchange.think_s, 0)
@@ -154,6 +158,8 @@ class Source:
 
     def check(self) -> None:
         """PlanError if it cannot be."""
+        check_types(f"source {self.name}", self)
+        check_name("source", self.name)
         if self.family not in UDP_HEADER_BYTES:
             raise PlanError(f"source {self.name}: family {self.family}: must be 4 or 6")
         least = UDP_HEADER_BYTES[self.family] + STAMP_BYTES
@@ -192,6 +198,14 @@ class Command:
     node: str
     argv: tuple[str, ...]
 
+    def check(self) -> None:
+        """PlanError if it cannot be."""
+        check_types(f"command {self.name}", self)
+        check_name("command", self.name)
+        in_range(f"command {self.name}: at_s", self.at_s, 0)
+        if not self.argv or not self.argv[0]:
+            raise PlanError(f"command {self.name}: argv {self.argv}: has no program")
+
 
 @dataclass(frozen=True)
 class Change:
@@ -204,6 +218,11 @@ class Change:
     device: str
     values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     up: bool | None = None
+
+    def check(self) -> None:
+        """PlanError if it cannot be."""
+        check_types(f"change of {self.device}", self)
+        in_range(f"change of {self.device}: at_s", self.at_s, 0)
 
 
 @dataclass(frozen=True)
@@ -328,6 +347,10 @@ class Plan:
 
     def check(self) -> Layout:
         """PlanError if the run cannot be done; returns the topology's layout."""
+        check_types("plan", self)
+        check_types("record", self.record)
+        for part in (*self.senders, *self.actions):
+            part.check()
         layout = lay_out(self.topology)
         self._check_limits()
         for device in layout.devices.values():
@@ -336,13 +359,9 @@ class Plan:
                 least = f"must be at least {IPV6_MTU_BYTES} for IPv6"
                 raise PlanError(f"link {device.name}: mtu_bytes {device.mtu_bytes}: {least}")
         for item in self.senders:
-            item.check()
             layout.path(item.source, item.sink)
             layout.path(item.sink, item.source)
-        for change in self.changes:
-            way = changed(self.topology.way(change.device), change)
-            way.check(change.device)
-            devices.queue(change.device, way, self.hash_seed)
+        self._check_changes()
         for device_name in (*self.record.pcaps, *self.observed):
             self.topology.way(device_name)
         named = [*self.gro, *self.sysctls, *self.routes, *(command.node for command in self.commands)]
@@ -350,6 +369,17 @@ class Plan:
             if node not in ("*", "root"):
                 layout.of_node(node)
         return layout
+
+    def _check_changes(self) -> None:
+        """Each change is of what those before it have made."""
+        topology = self.topology
+        for change in sorted(self.changes, key=lambda one: one.at_s):
+            topology = after(topology, change)
+            try:
+                topology.link(change.device).check()
+            except PlanError as error:
+                raise PlanError(f"change of {change.device} at {change.at_s:g} s: {error}") from None
+            devices.queue(change.device, topology.way(change.device), self.hash_seed)
 
     def _check_limits(self) -> None:
         names = [item.name for item in self.senders]
@@ -363,9 +393,6 @@ class Plan:
             raise PlanError(f"gro_hold_us {self.gro_hold_us}: no node is in gro")
         in_range("sample_s", self.record.sample_s, 0)
         in_range("settle_s", self.settle_s, 0)
-        for item in self.actions:
-            what = f"command {item.name}" if isinstance(item, Command) else f"change of {item.device}"
-            in_range(f"{what}: at_s", item.at_s, 0)
         in_range("the run's length", self.end_s, 0, MAX_SECONDS)
         if self.traffic not in TRAFFIC:
             raise PlanError(f"traffic {self.traffic}: must be one of {', '.join(TRAFFIC)}")
@@ -416,3 +443,14 @@ def changed(way: Way, change: Change) -> Way:
         if name not in known:
             raise PlanError(f"change of {change.device}: unknown {name}; known are {', '.join(sorted(known))}")
     return dataclasses.replace(way, **change.values)
+
+
+def after(topology: Topology, change: Change) -> Topology:
+    """A topology after a change of one of its ways; PlanError names what cannot be changed."""
+    own = topology.link(change.device)
+    new = (
+        dataclasses.replace(own, there=changed(own.there, change))
+        if change.device == own.device_a
+        else dataclasses.replace(own, back=changed(own.back, change))
+    )
+    return dataclasses.replace(topology, links=tuple(new if link is own else link for link in topology.links))

@@ -29,7 +29,7 @@ import difflib
 import importlib.util
 import math
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -37,9 +37,17 @@ from typing import Any
 
 from .errors import PlanError, RunError
 from .plan import Plan
+from .typed import check_types
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenarios"
 
+# What a check may say of a metric and what is expected.
+OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
+    ">=": lambda measured, expected: bool(measured >= expected),
+    "<=": lambda measured, expected: bool(measured <= expected),
+    "==": lambda measured, expected: bool(measured == expected),
+    "in": lambda measured, expected: bool(expected[0] <= measured <= expected[1]),
+}
 Value = float | int | str
 Values = Mapping[str, Any]
 
@@ -83,6 +91,17 @@ class Check:
     quantity: str
     op: str
     expected: Any
+
+    def check(self) -> None:
+        """PlanError if nothing can be compared with it."""
+        check_types(f"check of {self.quantity}", self)
+        if self.op not in OPERATORS:
+            raise PlanError(f"check of {self.quantity}: op {self.op}: must be one of {', '.join(OPERATORS)}")
+        numbers = self.expected if self.op == "in" else [self.expected]
+        if not isinstance(numbers, Sequence) or not all(isinstance(one, int | float) for one in numbers):
+            raise PlanError(f"check of {self.quantity}: expected {self.expected!r}: must be a number, and two for in")
+        if self.op == "in" and len(numbers) != len(("lowest", "highest")):
+            raise PlanError(f"check of {self.quantity}: expected {self.expected!r}: must be lowest and highest")
 
 
 @dataclass(frozen=True)
@@ -141,16 +160,34 @@ class Scenario:
         plan = self._call("plan", values, cc, qdisc, seed)
         if not isinstance(plan, Plan):
             raise PlanError(f"{self.path}: plan() returned {type(plan).__name__}, not a Plan")
-        plan.check()
+        try:
+            plan.check()
+        except PlanError as error:
+            raise PlanError(f"{self.path}: {error}") from None
+        except Exception as error:
+            raise PlanError(f"{self.path}: its plan cannot be: {_said(error)}") from None
+        # what is wrong with them is said before anything is booted
+        self.checks(values, cc, qdisc)
         return plan
 
     def measure(self, values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
         """The scenario's own metrics of a run."""
-        return dict(self._call("measure", values, plan, raw)) if hasattr(self.module, "measure") else {}
+        found = self._call("measure", values, plan, raw) if hasattr(self.module, "measure") else {}
+        if not isinstance(found, Mapping):
+            raise PlanError(f"{self.path}: measure() returned {type(found).__name__}, not a dict")
+        return dict(found)
 
     def checks(self, values: Values, cc: str, qdisc: str) -> list[Check]:
         """What the claim asserts of a run."""
-        return list(self._call("checks", values, cc, qdisc)) if hasattr(self.module, "checks") else []
+        found = self._call("checks", values, cc, qdisc) if hasattr(self.module, "checks") else []
+        if not isinstance(found, Sequence) or not all(isinstance(one, Check) for one in found):
+            raise PlanError(f"{self.path}: checks() returned {found!r}, not a list of Check")
+        for one in found:
+            try:
+                one.check()
+            except PlanError as error:
+                raise PlanError(f"{self.path}: {error}") from None
+        return list(found)
 
     def draw(self, runs: list[dict[str, Any]], folder: Path) -> list[Path]:
         """The scenario's own pictures of runs."""
@@ -209,17 +246,31 @@ def load(name: str) -> Scenario:
 
 def _check_module(path: Path, module: ModuleType) -> None:
     """PlanError names what is not as it is described above."""
+    if not isinstance(module.PARAMETERS, dict):
+        raise PlanError(f"{path}: PARAMETERS {module.PARAMETERS}: must be a dict")
+    variants = getattr(module, "VARIANTS", [])
+    if not isinstance(variants, list | tuple) or not all(isinstance(one, dict) for one in variants):
+        raise PlanError(f"{path}: VARIANTS {variants}: must be a list of dicts")
     pairs = module.COMBINATIONS
-    if not pairs or not all(len(pair) == 2 and all(isinstance(name, str) for name in pair) for pair in pairs):
+    if not isinstance(pairs, list | tuple) or not pairs or not all(map(_is_pair, pairs)):
         raise PlanError(f"{path}: COMBINATIONS {pairs}: must be pairs of a congestion control and a queue")
     wrong = [name for name, one in module.PARAMETERS.items() if not isinstance(one, Parameter)]
-    wrong += [name for variant in getattr(module, "VARIANTS", []) for name in variant if name not in module.PARAMETERS]
+    wrong += [name for variant in variants for name in variant if name not in module.PARAMETERS]
     if wrong:
         raise PlanError(f"{path}: {wrong[0]}: must be a Parameter of PARAMETERS")
+
+
+def _is_pair(pair: object) -> bool:
+    return isinstance(pair, list | tuple) and len(pair) == 2 and all(isinstance(name, str) for name in pair)
 
 
 def _where(path: Path, error: BaseException) -> str:
     """What went wrong in a scenario's file, with the line."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     line = f" line {frames[-1].lineno}:" if frames else ""
-    return f"{path}:{line} {type(error).__name__}: {error}"
+    return f"{path}:{line} {_said(error)}"
+
+
+def _said(error: BaseException) -> str:
+    """An exception in one line, whatever its text is."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from .errors import PlanError, in_range
+from .typed import check_name, check_types
 
 # A device is called "a-b" and has at most 15 characters (IFNAMSIZ).
 DEVICE_NAME_CHARACTERS = 15
@@ -58,9 +59,12 @@ class Way:
 
     def check(self, name: str) -> None:
         """PlanError if a value is out of its range; ``name`` is the device's."""
+        check_types(f"link {name}", self)
         for one in ("rate_bit_s", "limit_packets", "lose_every", "keep_every", "delay_ms", "jitter_ms", "slot_ms"):
             in_range(f"link {name}: {one}", getattr(self, one), 0)
         in_range(f"link {name}: loss", self.loss, 0, 1)
+        if self.jitter_ms > self.delay_ms:
+            raise PlanError(f"link {name}: jitter_ms {self.jitter_ms}: must be at most delay_ms {self.delay_ms}")
         if self.lose_every == 1:
             raise PlanError(f"link {name}: lose_every 1: nothing would arrive; must be 0 or at least 2")
         if self.keep_every == 1:
@@ -99,6 +103,7 @@ class Link:
 
     def check(self) -> None:
         """PlanError if it cannot be built."""
+        check_types(f"link {self.device_a}", self)
         for (device, way), (_, other) in zip(self.ways, reversed(self.ways), strict=True):
             if way.queue == "policer" and (other.lose_every or other.keep_every):
                 # both drop in filters of one device, which counts them together
@@ -123,6 +128,9 @@ class Topology:
 
     def check(self) -> None:
         """PlanError if it cannot be built: names, ends, two links between two nodes."""
+        check_types(f"topology {self.name}", self)
+        for node in self.nodes:
+            check_name(f"topology {self.name}: node", node)
         known: set[frozenset[str]] = set()
         for link in self.links:
             link.check()
@@ -145,11 +153,13 @@ class Topology:
 
     def way(self, device: str) -> Way:
         """The way that what leaves a device takes; PlanError names the devices if there is none."""
+        return dict(self.link(device).ways)[device]
+
+    def link(self, device: str) -> Link:
+        """The link that a device is an end of; PlanError names the devices if there is none."""
         for link in self.links:
-            if device == link.device_a:
-                return link.there
-            if device == link.device_b:
-                return link.back
+            if device in (link.device_a, link.device_b):
+                return link
         known = ", ".join(name for link in self.links for name in (link.device_a, link.device_b))
         raise PlanError(f"topology {self.name} has no device {device}; it has: {known}")
 

@@ -21,12 +21,12 @@ import docutils.nodes
 import numpy as np
 import pytest
 import test_figures
-from conftest import TOP
+from conftest import TOP, quick_start
 from fake_lab import FakeEngine, sweep
 from lab import cli
 from lab.analyse import figures, series, table
 from lab.front import run as front_run
-from lab.model import arrivals, devices, plan, scenario, topologies, topology
+from lab.model import arrivals, devices, distributions, plan, scenario, topologies, topology
 from lab.model.errors import PlanError
 from lab.model.plan import Command, Flow, Plan, Record, Source
 from lab.model.topology import Link, Topology, Way
@@ -171,6 +171,10 @@ def test_names_in_the_reference() -> None:
     assert set(models) == set(arrivals.MODELS)
     for name, model in arrivals.MODELS.items():
         assert set(inspect.signature(model).parameters) == words(models[name]["arguments"]) - {"0"}
+    drawn = rows_of("plan", "Many short flows")
+    assert set(drawn) == set(distributions.DISTRIBUTIONS)
+    for name, distribution in distributions.DISTRIBUTIONS.items():
+        assert set(inspect.signature(distribution).parameters) == words(drawn[name]["arguments"])
     files = rows_of("plan", "Scenario files")
     for name in ("plan", "checks", "measure", "draw"):
         _, *arguments = inspect.signature(getattr(scenario.Scenario, name)).parameters
@@ -192,12 +196,15 @@ def everything() -> tuple[Plan, dict[str, Any]]:
         commands=(Command("cmd", 1.0, "root", ("true",)),),
         record=Record(sample_s=0.5),
     )
+    # figures of all kinds in one flow
+    first = replace(asked.flows[0], exchanges=(plan.Exchange(100, 5000),))
+    asked = replace(asked, flows=(first, asked.flows[1]))
     seen = np.array([(queue, 3, 1_500_000_000, 4500, 0) for queue in (0, 1)], dtype=figures.QUEUE_SAMPLE)
     arrived = np.array([(0, 0, 5, 4_000_000)], dtype=figures.RECEIVED)
     entry = {"kind": "pfifo", "root": True, "drops": 0}
     return asked, test_figures.raw(
         test_figures.full_link(1, 2) + test_figures.full_link(2, 2),
-        flows=[test_figures.result("f1"), test_figures.result("f2")],
+        flows=[test_figures.result("f1", exchanges=[[0, 10**7]]), test_figures.result("f2")],
         sources=[{"name": "u1", "sent": 10, "not_sent": 0, "received": 1}],
         commands=[{"name": "cmd", "status": 0, "error": None}],
         qdiscs={"r-d1": [entry], "d1-r": [entry]},
@@ -322,14 +329,6 @@ def test_commands() -> None:
             cli.parse(rest)
             count += 1
     assert count > 20
-
-
-def quick_start(folder: Path) -> list[str]:
-    """Writes the quick start's files; returns its commands."""
-    text = (PAGES / "lab.rst").read_text()
-    for name, block in re.findall(r"Save this as\s+``mine/(\S+)``::\n\n((?: {4}.*\n|\n)+)", text):
-        (folder / name).write_text(re.sub(r"^ {4}", "", block, flags=re.MULTILINE))
-    return [line for line in re.findall(r"^ {4}(scripts/lab sweep .*)$", text, re.MULTILINE)]
 
 
 def test_quick_start(tmp_path: Path) -> None:

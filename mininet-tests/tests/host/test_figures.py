@@ -11,7 +11,7 @@ import pytest
 from lab.analyse import figures, table
 from lab.model import scenario
 from lab.model.layout import lay_out
-from lab.model.plan import FIRST_FLOW_PORT, Flow, Plan, Record, Source
+from lab.model.plan import FIRST_FLOW_PORT, Exchange, Flow, Plan, Record, Source
 from lab.model.scenario import Check
 from lab.model.topology import Link, Topology, Way
 
@@ -64,6 +64,14 @@ def test_full_link() -> None:
     assert metrics["utilisation"] == metrics["utilisation_r-d1"] == pytest.approx(1, abs=0.001)
     assert metrics["goodput_bit_s"] == pytest.approx(RATE_BIT_S * 1448 / 1500, rel=0.001)
     assert metrics["queue_delay_p50_s"] == metrics["queue_delay_p99_s"] == pytest.approx(0.003)
+
+
+def test_responses() -> None:
+    """From each request to its response's last byte, whatever the client thinks between them."""
+    exchanges = [[i * 10**9, i * 10**9 + 10**7 * (1 + i)] for i in range(3)]
+    asked = replace(plan(), flows=(replace(plan().flows[0], seconds=0.0, exchanges=(Exchange(1, 2),) * 3),))
+    (flow,) = figures.flow_figures(asked, LAYOUT, raw([], flows=[result(exchanges=exchanges)]), acks(full_link()))
+    assert [flow[f"response_{part}_s"] for part in ("p50", "p95")] == [0.02, 0.029]
 
 
 def test_shares() -> None:

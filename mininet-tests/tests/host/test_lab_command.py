@@ -88,6 +88,10 @@ BAD = {
     ),
     "too small": (["run", THREE, "--set", "rate_mbit=0"], "rate_mbit=0: must be at least 0.5 Mbit/s"),
     "too large": (["run", THREE, "--set", "seconds=1e9"], "seconds=1e9: must be at most 600 s"),
+    "more than the guest's CPU": (
+        ["run", THREE, "--set", "bottlenecks=8", "--set", "rate_mbit=100"],
+        "rate_mbit 100.0 at each of 8 bottlenecks: 66667 packets of 1500 bytes a second: must be at most 20000",
+    ),
     "not a number": (["run", THREE, "--set", "seconds=soon"], "seconds=soon: must be a number (s)"),
     "not whole": (["run", THREE, "--set", "bottlenecks=2.5"], "bottlenecks=2.5: must be a whole number (links)"),
     "not a setting": (["run", THREE, "--set", "seconds"], "--set seconds: must be name=value"),
@@ -210,6 +214,36 @@ BROKEN = {
     "ends in the plan": ("there = Way", "raise SystemExit(3)\n    there = Way", "broken.py: line 12: SystemExit: 3"),
     "unknown link": ("Link(", "Lynk(", "NameError: name 'Lynk'"),
     "no device": ("Record()", 'Record(pcaps=("r-z",))', "topology chain has no device r-z; it has: a-r, r-a, r-b, b-r"),
+    "a wrong type": (
+        'seconds=values["seconds"]',
+        'seconds="5"',
+        "broken.py: flow f: seconds '5' (str): must be a number",
+    ),
+    "a wrong type of a way": (
+        "Way(rate_bit_s",
+        "Way(delay_ms='5', rate_bit_s",
+        "broken.py: link r-b: delay_ms '5' (str)",
+    ),
+    "nobody's fields": ("(Flow(", "[5] or (Flow(", "broken.py: plan: flows 5 (int): must be a Flow"),
+    "variants": ("CLAIM =", "VARIANTS = 5\nCLAIM =", "broken.py: VARIANTS 5: must be a list of dicts"),
+    "parameters": ("PARAMETERS = {", "PARAMETERS = 5 or {", "broken.py: PARAMETERS 5: must be a dict"),
+    "pairs of nothing": ('[("cubic", "fq_codel")]', "[5]", "broken.py: COMBINATIONS [5]: must be pairs"),
+    "checks": ("def plan", "def checks(*_): return [5]\ndef plan", "checks() returned [5], not a list of Check"),
+    "in the checks": (
+        "def plan",
+        "def checks(*_): raise ValueError('two\\nlines')\ndef plan",
+        "broken.py: line 11: ValueError: two lines",
+    ),
+    "a check's comparison": (
+        "def plan",
+        "from lab.model.scenario import Check\ndef checks(*_): return [Check('jain', '>', 1)]\ndef plan",
+        "broken.py: check of jain: op >: must be one of >=, <=, ==, in",
+    ),
+    "a check's number": (
+        "def plan",
+        "from lab.model.scenario import Check\ndef checks(*_): return [Check('jain', '>=', '1')]\ndef plan",
+        "broken.py: check of jain: expected '1': must be a number",
+    ),
     "not observed": ("record=Record()", 'observed=("r-z",)', "topology chain has no device r-z; it has: a-r, r-a"),
 }
 
@@ -224,7 +258,8 @@ def test_a_file_that_is_wrong(case: str, tmp_path: Path) -> None:
             'Link("r", "b"', 'Link("c", "r"), Link("r", "b"'
         )
     (tmp_path / "broken.py").write_text(text)
-    assert message in refused(tmp_path, "run", tmp_path / "broken.py")
+    said = refused(tmp_path, "run", tmp_path / "broken.py")
+    assert message in said and len(said.splitlines()) == 1
 
 
 def test_no_space(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

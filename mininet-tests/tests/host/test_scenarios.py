@@ -109,6 +109,52 @@ def test_pacing_needs_fq_rr() -> None:
         one.plan(one.values({})[0], "cubic", "cake", 1)
 
 
+PARETO = {"distribution": "pareto", "shape": 1.2, "least": 3e3, "most": 3e5}
+GAPS = {"distribution": "exponential", "mean": 0.1}
+
+
+def test_short_flows_are_those_of_their_distributions() -> None:
+    """A seed draws sizes and starts, each apart from the other; a mean is what the distribution's is."""
+    many = flows.drawn(1000, "cubic", sizes=PARETO, gaps=GAPS, seed=1, pairs=2, first_s=2.0)
+    assert many == flows.drawn(1000, "cubic", sizes=PARETO, gaps=GAPS, seed=1, pairs=2, first_s=2.0)
+    Plan(flows.dumbbell("cake", 10**7, [40.0, 40.0], 100), many).check()
+    sizes = [flow.bytes for flow in many]
+    assert min(sizes) >= 3e3 and max(sizes) <= 3e5
+    # of x^-1.2 from 3 kB to 300 kB: 6 (1 - 100^-0.2) / (1 - 100^-1.2) times 3 kB
+    assert sum(sizes) / 1000 == pytest.approx(10_900, rel=0.15)
+    assert many[0].start_s > 2 and many[-1].start_s - 2 == pytest.approx(100, rel=0.1)
+    constant = {"distribution": "constant", "value": 0.2}
+    others = flows.drawn(1000, "cubic", sizes=constant, gaps=GAPS, seed=1, pairs=2, first_s=2.0)
+    assert starts(Plan(None, others)) == starts(Plan(None, many))
+    assert {flow.bytes for flow in others} == {1}
+    assert flows.drawn(9, "cubic", sizes=PARETO, gaps=GAPS, seed=2)[0].bytes != sizes[0]
+
+
+def test_a_lognormal_size_is_bounded() -> None:
+    """Half of them are below the median, and none above the most."""
+    sizes = {"distribution": "lognormal", "median": 1e4, "sigma": 2.0, "most": 2e4}
+    found = [flow.bytes for flow in flows.drawn(1000, "", sizes=sizes, gaps=GAPS, seed=1)]
+    assert sum(size < 1e4 for size in found) == pytest.approx(500, abs=50)
+    assert max(found) == 2e4
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"distribution": "normal"}, "distribution normal: must be one of constant, exponential, pareto, lognormal"),
+        ({}, "distribution None: must be one of"),
+        ({"distribution": "constant"}, "distribution constant: .*missing 1 required positional argument"),
+        ({"distribution": "constant", "value": -1}, "constant: value -1: must be above 0, and finite"),
+        ({"distribution": "exponential", "mean": 0}, "exponential: mean 0: must be above 0"),
+        ({**PARETO, "shape": "1"}, "distribution pareto: "),
+        ({**PARETO, "most": 1e3}, "pareto: 3000 to 1000: must be two finite numbers above 0, the lower one first"),
+    ],
+)
+def test_a_distribution_that_cannot_be_is_refused(sizes: dict[str, object], message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        flows.drawn(1, "", sizes=sizes, gaps=GAPS, seed=1)
+
+
 def test_a_flow_alone_needs_no_others_windows() -> None:
     """Windows and buffers of others bind only where there are others."""
     flows.check_backlogged(1000, 1000, 1, 1, 1500, 1)

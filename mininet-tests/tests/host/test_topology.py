@@ -98,11 +98,12 @@ def test_without_a_shaper_the_delay_line_is_the_senders():
 
 @pytest.mark.parametrize("queue", sorted(devices.QUEUES))
 def test_every_queue_has_the_rate_and_its_own_options(queue):
-    way = Way(rate_bit_s=12_345_678, queue=queue, limit_packets=50, options="burst 9000" if queue == "policer" else "")
+    way = Way(rate_bit_s=12_345_678, queue=queue, limit_packets=50, options="option 9000")
     lines = devices.queue("r-x", way, hash_seed=3)
     # a policer counts the Ethernet header
     assert any(f"{12_345_678 * 1514 // 1500 if queue == 'policer' else 12_345_678}bit" in line for line in lines)
     assert all("dev r-x" in line for line in lines)
+    assert sum("option 9000" in line for line in lines) == 1
 
 
 @pytest.mark.parametrize(
@@ -115,6 +116,7 @@ def test_every_queue_has_the_rate_and_its_own_options(queue):
         ((Link("s1", "r"), Link("r", "d1", Way(queue="cake"))), "link r-d1: a queue \\(cake\\) needs a rate"),
         ((Link("s1", "r"), Link("r", "d1", Way(delay_ms=-1))), "link r-d1: delay_ms -1: must be at least 0"),
         ((Link("s1", "r"), Link("r", "d1", Way(delay_ms=float("nan")))), "delay_ms nan: must be at least 0"),
+        ((Link("s1", "r"), Link("r", "d1", Way(delay_ms=3, jitter_ms=4))), "jitter_ms 4: must be at most delay_ms 3"),
         ((Link("s1", "r"), Link("r", "d1", Way(lose_every=1))), "lose_every 1: nothing would arrive"),
         ((Link("s1", "r"), Link("r", "d1", Way(keep_every=1))), "keep_every 1: nothing would be lost"),
         ((Link("s1", "r"), Link("r", "d1", Way(keep_every=-8))), "keep_every -8: must be at least 0"),
@@ -300,6 +302,55 @@ def test_a_plan_that_cannot_be_is_refused(plan, message):
         plan.check()
 
 
+NET = {"net.ipv4.tcp_sack": 0}
+MODEL = {"model": "constant", "rate_packets_s": 10}
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (a_plan(flows=(Flow("f1", "s1", "d1", seconds="5"),)), r"^flow f1: seconds '5' \(str\): must be a number$"),
+        (a_plan(flows=(Flow("f1", "s1", "d1", bytes=5e6),)), r"flow f1: bytes 5000000.0 \(float\): must be a whole"),
+        (a_plan(flows=(Flow("f1", "s1", "d1", bytes=True),)), r"flow f1: bytes True \(bool\): must be a whole number"),
+        (a_plan(flows=(Flow("f1", "s1", "d1", exchanges=(5,)),)), r"exchanges 5 \(int\): must be an Exchange"),
+        (
+            a_plan(flows=(Flow("f1", "s1", "d1", exchanges=(Exchange("1", 2),)),)),
+            r"flow f1: request_bytes '1' \(str\): must be a whole number",
+        ),
+        (
+            a_plan(flows=Flow("f1", "s1", "d1", seconds=1.0)),
+            r"plan: flows Flow\(.* \(Flow\): must be a list, each a Flow",
+        ),
+        (a_plan(sysctls={"s1": NET}), r"^plan: sysctls: s1: net.ipv4.tcp_sack 0 \(int\): must be a text$"),
+        (a_plan(module_parameters={"m": {"p": 5}}), r"plan: module_parameters: m: p 5 \(int\): must be a text"),
+        (a_plan(sysctls={"s1": "x"}), r"plan: sysctls: s1 'x' \(str\): must be a dict, each value a text"),
+        (a_plan(ends_with_flows=1), r"plan: ends_with_flows 1 \(int\): must be True or False"),
+        (a_plan(record=Record(events="a:b")), r"record: events 'a:b' \(str\): must be a list, each a text"),
+        (a_plan(changes=(Change("1", "r-d1"),)), r"change of r-d1: at_s '1' \(str\): must be a number"),
+        (a_plan(changes=(Change(1.0, "r-d1", up=0),)), r"up 0 \(int\): must be True or False or None"),
+        (a_plan(changes=(Change(1.0, "r-d1", {"delay_ms": "5"}),)), r"delay_ms '5' \(str\): must be a number"),
+        (a_plan(commands=(Command("c", 0.0, "r", ()),)), r"command c: argv \(\): has no program"),
+        (a_plan(commands=(Command("c", 0.0, "r", "true"),)), r"argv 'true' \(str\): must be a list, each a text"),
+        (a_plan(commands=(Command("a/b", 0.0, "r", ("true",)),)), "command 'a/b': a name has letters"),
+        (a_plan(flows=(Flow("a b", "s1", "d1", seconds=1.0),)), "flow 'a b': a name has letters"),
+        (a_plan(flows=(Flow("", "s1", "d1", seconds=1.0),)), "flow '': a name has letters, .* and at least one"),
+        (a_plan(sources=(Source("../x", "s1", "d1", MODEL, 1.0, 500),)), "source '../x': a name has letters"),
+        (a_plan(sources=(Source("u", "s1", "d1", MODEL, 1.0, 500.0),)), r"source u: packet_bytes 500.0 \(float\)"),
+        (Plan(a_line(delay_ms="5")), r"^link r-d1: delay_ms '5' \(str\): must be a number$"),
+        (Plan(a_line(rate_bit_s=1e6)), r"link r-d1: rate_bit_s 1000000.0 \(float\): must be a whole number"),
+        (Plan(None), r"plan: topology None \(NoneType\): must be a Topology"),
+    ],
+)
+def test_what_is_of_another_type_is_refused(plan, message):
+    """With the field, the value, and what it must be."""
+    with pytest.raises(PlanError, match=message):
+        plan.check()
+
+
+def test_a_whole_number_is_a_number_and_a_list_is_as_good_as_a_tuple():
+    a_plan(flows=[Flow("f-1.a_B", "s1", "d1", seconds=1)], settle_s=0).check()
+
+
 def test_a_burst_larger_than_a_datagram_is_refused():
     model = {"model": "constant", "rate_packets_s": 10}
     with pytest.raises(PlanError, match="a burst of 50 packets is 73600 bytes; must be at most 65507"):
@@ -309,6 +360,38 @@ def test_a_burst_larger_than_a_datagram_is_refused():
 def test_a_change_leaves_what_it_does_not_name():
     before = Way(rate_bit_s=5, queue="cake", delay_ms=3)
     assert changed(before, Change(0.0, "x", {"rate_bit_s": 7})) == dataclasses.replace(before, rate_bit_s=7)
+
+
+def with_changes(way: Way, *values: dict[str, object], back: Way | None = None) -> Plan:
+    """A flow through a line of which what leaves r for d1 takes other ways, one second after another."""
+    links = (Link("s1", "r"), Link("r", "d1", way, back or Way()))
+    changes = [Change(float(second), "r-d1", one) for second, one in enumerate(values, 1)]
+    # the order of the list is none
+    return Plan(
+        dataclasses.replace(a_line(), links=links), (Flow("f1", "s1", "d1", seconds=9.0),), changes=tuple(changes[::-1])
+    )
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (with_changes(Way(), {"rate_bit_s": 10**6}, {"queue": "cake"}), ""),
+        (with_changes(Way(), {"queue": "cake"}, {"rate_bit_s": 10**6}), "change of r-d1 at 1 s: .* needs a rate"),
+        (with_changes(Way(10**6), {"queue": "cake"}, {"rate_bit_s": 0}), "change of r-d1 at 2 s: .* needs a rate"),
+        (with_changes(Way(), {"loss": 0.1}, {"lose_every": 9}), "at 2 s: .* loss 0.1 beside lose_every 9: one of"),
+        (with_changes(Way(), {"loss": 0.1}, {"loss": 0.0}, {"lose_every": 9}), ""),
+        (with_changes(Way(10**6), {"queue": "policer"}, back=Way(lose_every=9)), "at 1 s: .* a policer beside"),
+        (with_changes(Way(delay_ms=5, jitter_ms=3), {"delay_ms": 2}), "at 1 s: .* jitter_ms 3: must be at most"),
+        (with_changes(Way(10**6), {"queue": "no"}), "queue no: must be one of"),
+    ],
+)
+def test_changes_are_checked_in_the_order_of_their_times(plan, message):
+    """Each against what those before it have made of the topology."""
+    if not message:
+        plan.check()
+        return
+    with pytest.raises(PlanError, match=message):
+        plan.check()
 
 
 def lines_after(before: Way, after: Way) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from conftest import TOP, assert_passed, lab, run_scenarios
+from lab.model.topologies import names
 
 COMBINATIONS = [("pktpair", "fq_rr"), ("bbr", "fq_codel"), ("cubic", "cake")]
 RUN_KEYS = {
@@ -51,9 +52,9 @@ SLOWER = 0.02
 # And no row so far ahead of its fair reference: that were from others' shares.
 FASTEST = 0.95
 SHORT_FORM = ("b1-slow-cross-traffic", "b3-short-files", "b5-migrating-bottleneck", "b9-rate-control-torture")
-# What a plan of a user's may have recorded, of flows of both families, where receivers merge packets.
+# What a plan of a user's may have recorded, of flows and sources of both families, where receivers merge packets.
 RECORDING = """
-from lab.model.plan import Flow, Plan, Record
+from lab.model.plan import Flow, Plan, Record, Source
 from lab.model.scenario import Check, Parameter
 from lab.model.topologies import topology
 
@@ -65,11 +66,17 @@ SCRIPT = 'tracepoint:pktpair:pktpair_sample { @trains[args->sport] = count(); }'
 def plan(values, cc, qdisc, seed):
     network = topology("dumbbell", pairs=2, rate_mbit=8.0, queue=qdisc, limit_packets=300, delays_ms=[20.0])
     flows = [Flow(f"v{n}", f"s{i}", f"d{i}", cc, seconds=values["seconds"], family=n) for i, n in ((1, 4), (2, 6))]
+    often = {"model": "constant", "rate_packets_s": 20}
+    sources = (
+        Source("listed", "s1", "d1", {"model": "listed", "times_s": [0.1, 0.5, 0.5, 2.0, 99.0]}, 2.5, 500),
+        Source("v6source", "s2", "d2", often, 2.0, 100, ports=2, burst=2, family=6),
+    )
     record = Record(bpftrace=SCRIPT, sample_s=0.01)
-    return Plan(network, tuple(flows), hash_seed=seed, settle_s=1.0, gro=("d1", "d2"), record=record)
+    return Plan(network, tuple(flows), sources, hash_seed=seed, settle_s=1.0, gro=("d1", "d2"), record=record)
 
 def checks(values, cc, qdisc):
-    return [Check("utilisation", ">=", 0.95), Check("backlog_r-x_max_packets", ">=", 1)]
+    arrived = [Check("listed_received", "==", 4), Check("v6source_received", "==", 80)]
+    return [Check("utilisation", ">=", 0.95), Check("backlog_r-x_max_packets", ">=", 1), *arrived]
 """
 # The traced run's plan, at a tenth of a second that a guest has to hold.
 TRACED = (
@@ -84,11 +91,13 @@ TRACED = (
 )
 # The same seed's runs with the engine and with iperf3 were up to 0.4 % apart: see the scenario.
 AGREE_PART = 0.01
-# In the guest: Mininet's own command with our topology, then a status to pass on.
-MN = (
-    "PYTHONPATH={top}/mininet-tests mn --custom {top}/mininet-tests/topologies/dumbbell.py"
-    " --topo dumbbell,2,10,fq_rr --controller none --test pingall 2>&1;"
-    " echo $TC_LIB_DIR; exit 7"
+# Each of our topologies, small, as Mininet's own command takes it.
+SMALL = {"dumbbell": "2,10,fq_rr", "parking_lot": "1,10,fq_rr", "tree": "1,2,40,2,fq_rr", "two_paths": "1,10,10,fq_rr"}
+# In the guest: that command with each of them, then a status to pass on.
+MN = "".join(
+    f"PYTHONPATH={TOP}/mininet-tests mn --custom {TOP}/mininet-tests/topologies/{name}.py"
+    f" --topo {name},{arguments} --controller none --test pingall 2>&1 | sed 's/^/{name}: /';"
+    for name, arguments in SMALL.items()
 )
 
 ELSEWHERE = "tc qdisc add dev lo root fq_rr && tc qdisc show dev lo"
@@ -160,7 +169,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             "traced": pool.submit(traced, folder),
             "agree": pool.submit(run_scenarios, folder / "agree.json", "traffic-engines-agree"),
             "recording": pool.submit(recording, folder),
-            "exec": pool.submit(lab, "exec", "--", "bash", "-c", MN.format(top=TOP)),
+            "exec": pool.submit(lab, "exec", "--", "bash", "-c", f"{MN} echo $TC_LIB_DIR; exit 7"),
         }
         found = {name: job.result() for name, job in jobs.items()}
     found["elsewhere"] = elsewhere(hidden / "checkout")
@@ -188,9 +197,10 @@ def test_two_in_a_checkout_elsewhere(results: dict[str, Any], which: int) -> Non
     assert "qdisc fq_rr" in done.stdout
 
 
-def test_mn_custom(results: dict[str, Any]) -> None:
-    """Mininet's own mn --custom runs the dumbbell with fq_rr."""
-    assert "0% dropped" in results["exec"].stdout, results["exec"].stdout
+@pytest.mark.parametrize("name", names())
+def test_mn_custom(results: dict[str, Any], name: str) -> None:
+    """Mininet's own mn --custom runs each of our topologies with fq_rr, and each host reaches each."""
+    assert f"{name}: *** Results: 0% dropped" in results["exec"].stdout, results["exec"].stdout
 
 
 @pytest.mark.parametrize("combination", COMBINATIONS)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import lab, run_scenarios
+from conftest import assert_passed, lab, quick_start, run_scenarios
 from lab.model import devices
 
 
@@ -99,6 +99,23 @@ def test_a_file_from_anywhere_runs_sweeps_and_reports(tmp_path):
     assert f"{len(queues)} there before" in said(*words)
 
 
+def test_the_quick_starts_sweep_and_report(tmp_path):
+    """Of its own topology file and scenario, far from the checkout; one rate and one seed of it."""
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (command,) = quick_start(mine)
+    words = command.removeprefix("scripts/lab ").replace("mine/", f"{mine}/")
+    words = words.replace("up_mbit=0.5,2", "up_mbit=2").replace("--seeds 1-2", "--seeds 1")
+    assert "2 runs asked for: 2 run, 0 there before, 0 failed." in said(*words.split(), "-j", "1")
+    found = rows(mine / "study")
+    assert sorted((row["cc"], row["flow"]) for row in found) == [
+        (cc, flow) for cc in ("cubic", "pktpair") for flow in ("to_laptop", "to_phone")
+    ]
+    assert {(row["checks_failed"], row["error"]) for row in found} == {("0", "")}
+    page = Path(said("report", mine / "study").strip()).read_text()
+    assert "two downloads share the access link equally" in page
+
+
 # A link of which rate, delay and losses change, with ACKs in slots from 1.5 s on.
 CHANGING = """
 from lab.model.plan import Change, Flow, Plan
@@ -138,3 +155,68 @@ def test_a_link_changes_over_each_queue(tmp_path):
     # of 4 Mbit/s: one fifth of the run 1, four fifths 2; a policer lets CUBIC have less
     assert {queue for queue, part in full.items() if not 1.5 < part < 1.82} <= {"policer"}, full
     assert 1.1 < full["policer"] < 1.9
+
+
+# A link that is taken down and up again below flows of both families, and a path that loses and delays at random,
+# where a command leaves something running.
+ROUGH = """
+from lab.model.plan import Change, Command, Flow, Plan
+from lab.model.scenario import Check, Parameter
+from lab.model.topologies import topology
+from lab.model.topology import Link, Topology, Way
+
+CLAIM = "flows outlive what happens to their path"
+PARAMETERS = {"case": Parameter("moved", "", "what happens", choices=("moved", "lossy"))}
+COMBINATIONS = [("cubic", "fq_codel")]
+
+
+def moved(cc, qdisc, seed):
+    network = topology("two_paths", pairs=2, rate_mbit=4.0, lower_rate_mbit=4.0, queue=qdisc, lower_delay_ms=60.0)
+    flows = tuple(Flow(f"v{n}", f"s{i}", f"d{i}", cc, seconds=6.0, family=n) for i, n in ((1, 4), (2, 6)))
+    changes = (Change(1.5, "u-x", up=False), Change(3.0, "u-x", up=True))
+    return Plan(network, flows, changes=changes, hash_seed=seed)
+
+
+def lossy(cc, qdisc, seed):
+    nodes = {"s": "host", "r": "router", "x": "router", "d": "host"}
+    links = (
+        Link("s", "r", Way(delay_ms=5.0, loss=0.01)),
+        Link("r", "x", Way(8_000_000, qdisc, lose_every=200), Way(delay_ms=10.0, jitter_ms=4.0)),
+        Link("x", "d"),
+    )
+    background = Command("leaving", 0.5, "r", ("sh", "-c", "sleep 1000 &"))
+    return Plan(Topology("line", nodes, links), (Flow("f", "s", "d", cc, seconds=3.0),), commands=(background,),
+                hash_seed=seed)
+
+
+def plan(values, cc, qdisc, seed):
+    return {"moved": moved, "lossy": lossy}[values["case"]](cc, qdisc, seed)
+
+
+def measure(values, plan, raw):
+    if values["case"] == "moved":
+        return {f"{name}_bytes": max(one.get("bytes", 0) for one in raw["qdiscs"][name]) for name in ("u-x", "l-x")}
+    return {}
+
+
+def checks(values, cc, qdisc):
+    if values["case"] == "moved":
+        # 4.5 s and 1.5 s of 4 Mbit/s are 2.25 and 0.75 MB; to stay with one path were 3
+        return [Check("jain", ">=", 0.8), Check("u-x_bytes", "in", (1.6e6, 2.8e6)), Check("l-x_bytes", ">=", 3e5)]
+    return [Check("leaving_status", "==", 0), Check("utilisation", "in", (0.2, 1.0))]
+"""
+
+
+def test_flows_outlive_what_happens_to_their_path(tmp_path):
+    """Over two_paths with both families, and over a path with all kinds of losses; both in one boot."""
+    mine = tmp_path / "rough.py"
+    mine.write_text(ROUGH)
+    moved, lossy = run_scenarios(tmp_path / "runs.json", mine, "--set", "case=moved,lossy")
+    assert_passed(moved)
+    assert_passed(lossy)
+    (flow,) = lossy["flows"]
+    # one of a hundred and one of two hundred are lost
+    assert 0.008 < flow["retransmits"] / flow["data_packets_sent"] < 0.03
+    # 15 ms, of which 4 ms come or go
+    assert 0.0105 < flow["rtt_s"]["min"] < 0.0135
+    assert flow["rtt_s"]["p95"] > 0.0175
