@@ -33,7 +33,7 @@ class Run:
 
     :param values: of all the scenario's parameters
     :param build: label of the modules as ``--modules`` named them; "" is the checkout's own
-    :param kernel: label of the kernel
+    :param kernel: what the kernel calls itself
     """
 
     scenario: Scenario = field(repr=False)

@@ -75,7 +75,8 @@ def expand_all(requests: Sequence[Request], engine: Engine) -> Asked:
         machines = []
         for named in itertools.product(request.kernels, request.builds):
             one = known[named] = known.get(named) or engine.surroundings(*named)
-            machines.append((named[0] or one.release, named[1]))
+            # whichever way it was named, it is one kernel
+            machines.append((one.release, named[1]))
             surroundings[machines[-1]] = one
             check_ccs(request.ccs, one.ccs)
         for run in planned(request, machines):

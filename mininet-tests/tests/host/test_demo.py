@@ -137,8 +137,10 @@ def shown(tmp_path: Path, *words: str) -> Path:
 
 def test_summary(tmp_path, capsys) -> None:
     """summary.json has its fields; each run's figures and the pictures lie beside it"""
-    folder = shown(tmp_path)
+    folder = shown(tmp_path, "--kernel", "6.1")
     summary = json.loads((folder / "summary.json").read_text())
+    # its whole name, however it was named
+    assert summary["kernel"] == "6.1-default"
     fields = ("scenario", "kernel", "modules", "clock", "seed", "parameters", "window_s", "goals", "rows")
     assert set(summary) == {*fields, "study", "goals_left_out"}
     assert summary["window_s"] == pytest.approx([4.3, 14.0], abs=0.001)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """lab sweep: what is run, what is not run again, and what becomes of failures, with guests that are a function."""
 
+import csv
 import json
 import os
 import signal
@@ -144,6 +145,28 @@ def test_two_builds_side_by_side(engine, out) -> None:
     builds = [one["build"] for one in json.loads((out / "manifest.json").read_text())["runs"]]
     assert builds == ["old", "new", "old", "new"]
     assert len((out / "table.csv").read_text().splitlines()) == 1 + 4 * 2
+
+
+def test_two_kernels_side_by_side(engine, out) -> None:
+    """--kernel is an axis: each run is done on each, and its row has the kernel's whole name."""
+    for kernel in ("6.12.1", "7.0.0"):
+        (engine.folder / f"vmlinuz-{kernel}").write_text(kernel)
+    assert sweep(engine, "--kernel", "6.12.1,7.0.0", "--out", out) == 0
+    assert len(engine.titles) == 2 * 2
+    kernels = [one["kernel"] for one in json.loads((out / "manifest.json").read_text())["runs"]]
+    assert kernels == ["6.12.1", "7.0.0"] * 2
+    with (out / "table.csv").open() as file:
+        # of each run two flows
+        assert [row["kernel"] for row in csv.DictReader(file)] == ["6.12.1", "6.12.1", "7.0.0", "7.0.0"] * 2
+
+
+def test_two_spellings_of_a_kernel_are_one(engine, out) -> None:
+    """The default by its name, or by the beginning of it, is the default: one run, and one row."""
+    for words in ((), ("--kernel", "6.1"), ("--kernel", "6.1-default,6.1")):
+        assert sweep(engine, *words, "--out", out) == 0
+    assert len(engine.titles) == 2
+    assert {one["kernel"] for one in json.loads((out / "manifest.json").read_text())["runs"]} == {"6.1-default"}
+    assert len((out / "table.csv").read_text().splitlines()) == 1 + 2 * 2
 
 
 def test_a_module_that_is_not_built(engine, out, capsys) -> None:
