@@ -428,6 +428,20 @@ def test_the_bar_shows_counts_and_titles() -> None:
     assert "[2/4] third: FAILED: it [b]failed" in said
 
 
+def test_the_bar_says_how_long_it_will_take(monkeypatch) -> None:
+    """The time left follows from what has ended, weighed by how long a run takes: 25 took 25 s, and 65 will take 65."""
+    clock = [0.0]
+    console = Console(force_terminal=True, width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    bar = Progress(4, 100, console)
+    bar._bar.get_time = lambda: clock[0]
+    with bar as progress:
+        for ended_s, weight in ((30.0, 10), (55.0, 25)):
+            clock[0] = ended_s
+            progress.end("one", weight)
+        console.print(progress._bar.get_renderable())
+    assert "0:01:05" in console.export_text()
+
+
 def test_a_study_that_cannot_be_written_ends_the_sweep(engine, out, monkeypatch, capsys) -> None:
     """A study that cannot be written ends the sweep with its reason, and goes on when it can be."""
     kept = Study.store
