@@ -25,12 +25,11 @@ from ..model.plan import Plan
 from ..store.engine import EngineError, Surroundings
 from ..store.run import Run
 from . import image
-from .frozen import Copy, Frozen, Template
+from .core import may_go_ahead
+from .frozen import Copy, Frozen, Template, pathless_command_line
 from .guest import Guest
 from .kernels import find_kernel, uncompressed_image
-from .plans import bpftrace, traffic_program
-from .qemu import cpu_options
-from .sealed import MEMORY
+from .plans import bpftrace_files, traffic_program
 
 EMULATOR = "qemu-system-x86_64"
 BUILDS = CACHE / "builds"
@@ -85,8 +84,9 @@ class Guests:
                 tools={"image": base, **_plugin()},
                 code={"traffic engine": traffic_program()},
                 modules={path.stem: path for path in built},
-                programs={"bpftrace": bpftrace},
-                machine={"options": " ".join(cpu_options("virtual", 1)), "memory": MEMORY},
+                programs={"bpftrace": bpftrace_files},
+                machine={"command line": pathless_command_line()},
+                noted={"real_time": may_go_ahead()},
                 ccs=tuple(ccs(release, built)),
             )
         except (LabError, LookupError) as error:

@@ -90,17 +90,19 @@ def test_a_program_that_only_some_plans_use(engine, out, capsys, monkeypatch) ->
     path = engine.folder / "scripted.py"
     path.write_text(fake_lab.SCENARIO.replace("hash_seed=seed,", "hash_seed=seed, record=Record(bpftrace='BEGIN {}'),"))
     path.write_text(path.read_text().replace("import Change,", "import Record, Change,"))
-    program = engine.folder / "bpftrace"
-    program.write_text("0.17")
-    found = [sweeping.expand(sweeping.Request((load(str(path)),)), with_bpftrace(engine, lambda: program))]
-    program.write_text("0.18.0")
-    found.append(sweeping.expand(sweeping.Request((load(str(path)),)), with_bpftrace(engine, lambda: program)))
-    assert set(found[0].runs.values()).isdisjoint(found[1].runs.values())
+    program, library = engine.folder / "bpftrace", engine.folder / "libbpf.so.1"
+    found = []
+    for content in (("0.17", "1"), ("0.18.0", "1"), ("0.18.0", "1.2")):
+        program.write_text(content[0])
+        library.write_text(content[1])
+        request = sweeping.Request((load(str(path)),))
+        found += sweeping.expand(request, with_bpftrace(engine, lambda: [program, library])).runs.values()
+    assert len(found) == len(set(found)) == 3 * 2
     monkeypatch.setattr(plans.image, "installed", lambda name: None)
     with pytest.raises(PlanError, match="bpftrace is not installed: scripts/bootstrap, or apt-get install bpftrace"):
-        sweeping.expand(sweeping.Request((load(str(path)),)), with_bpftrace(engine, plans.bpftrace))
+        sweeping.expand(sweeping.Request((load(str(path)),)), with_bpftrace(engine, plans.bpftrace_files))
     # who has no script does not need it
-    assert expanded(with_bpftrace(engine, plans.bpftrace)).runs
+    assert expanded(with_bpftrace(engine, plans.bpftrace_files)).runs
 
 
 def with_bpftrace(engine, program) -> FakeEngine:
