@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The benchmarks' plans and figures, which runs a campaign has, and what it does again."""
 
+import csv
 import gzip
 import json
 from collections import Counter
@@ -264,7 +265,14 @@ def test_summary(tmp_path, capsys) -> None:
     goal = {"kind", "name", "hosts", "qdisc", "measured", "limit", "met", "text"}
     assert set(summary["goals"][0]) == goal
     assert (tmp_path / "out" / "b3.png").read_bytes().startswith(b"\x89PNG")
-    assert "MISSED  b4 short, hosts open, fq_rr: slowdown 10" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "MISSED  b4 short, hosts open, fq_rr: slowdown 10" in said.out
+    # the scenarios' own checks are in the table, and a campaign does not complain of them
+    assert "FAILED" not in said.err and "Error" not in said.err
+    with (tmp_path / "out" / "study" / "table.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["scenario"] == "b4-path-lengths"]
+    failed = {(row["cc"], row["qdisc"]) for row in rows if row["checks_failed"] == "2"}
+    assert failed == {("pktpair", "fq_rr")} != {(row["cc"], row["qdisc"]) for row in rows}
 
 
 def test_what_is_kept(tmp_path) -> None:
