@@ -50,7 +50,7 @@ class Guests:
     """The engine of a sweep; a context manager that ends its guests and removes what they were copied from."""
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="pktpair-frozen-"))
+        self._folder, self._held = files.held_folder("pktpair-frozen-")
         self._machines: dict[str, Machine] = {}
         self._numbers = itertools.count()
         self._lock = threading.Lock()
@@ -65,6 +65,7 @@ class Guests:
     ) -> None:
         self.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
+        self._held.close()
 
     def surroundings(self, kernel: str, modules: str) -> Surroundings:
         """What the runs on a kernel with a build of the modules come from; EngineError says what is missing."""
