@@ -169,9 +169,11 @@ def build_label(base: str) -> str:
 class Result:
     """What a campaign has found.
 
+    :param rows: of summary.json
     :param changes: beside the base, if there is one
     """
 
+    rows: list[dict[str, Any]]
     lines: list[transfer_goals.Line]
     verdicts: list[transfer_goals.Verdict]
     changes: list[builds.Change]
@@ -209,7 +211,7 @@ def write(folder: Path, measured: Measured, base: str = "") -> Result:
     files.write(folder / "summary.json", json.dumps(summary, indent=1) + "\n")
     for benchmark in dict.fromkeys(line.benchmark for line in lines):
         slowdowns.picture(lines, benchmark, folder / f"{benchmark}.png")
-    return Result(lines, verdicts, changes, str(summary["commit"]), by_build[""].release)
+    return Result(of_all, lines, verdicts, changes, str(summary["commit"]), by_build[""].release)
 
 
 def chosen(text: str, known: Iterable[str]) -> tuple[str, ...]:
@@ -246,7 +248,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="REVISION|FOLDER",
         help="beside the modules of that: which rows are worse",
     )
-    parser.add_argument("--document", action="store_true", help="write the table into Documentation/transfers.rst")
+    parser.add_argument(
+        "--document",
+        action="store_true",
+        help="write the table into Documentation/transfers.rst, and each run's rows beside it as CSV",
+    )
     parser.add_argument("--kernel", default="", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
     parser.add_argument("--out", type=Path, default=TOP / "out" / "transfers", metavar="FOLDER")
 
@@ -273,7 +279,7 @@ def run(arguments: argparse.Namespace, engine: Engine) -> int:
     if base:
         print(f"\n{slowdowns.beside_base(result.changes, arguments.base)}")
     if arguments.document:
-        slowdowns.document(DOCUMENT, result.lines, result.verdicts, result.commit, result.kernel)
+        slowdowns.document(DOCUMENT, result.rows, result.lines, result.verdicts, result.commit, result.kernel)
     print(f"\n{(time.monotonic() - began) / 60:.1f} minutes. Figures and pictures are in {arguments.out}")
     return 0
 
