@@ -4,11 +4,11 @@
 import functools
 import subprocess
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 from conftest import lab
 from lab.analyse import table
-from lab.analyse.table import Found
 from lab.front.measuring import figures_of
 from lab.model import scenario
 from lab.model.scenario import load
@@ -70,8 +70,8 @@ def settings_of(names: Sequence[str]) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def runs_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Found]]:
-    """A scenario's runs; two guests at a time do what can be done together."""
+def study_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Study]:
+    """The study with a scenario's runs; two guests at a time do what can be done together."""
     groups = {name: tuple(group) for group in together() for name in group}
 
     @functools.cache
@@ -81,10 +81,10 @@ def runs_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[Fo
         words = [word for item in settings_of(names).items() for word in ("--set", "=".join(item))]
         return lab("sweep", *names, "--cc", cc, "--qdisc", qdisc, *words, "-j", "2", "--out", study), Study(study)
 
-    def found(name: str) -> list[Found]:
+    def found(name: str) -> Study:
         done, study = swept(groups[name])
         assert done.returncode == 0, done.stderr
-        return [one for one in table.build(study, figures_of).runs if one.asked["scenario"] == name]
+        return study
 
     return found
 
@@ -95,11 +95,27 @@ def test_every_scenario_has_a_short_form() -> None:
 
 
 @pytest.mark.parametrize("name", SHORT)
-def test_its_own_checks_pass(name: str, runs_of: Callable[[str], list[Found]]) -> None:
-    runs = runs_of(name)
+def test_its_own_checks_pass(name: str, study_of: Callable[[str], Study]) -> None:
+    runs = [one for one in table.build(study_of(name), figures_of).runs if one.asked["scenario"] == name]
     assert runs
     for run in runs:
         assert run.figures.error is None
         # the first is the lab's, that the kernel does not complain
         assert len(run.figures.checks) > 1
         assert [check for check in run.figures.checks if not check["pass"]] == [], run.asked["values"]
+
+
+def test_they_can_be_reported(study_of: Callable[[str], Study]) -> None:
+    """Checks, figures and pictures are on a page; what each scenario recorded can be drawn."""
+    study = study_of("three-bottlenecks")
+    done = lab("report", study.folder)
+    assert done.returncode == 0, done.stderr
+    page = Path(done.stdout.strip()).read_text()
+    reported = {one["scenario"] for one in study.manifest()["runs"]}
+    assert {"three-bottlenecks", "wifi-reverse-path"} <= reported
+    for name in reported:
+        section = page.partition(f"<h2>{name}</h2>")[2].partition("<h2>")[0]
+        assert load(name).claim.partition("'")[0] in section
+        assert "cannot be drawn" not in section
+        for text in ("goodput of each flow", "queue delay of each flow"):
+            assert f'seed 1: {text}"' in section
