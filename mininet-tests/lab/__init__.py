@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The lab: boots a kernel in virtual time and runs network experiments in it.
 
-Rooms, of which ``model`` knows no other:
+Rooms. ``model`` knows no other; which may know which is in ``tests/host/test_rooms.py``:
 
 ``model``
     what an experiment is: pure data, which host and guest plan and read alike

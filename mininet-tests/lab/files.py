@@ -7,9 +7,11 @@ import contextlib
 import errno
 import fcntl
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from .model.errors import PlanError
 
@@ -29,6 +31,31 @@ def locked(path: Path, shared: bool = False) -> Iterator[None]:
     with path.open("rb" if shared else "ab") as held:
         fcntl.flock(held, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
         yield
+
+
+# Of a held folder, what holds it: the lock ends with the process, however that ends.
+HELD_BY = "held"
+
+
+def held_folder(prefix: str) -> tuple[Path, IO[bytes]]:
+    """A new temporary folder and what holds it; such as processes left that were killed are removed before."""
+    top = Path(tempfile.gettempdir())
+    for old in top.glob(f"{prefix}*"):
+        remove_unless_held(old)
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    # under its name it is seen locked, never yet to be
+    unseen = folder / f".{HELD_BY}"
+    held = unseen.open("wb")
+    fcntl.flock(held, fcntl.LOCK_EX)
+    unseen.rename(folder / HELD_BY)
+    return folder, held
+
+
+def remove_unless_held(folder: Path) -> None:
+    """Remove a folder of ``held_folder`` if its process is gone; one of another kind, or of another user, stays."""
+    with contextlib.suppress(OSError), (folder / HELD_BY).open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class BusyError(PlanError):

@@ -8,7 +8,7 @@ from lab.model.plan import Flow, Plan, Record
 from lab.model.scenario import Check, Parameter, Values
 from lab.model.topologies import topology
 
-CLAIM = "a flow through three bottlenecks in turn gets half of each, as the cross flow of each does"
+CLAIM = "a flow through 3 bottlenecks in turn and a cross flow at each fill 95 % of all, and share them (Jain 0.98)"
 COMBINATIONS = [("pktpair", "fq_rr"), ("cubic", "fq_codel"), ("bbr", "cake")]
 PARAMETERS = {
     "bottlenecks": Parameter(3, "links", "in series", 1, 8),
@@ -40,5 +40,6 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
 
 
 def checks(values: Values, cc: str, qdisc: str) -> list[Check]:
-    """The first bottleneck is full, and nobody has much more than another."""
-    return [Check("utilisation_r0-r1", ">=", 0.95), Check("jain", ">=", 0.98)]
+    """Each bottleneck is full, and nobody has much more than another: half of each, within a fifth of it."""
+    full = [Check(f"utilisation_r{i}-r{i + 1}", ">=", 0.95) for i in range(values["bottlenecks"])]
+    return [*full, Check("jain", ">=", 0.98)]

@@ -27,7 +27,7 @@ from ..model.scenario import Scenario
 from ..store.engine import Engine
 from ..store.study import Study
 from ..store.sweep import Request
-from .measuring import Measured, MeasuringError, in_guests, measure, versions
+from .measuring import Measured, in_guests, measure, versions
 from .options import MAX_GUESTS, MAX_SEED, number
 
 SCENARIO = "demo-dumbbell"
@@ -42,13 +42,13 @@ ROW_METRICS = (
 
 
 def combinations(chosen: Scenario, only: str | None, rows: int | None) -> list[tuple[str, str]]:
-    """What is to be run, in the demo's order; MeasuringError names what the demo does not have."""
+    """What is to be run, in the demo's order; PlanError names what the demo does not have."""
     known = chosen.combinations
     if only is not None:
         by_name = {"+".join(pair): pair for pair in known}
         for name in only.split(","):
             if name not in by_name:
-                raise MeasuringError(f"--only {name}: must be of {', '.join(by_name)}")
+                raise PlanError(f"--only {name}: must be of {', '.join(by_name)}")
         known = [by_name[name] for name in by_name if name in only.split(",")]
     elif rows is not None:
         # what the goals compare comes first
@@ -59,13 +59,13 @@ def combinations(chosen: Scenario, only: str | None, rows: int | None) -> list[t
 
 
 def requests(chosen: Scenario, pairs: Sequence[tuple[str, str]], arguments: argparse.Namespace) -> list[Request]:
-    """A sweep of one run for each combination; MeasuringError if it would measure nothing."""
+    """A sweep of one run for each combination; PlanError if it would measure nothing."""
     settings = () if arguments.seconds is None else (f"seconds={arguments.seconds}",)
     try:
         (values,) = chosen.values(chosen.axes(settings))
         chosen.plan(values, *pairs[0], arguments.seed)
     except PlanError as error:
-        raise MeasuringError(f"--seconds: {error}") from None
+        raise PlanError(f"--seconds: {error}") from None
     return [
         Request((chosen,), settings, (cc,), (qdisc,), (arguments.seed,), ("",), (arguments.kernel,))
         for cc, qdisc in pairs
@@ -160,5 +160,5 @@ def run(arguments: argparse.Namespace, engine: Engine) -> int:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Status 1 if something could not be measured, 130 if interrupted."""
+    """Status 1 if something could not be measured, 2 for bad input, 130 if interrupted."""
     return in_guests("demo", lambda engine: run(arguments, engine))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -25,9 +26,8 @@ from ..store.manifest import Manifest
 from ..store.run import Run
 from ..store.study import Study, StudyError
 from ..store.sweep import Request
+from .options import BAD_INPUT, FAILED, INTERRUPTED
 
-FAILED = 1
-INTERRUPTED = 130
 # Lines of a failed guest's kernel log that are shown.
 SHOWN_LOG_LINES = 15
 FiguresOf = Callable[[Run, dict[str, Any]], Figures]
@@ -76,15 +76,21 @@ def measure(
     guests: int,
     fresh: bool = False,
 ) -> Measured:
-    """Do what is missing in a study, and compute all figures anew; MeasuringError says what could not be done.
+    """Do what is missing in a study, and compute all figures anew.
+
+    PlanError names what cannot be measured, before anything is; MeasuringError what could not be.
 
     :param program: for messages
     :param fresh: forget what the study has of these runs
     """
-    try:
-        study.exists()
-        asked = sweeping.expand_all(requests, engine)
-        with study.locked():
+    with contextlib.ExitStack() as stack:
+        try:
+            study.exists()
+            asked = sweeping.expand_all(requests, engine)
+            stack.enter_context(study.locked())
+        except (EngineError, StudyError) as error:
+            raise PlanError(str(error)) from None
+        try:
             if fresh:
                 for digest in asked.runs.values():
                     study.forget(digest)
@@ -100,8 +106,8 @@ def measure(
                 finally:
                     manifest.end(work.counts)
             found = _tabulate(study)
-    except (PlanError, EngineError, StudyError) as error:
-        raise MeasuringError(str(error)) from None
+        except (PlanError, EngineError, StudyError) as error:
+            raise MeasuringError(str(error)) from None
     runs = {run: found[canonical(run.identity)] for run in asked.runs}
     wrong = [text for run, one in runs.items() if (text := _wrong(study, run, asked.runs[run], one))]
     if wrong:
@@ -162,13 +168,16 @@ def versions(surroundings: Surroundings) -> dict[str, str]:
 
 
 def in_guests(program: str, run: Callable[[Engine], int]) -> int:
-    """Do a command in guests; status 1 if something could not be measured, 130 if interrupted."""
+    """Do a command in guests; status 1 if something could not be measured, 2 for bad input, 130 if interrupted."""
     from ..machines.engine import Guests
 
     leave_no_guest()
     try:
         with Guests() as guests:
             return run(guests)
+    except PlanError as error:
+        print(f"{program}: {error}", file=sys.stderr)
+        return BAD_INPUT
     except MeasuringError as error:
         print(f"{program}: {error}", file=sys.stderr)
         return FAILED

@@ -28,6 +28,7 @@ from ..analyse import builds, transfer_goals
 from ..checkout import TOP
 from ..model import scenario
 from ..model.benchmarks import SETTINGS
+from ..model.errors import PlanError
 from ..model.our_modules import PACKET_PAIR_OVER_ROUND_ROBIN
 from ..model.scenario import Scenario
 from ..show import slowdowns
@@ -35,7 +36,7 @@ from ..store.engine import Engine
 from ..store.run import Run
 from ..store.study import Study
 from ..store.sweep import Request
-from .measuring import Measured, MeasuringError, in_guests, measure, versions
+from .measuring import Measured, in_guests, measure, versions
 from .options import MAX_GUESTS, MAX_SEEDS, number
 
 CCS = ("pktpair", "bbr", "cubic")
@@ -160,7 +161,7 @@ def build_label(base: str) -> str:
     command = ["git", "-C", str(TOP), "rev-parse", "--verify", "--quiet", f"--short={SHORT_HASH}", f"{base}^{{commit}}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise MeasuringError(f"--base {base}: neither a folder nor a revision of this checkout")
+        raise PlanError(f"--base {base}: neither a folder nor a revision of this checkout")
     return done.stdout.strip()
 
 
@@ -168,9 +169,11 @@ def build_label(base: str) -> str:
 class Result:
     """What a campaign has found.
 
+    :param rows: of summary.json
     :param changes: beside the base, if there is one
     """
 
+    rows: list[dict[str, Any]]
     lines: list[transfer_goals.Line]
     verdicts: list[transfer_goals.Verdict]
     changes: list[builds.Change]
@@ -208,7 +211,7 @@ def write(folder: Path, measured: Measured, base: str = "") -> Result:
     files.write(folder / "summary.json", json.dumps(summary, indent=1) + "\n")
     for benchmark in dict.fromkeys(line.benchmark for line in lines):
         slowdowns.picture(lines, benchmark, folder / f"{benchmark}.png")
-    return Result(lines, verdicts, changes, str(summary["commit"]), by_build[""].release)
+    return Result(of_all, lines, verdicts, changes, str(summary["commit"]), by_build[""].release)
 
 
 def chosen(text: str, known: Iterable[str]) -> tuple[str, ...]:
@@ -245,7 +248,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="REVISION|FOLDER",
         help="beside the modules of that: which rows are worse",
     )
-    parser.add_argument("--document", action="store_true", help="write the table into Documentation/transfers.rst")
+    parser.add_argument(
+        "--document",
+        action="store_true",
+        help="write the table into Documentation/transfers.rst, and each run's rows beside it as CSV",
+    )
     parser.add_argument("--kernel", default="", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
     parser.add_argument("--out", type=Path, default=TOP / "out" / "transfers", metavar="FOLDER")
 
@@ -256,13 +263,13 @@ def run(arguments: argparse.Namespace, engine: Engine) -> int:
         arguments.hosts, arguments.seeds = ("open",), 1
     selection = Selection(arguments.only, arguments.cc, arguments.qdisc, arguments.hosts, arguments.seeds)
     if arguments.document and selection != Selection():
-        raise MeasuringError("--document writes what all rows gave: without --quick, --only, --cc, --qdisc, --hosts")
+        raise PlanError("--document writes what all rows gave: without --quick, --only, --cc, --qdisc, --hosts")
     began = time.monotonic()
     base = build_label(arguments.base) if arguments.base else ""
     of_builds = ("", base) if base else ("",)
     planned = requests(selection, of_builds, arguments.kernel)
     if not planned:
-        raise MeasuringError("nothing to run: stock-gro is for pktpair on b1-b3, nowindow for pktpair over fq_rr")
+        raise PlanError("nothing to run: stock-gro is for pktpair on b1-b3, nowindow for pktpair over fq_rr")
     study = Study(arguments.out / STUDY)
     measured = measure("transfers", study, engine, planned, guests=arguments.guests, fresh=arguments.fresh)
     result = write(arguments.out, measured, base)
@@ -272,11 +279,11 @@ def run(arguments: argparse.Namespace, engine: Engine) -> int:
     if base:
         print(f"\n{slowdowns.beside_base(result.changes, arguments.base)}")
     if arguments.document:
-        slowdowns.document(DOCUMENT, result.lines, result.verdicts, result.commit, result.kernel)
+        slowdowns.document(DOCUMENT, result.rows, result.lines, result.verdicts, result.commit, result.kernel)
     print(f"\n{(time.monotonic() - began) / 60:.1f} minutes. Figures and pictures are in {arguments.out}")
     return 0
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Status 1 if something could not be measured, 130 if interrupted."""
+    """Status 1 if something could not be measured, 2 for bad input, 130 if interrupted."""
     return in_guests("transfers", lambda engine: run(arguments, engine))

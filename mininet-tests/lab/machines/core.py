@@ -10,6 +10,14 @@ from typing import IO
 
 from ..checkout import CACHE
 
+# What puts QEMU's main loop ahead of the guest.
+AHEAD = ("chrt", "--reset-on-fork", "--fifo", "1")
+
+
+def may_go_ahead() -> bool:
+    """Whether the user may ask for a real-time priority."""
+    return subprocess.run([*AHEAD, "true"], capture_output=True, check=False).returncode == 0
+
 
 class Core:
     """One core of this machine for one guest, and the order of QEMU's threads on it.
@@ -22,8 +30,6 @@ class Core:
     user may not ask for that (it takes CAP_SYS_NICE), the two only share a
     core, and boots differ under load.
     """
-
-    AHEAD = ("chrt", "--reset-on-fork", "--fifo", "1")
 
     def __init__(self) -> None:
         cores = sorted(os.sched_getaffinity(0))
@@ -43,8 +49,7 @@ class Core:
 
     def command(self) -> list[str]:
         """What to put before the emulator's command line."""
-        allowed = subprocess.run([*self.AHEAD, "true"], capture_output=True, check=False).returncode == 0
-        return [*(self.AHEAD if allowed else ()), "taskset", "--cpu-list", str(self.number)]
+        return [*(AHEAD if may_go_ahead() else ()), "taskset", "--cpu-list", str(self.number)]
 
     def release(self) -> None:
         """Let another guest have it."""

@@ -25,12 +25,11 @@ from ..model.plan import Plan
 from ..store.engine import EngineError, Surroundings
 from ..store.run import Run
 from . import image
-from .frozen import Copy, Frozen, Template
+from .core import may_go_ahead
+from .frozen import Copy, Frozen, Template, pathless_command_line
 from .guest import Guest
 from .kernels import find_kernel, uncompressed_image
-from .plans import bpftrace, traffic_program
-from .qemu import cpu_options
-from .sealed import MEMORY
+from .plans import bpftrace_files, traffic_program
 
 EMULATOR = "qemu-system-x86_64"
 BUILDS = CACHE / "builds"
@@ -51,7 +50,7 @@ class Guests:
     """The engine of a sweep; a context manager that ends its guests and removes what they were copied from."""
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="pktpair-frozen-"))
+        self._folder, self._held = files.held_folder("pktpair-frozen-")
         self._machines: dict[str, Machine] = {}
         self._numbers = itertools.count()
         self._lock = threading.Lock()
@@ -66,6 +65,7 @@ class Guests:
     ) -> None:
         self.stop()
         shutil.rmtree(self._folder, ignore_errors=True)
+        self._held.close()
 
     def surroundings(self, kernel: str, modules: str) -> Surroundings:
         """What the runs on a kernel with a build of the modules come from; EngineError says what is missing."""
@@ -85,8 +85,9 @@ class Guests:
                 tools={"image": base, **_plugin()},
                 code={"traffic engine": traffic_program()},
                 modules={path.stem: path for path in built},
-                programs={"bpftrace": bpftrace},
-                machine={"options": " ".join(cpu_options("virtual", 1)), "memory": MEMORY},
+                programs={"bpftrace": bpftrace_files},
+                machine={"command line": pathless_command_line()},
+                noted={"real_time": may_go_ahead()},
                 ccs=tuple(ccs(release, built)),
             )
         except (LabError, LookupError) as error:

@@ -20,10 +20,13 @@ from ..guest import protocol
 from ..model.errors import LabError
 from ..model.plan import Plan
 from .plans import PlanGuest, times
+from .sealed import MEMORY, command_line
 
 # What the agent's message before the last looks like: the network stands.
 STOPPED = "guest-panicked"
 SAVE_TIMEOUT_S = 120
+# Of the emulator's own random numbers; a run's are its plan's.
+SEED = 1
 CONTACT_TIMEOUT_S = 20
 POLL_S = 0.01
 
@@ -55,6 +58,21 @@ class Frozen:
         self.state.unlink(missing_ok=True)
 
 
+def stopping_options(monitor: str, told: str) -> list[str]:
+    """The emulator's arguments for a guest that stops, and that reads a file when it goes on."""
+    return [
+        *("-device", "pvpanic", "-action", "panic=pause"),
+        *("-qmp", f"unix:{monitor},server=on,wait=off"),
+        *("-fw_cfg", f"name=opt/lab/job,file={told}"),
+    ]
+
+
+def pathless_command_line() -> str:
+    """The emulator's of every copy, without the paths in it: seed, devices, processor, the kernel's arguments."""
+    machine = command_line("virtual", SEED, 1, MEMORY, "AGENT", "KERNEL", "ROOT")
+    return " ".join([*machine, *stopping_options("MONITOR", "TOLD")])
+
+
 class StoppingGuest(PlanGuest):
     """A guest whose agent can stop it and be told what to do when it goes on."""
 
@@ -62,11 +80,7 @@ class StoppingGuest(PlanGuest):
         """The emulator's options for a guest that reads this when it goes on."""
         path = self._folder / "told.json"
         path.write_text(json.dumps(what))
-        return [
-            *("-device", "pvpanic", "-action", "panic=pause"),
-            *("-qmp", f"unix:{self._folder / 'monitor'},server=on,wait=off"),
-            *("-fw_cfg", f"name=opt/lab/job,file={path}"),
-        ]
+        return stopping_options(str(self._folder / "monitor"), str(path))
 
     def monitor(self) -> QEMUMonitorProtocol:
         """The emulator's monitor, connected."""
@@ -123,8 +137,8 @@ class Template(StoppingGuest):
 class Copy(StoppingGuest):
     """A saved machine that goes on with one plan."""
 
-    def __init__(self, frozen: Frozen, seed: int = 1) -> None:
-        super().__init__(frozen.kernel, seed=seed)
+    def __init__(self, frozen: Frozen) -> None:
+        super().__init__(frozen.kernel, seed=SEED)
         self._frozen = frozen
 
     def do(self, plan: Plan) -> dict[str, Any]:

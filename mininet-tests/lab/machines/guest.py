@@ -16,11 +16,10 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import IO, Any, Self
 
 from .. import files
 from ..checkout import TOP
@@ -51,6 +50,8 @@ def leave_no_guest() -> None:
 class Guest:
     """A machine with an agent; a context manager that always ends it."""
 
+    _held: IO[bytes]
+
     def __init__(self, kernel: str, clock: str, modules: Sequence[Path] | None = None) -> None:
         """Not started yet.
 
@@ -67,7 +68,8 @@ class Guest:
     @functools.cached_property
     def _folder(self) -> Path:
         """For its files; made when it is first needed, so that a guest that is refused leaves none."""
-        return Path(tempfile.mkdtemp(prefix="pktpair-lab-"))
+        folder, self._held = files.held_folder("pktpair-lab-")
+        return folder
 
     def __enter__(self) -> Self:
         return self
@@ -137,6 +139,7 @@ class Guest:
             self._process = None
         if "_folder" in self.__dict__:
             shutil.rmtree(self.__dict__.pop("_folder"), ignore_errors=True)
+            self._held.close()
 
     @property
     def is_running(self) -> bool:

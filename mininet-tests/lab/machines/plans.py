@@ -61,6 +61,12 @@ def bpftrace() -> Path:
     return Path(path)
 
 
+def bpftrace_files() -> list[Path]:
+    """The program and its libraries; PlanError if it is not installed."""
+    program = bpftrace()
+    return [program, *map(Path, image.libraries(str(program)))]
+
+
 class Plans(Guest):
     """A guest that carries plans out, of any kind."""
 
@@ -122,9 +128,7 @@ class PlanGuest(SealedGuest, Plans):
         """The programs that are not in every guest."""
         found = {INSIDE: traffic_program()}
         if self._scripts:
-            program = bpftrace()
-            for path in (str(program), *image.libraries(str(program))):
-                found[image.merged(path).lstrip("/")] = Path(path)
+            found |= {image.merged(str(path)).lstrip("/"): path for path in bpftrace_files()}
         return found
 
 

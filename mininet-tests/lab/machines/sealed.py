@@ -22,6 +22,25 @@ MEMORY = "2G"
 POLL_S = 0.05
 
 
+def command_line(clock: str, seed: int, cpus: int, memory: str, agent: str, kernel: str, root: str) -> list[str]:
+    """The emulator's arguments for a guest in memory.
+
+    :param agent: file for what the guest says
+    :param root: its root file system
+    """
+    return [
+        *("-name", "pktpair-lab", "-m", memory, "-smp", str(cpus), "-machine", "q35"),
+        *("-accel", "kvm" if clock == "real" else "tcg"),
+        *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"),
+        *("-device", "virtio-serial-pci,max_ports=2,ioeventfd=off"),
+        *("-chardev", f"file,id=agent,path={agent}"),
+        *("-device", "virtserialport,name=pktpair.agent,chardev=agent"),
+        *("-kernel", kernel, "-initrd", root),
+        *("-append", " ".join(("console=ttyS0", "panic=-1", *KERNEL_OPTIONS))),
+        *cpu_options(clock, seed),
+    ]
+
+
 class SealedGuest(EmulatedGuest):
     """A guest in memory: job and files go in before the first instruction."""
 
@@ -73,22 +92,9 @@ class SealedGuest(EmulatedGuest):
         if self.clock == "virtual":
             self._core = Core()
             pinned = self._core.command()
-        self._spawn(
-            [
-                *pinned,
-                "qemu-system-x86_64",
-                *("-name", "pktpair-lab", "-m", self.memory, "-smp", str(self.cpus), "-machine", "q35"),
-                *("-accel", "kvm" if self.clock == "real" else "tcg"),
-                *("-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-serial", "stdio"),
-                *("-device", "virtio-serial-pci,max_ports=2,ioeventfd=off"),
-                *("-chardev", f"file,id=agent,path={out}"),
-                *("-device", "virtserialport,name=pktpair.agent,chardev=agent"),
-                *("-kernel", str(uncompressed_image(self.kernel, self.cache)), "-initrd", str(root)),
-                *("-append", " ".join(("console=ttyS0", "panic=-1", *KERNEL_OPTIONS))),
-                *cpu_options(self.clock, self.seed),
-                *more,
-            ]
-        )
+        image_path = str(uncompressed_image(self.kernel, self.cache))
+        machine = command_line(self.clock, self.seed, self.cpus, self.memory, str(out), image_path, str(root))
+        self._spawn([*pinned, "qemu-system-x86_64", *machine, *more])
 
     def _read(self, size: int) -> bytes:
         assert self._process is not None

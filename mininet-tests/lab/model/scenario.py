@@ -19,8 +19,6 @@ A scenario is a Python file, of ours or a user's, with
     further pictures of runs (their JSON); returns the files
 ``checks(values, cc, qdisc)`` (may be left out)
     the :class:`Check` of each metric that the claim is about
-``draw(runs, folder)`` (may be left out)
-    further pictures of runs (their JSON); returns the files
 """
 
 from __future__ import annotations
@@ -239,7 +237,7 @@ def load(name: str) -> Scenario:
         raise PlanError(_where(path, error)) from None
     for attribute in ("CLAIM", "PARAMETERS", "COMBINATIONS", "plan"):
         if not hasattr(module, attribute):
-            raise PlanError(f"{path}: has no {attribute}: see Documentation/lab.rst")
+            raise PlanError(f"{path}: has no {attribute}: see Documentation/lab/plan.rst")
     _check_module(path, module)
     return Scenario(path.stem.replace("_", "-"), path, module)
 

@@ -33,6 +33,8 @@ MARKERS = "osD^vP*X"
 FILE_DOTS_PER_INCH = 130
 # More values of a parameter than this are not named one by one.
 MAX_TICKS = 8
+# Texts of more letters, all together, are written aslant.
+MAX_LETTERS = 40
 STYLE = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -81,8 +83,11 @@ def distribution(scale: Scale, series: Sequence[Series]) -> str:
         return address(figure)
 
 
-def line(scale: Scale, place: Scale, series: Sequence[Series]) -> str:
-    """The mean at each value of a parameter, with its interval; a line for each series."""
+def line(scale: Scale, place: Scale, series: Sequence[Series], names: Sequence[str] = ()) -> str:
+    """The mean at each value of a parameter, with its interval; a line for each series.
+
+    :param names: of the places, where the parameter has texts: places are then their numbers, and nothing joins them
+    """
     with matplotlib.rc_context(STYLE):
         figure, axes = panel(HEIGHT_INCHES + 0.18 * len(series))
         for one in series:
@@ -94,16 +99,21 @@ def line(scale: Scale, place: Scale, series: Sequence[Series]) -> str:
                 marker=MARKERS[one.look % len(MARKERS)],
                 color=COLOURS[one.look % len(COLOURS)],
                 label=one.label,
-                lw=1,
+                lw=0 if names else 1,
+                elinewidth=1,
                 ms=4,
                 capsize=3,
             )
         places = sorted({where * place.factor for one in series for where, _ in one.points})
-        if places[0] > 0 and places[-1] / places[0] >= LOGARITHMIC_FROM:
+        if not names and places[0] > 0 and places[-1] / places[0] >= LOGARITHMIC_FROM:
             axes.set_xscale("log")
-        if len(places) <= MAX_TICKS:
-            axes.set_xticks(places)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda where, _: f"{where:g}"))
+        if names:
+            axes.set_xlim(-0.5, len(names) - 0.5)
+            axes.set_xticks(range(len(names)), names, rotation=30 if len("".join(names)) > MAX_LETTERS else 0)
+        else:
+            if len(places) <= MAX_TICKS:
+                axes.set_xticks(places)
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda where, _: f"{where:g}"))
         axes.minorticks_off()
         axes.set_xlabel(place.title)
         axes.set_ylabel(scale.title)

@@ -27,8 +27,12 @@ from .units import Scale, scale
 MAX_ROWS = 60
 # Of each figure against each parameter, one for each value of the others.
 MAX_PANELS = 12
+# Of a parameter that has texts; more would not be read.
+MAX_CATEGORIES = 12
 # Combinations of a scenario of which a run is drawn: their raw results are all in memory.
 MAX_DRAWN = 12
+# Of a scenario, in the page: all are in the table.
+MAX_LISTED = 1000
 VARIANT = ("build", "kernel")
 
 
@@ -64,11 +68,14 @@ class Section:
     """A scenario's part of the page.
 
     :param swept: parameters of which there is more than one value
+    :param columns: figures that differ among runs, with their scales
     :param constant: figures that are the same in every run, as text
     :param rows: a text for each combination and figure
     :param pictures: of each figure: a text, and an address that holds the picture
     :param drawn: of single runs, likewise; without an address the text says why there is none
     :param undrawn: combinations of which no run is drawn
+    :param runs: a row for each: what was run, its seed and its figures, a flow's averaged
+    :param unlisted: runs beyond them
     """
 
     name: str
@@ -76,12 +83,15 @@ class Section:
     combinations: list[Combination]
     swept: list[str]
     scales: list[Scale] = field(default_factory=list)
+    columns: list[tuple[str, Scale]] = field(default_factory=list)
     rows: list[tuple[Combination, list[str]]] = field(default_factory=list)
     constant: list[str] = field(default_factory=list)
     pictures: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     left_out: int = 0
     drawn: list[tuple[str, str]] = field(default_factory=list)
     undrawn: int = 0
+    runs: list[tuple[str, list[str]]] = field(default_factory=list)
+    unlisted: int = 0
 
 
 def write(study: Study, table: Table) -> Path:
@@ -141,8 +151,20 @@ def _section(name: str, runs: list[Found], table: Table, study: Study) -> Sectio
         combinations.append(Combination(labels, _label(labels, keys), kind, found, len(members), checks))
     section = Section(name, runs[0].claim, combinations, [one for one in varying if one in table.parameters])
     _fill_in(section, figures)
+    _list(section, frame, keys)
     _draw(section, runs, study)
     return section
+
+
+def _list(section: Section, frame: pd.DataFrame, keys: list[str]) -> None:
+    """Each run's figures, in the columns of the section's table."""
+    runs = list(frame.groupby([*keys, "seed"], sort=False, dropna=False))
+    section.unlisted = max(0, len(runs) - MAX_LISTED)
+    for values, group in runs[:MAX_LISTED]:
+        labels = dict(zip([*keys, "seed"], values, strict=True))
+        means = [(group[figure].mean(), its_scale) for figure, its_scale in section.columns]
+        cells = ["" if pd.isna(mean) else its_scale.text(mean) for mean, its_scale in means]
+        section.runs.append((_label(labels, keys), [str(labels["seed"]), *cells]))
 
 
 def _draw(section: Section, runs: list[Found], study: Study) -> None:
@@ -193,6 +215,7 @@ def _fill_in(section: Section, figures: list[str]) -> None:
             section.constant.append(f"{its_scale.name} {its_scale.text(values[0])} {its_scale.unit}".rstrip())
         else:
             columns.append((figure, its_scale))
+    section.columns = columns
     section.scales = [its_scale for _, its_scale in columns]
     for one in section.combinations:
         section.rows.append((one, [_cell(one.figures[figure], its_scale) for figure, its_scale in columns]))
@@ -218,7 +241,10 @@ def _cell(values: list[float], its_scale: Scale) -> str:
 def _against(section: Section, figure: str, its_scale: Scale, parameter: str) -> Iterator[tuple[str, str]]:
     """A figure against a parameter: a picture for each value of the other parameters, a line for each cc and queue."""
     places = [one.labels[parameter] for one in section.combinations]
-    if not all(isinstance(place, int | float) and not pd.isna(place) for place in places):
+    is_number = all(isinstance(place, int | float) and not pd.isna(place) for place in places)
+    # texts are drawn beside each other, in the order in which they were asked for
+    names = [] if is_number else list(dict.fromkeys(map(str, places)))
+    if len(names) > MAX_CATEGORIES:
         return
     panels: dict[str, dict[int, Series]] = {}
     for one in section.combinations:
@@ -226,9 +252,10 @@ def _against(section: Section, figure: str, its_scale: Scale, parameter: str) ->
             others = " ".join(f"{name}={one.labels[name]}" for name in section.swept if name != parameter)
             label = _label(one.labels, [key for key in one.labels if key not in section.swept])
             series = panels.setdefault(others, {}).setdefault(one.kind, Series(label, one.kind, []))
-            series.points.append((float(one.labels[parameter]), one.figures[figure]))
+            value = one.labels[parameter]
+            series.points.append((names.index(str(value)) if names else float(value), one.figures[figure]))
     section.left_out += max(0, len(panels) - MAX_PANELS)
-    place = scale(parameter, places)
+    place = scale(parameter, places if is_number else [])
     for others, lines in itertools.islice(panels.items(), MAX_PANELS):
         text = f"against {place.name}{f', {others}' if others else ''}: mean and 95 % interval"
-        yield text, pictures.line(its_scale, place, list(lines.values()))
+        yield text, pictures.line(its_scale, place, list(lines.values()), names)

@@ -39,7 +39,8 @@ LEAST_DELAY_MS = 0.1
 # Dots of a picture are too small to show a colour.
 LEGEND: dict[str, Any] = {"alignment": "left", "markerscale": 6}
 LINES = ("-", "--", "-.", ":")
-OURS = "pktpair"
+# Lines of congestion controls whose names begin so are broad.
+BROAD_LINES_OF = "pktpair"
 
 # A run's JSON, of which "series", "cc" and "qdisc" are drawn.
 Run = Mapping[str, Any]
@@ -215,7 +216,7 @@ def _distribution(axes: Axes, runs: Named) -> None:
             np.linspace(0, 1, len(delay_ms)),
             color=of_ccs[run["cc"]] if apart else _colour(index),
             ls=LINES[style % len(LINES)],
-            lw=2.2 if len(ccs) > 1 and run["cc"].startswith(OURS) else 1.2,
+            lw=2.2 if len(ccs) > 1 and run["cc"].startswith(BROAD_LINES_OF) else 1.2,
             label=name,
         )
         drawn.append(delay_ms)

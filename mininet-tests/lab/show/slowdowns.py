@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from .. import files
 from ..analyse import transfer_goals
@@ -189,9 +192,17 @@ def document_rows(lines: list[Line], verdicts: list[Verdict]) -> list[Cells]:
     return table
 
 
-def document(path: Path, lines: list[Line], verdicts: list[Verdict], of_commit: str, kernel: str) -> None:
-    """Write the table into the documentation, between its marks.
+def document(
+    path: Path,
+    rows: Sequence[Mapping[str, Any]],
+    lines: list[Line],
+    verdicts: list[Verdict],
+    of_commit: str,
+    kernel: str,
+) -> None:
+    """Write the table into the documentation, between its marks, and each run's rows beside it as CSV.
 
+    :param rows: of summary.json, which the lines are made of
     :raises ValueError: if the file does not have the marks
     :raises LookupError: if a row was not measured
     """
@@ -205,8 +216,14 @@ def document(path: Path, lines: list[Line], verdicts: list[Verdict], of_commit: 
         f"Measured at commit {of_commit} on Linux {kernel}: slowdown in per cent over ``fq_rr``, hosts ``open``,"
         f"\n{seeds} seeds; of pktpair with the smallest and largest of them.",
         simple_table(DOCUMENT_HEAD, document_rows(lines, verdicts)),
-        f"{sum(v.met for v in verdicts)} of {len(verdicts)} goals of all rows are met.",
+        f"{sum(v.met for v in verdicts)} of {len(verdicts)} goals of all rows are met. Each row of each run:"
+        f" :download:`{path.stem}.csv`.",
     ]
+    table = io.StringIO()
+    writer = csv.DictWriter(table, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    files.write(path.with_suffix(".csv"), table.getvalue())
     files.write(path, before + "\n\n".join(parts) + "\n\n" + END + after)
 
 

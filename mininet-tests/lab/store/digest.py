@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import array
 import functools
 import hashlib
 import json
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..model.errors import PlanError
+from ..model.plan import Source
 from .engine import Surroundings
 from .run import Run
 
@@ -18,6 +20,8 @@ from .run import Run
 # pktpair_risky and pktpair_1994, the queue fq_rr, their trace events and their files.
 # A plan that says it elsewhere is run once too often, never once too rarely.
 MODULE_MARKS = {"tcp_pktpair": "pktpair", "sch_fq_rr": "fq_rr"}
+# Of sources that were drawn before, by all that they are.
+_drawn: dict[str, str] = {}
 
 
 def canonical(data: Any) -> str:
@@ -70,6 +74,14 @@ def programs_of(run: Run) -> list[str]:
     return ["bpftrace"] if run.plan.record.bpftrace else []
 
 
+def _times(source: Source) -> str:
+    """Of when a source's packets leave: Python draws that here, and another version may draw otherwise."""
+    key = canonical(vars(source))
+    if key not in _drawn:
+        _drawn[key] = hashlib.sha256(array.array("Q", source.times_ns()).tobytes()).hexdigest()
+    return _drawn[key]
+
+
 def ingredients(run: Run, surroundings: Surroundings) -> dict[str, str]:
     """All that a run's result comes from, by name; PlanError if a module that it uses is not built."""
     found = {
@@ -79,7 +91,12 @@ def ingredients(run: Run, surroundings: Surroundings) -> dict[str, str]:
     }
     found |= {f"tool {name}": of_file(path) for name, path in surroundings.tools.items()}
     found |= {f"code {name}": of_file(path) for name, path in surroundings.code.items()}
-    found |= {f"tool {name}": of_file(surroundings.programs[name]()) for name in programs_of(run)}
+    for name in programs_of(run):
+        program, *libraries = surroundings.programs[name]()
+        found[f"tool {name}"] = of_file(program)
+        found |= {f"tool {name} {library.name}": of_file(library) for library in libraries}
+    if run.plan.sources:
+        found["times"] = of_text(canonical([_times(source) for source in run.plan.sources]))
     found |= {f"machine {name}": text for name, text in surroundings.machine.items()}
     for module in modules_of(run):
         if module not in surroundings.modules:

@@ -33,8 +33,10 @@ class Surroundings:
         modules), by the name that it has there
     :param code: the guest's own code, likewise
     :param modules: the project's modules for this kernel, by their name; what is not built is missing
-    :param programs: those that only some plans use, each found when one does; PlanError if it is not installed
+    :param programs: those that only some plans use, each with its libraries, found when one does; PlanError if it
+        is not installed
     :param machine: what else a result may depend on, such as the CPU model that the guest sees
+    :param noted: for the manifest only: under which circumstances the guests run
     :param ccs: congestion controls that the guest has; () if it is not known
     """
 
@@ -46,7 +48,8 @@ class Surroundings:
     modules: Mapping[str, Path]
     machine: Mapping[str, str] = field(default_factory=dict)
     ccs: tuple[str, ...] = ()
-    programs: Mapping[str, Callable[[], Path]] = field(default_factory=dict)
+    programs: Mapping[str, Callable[[], Sequence[Path]]] = field(default_factory=dict)
+    noted: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Engine(Protocol):

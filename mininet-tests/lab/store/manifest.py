@@ -65,7 +65,10 @@ def _builds(surroundings: Mapping[tuple[str, str], Surroundings]) -> list[dict[s
             "image": digest.of_file(one.kernel),
             "emulator": one.emulator,
             "modules": {name: digest.of_file(path) for name, path in one.modules.items()},
+            "tools": {name: digest.of_file(path) for name, path in one.tools.items()},
+            "code": {name: digest.of_file(path) for name, path in one.code.items()},
             "machine": dict(one.machine),
+            "noted": dict(one.noted),
         }
         for (kernel, build), one in surroundings.items()
     ]

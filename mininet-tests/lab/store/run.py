@@ -7,18 +7,23 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from ..model.layout import lay_out
 from ..model.plan import TCP_HEADER_BYTES, Plan, Source
 from ..model.scenario import Scenario
 from ..model.topology import STOCK_MTU_BYTES
 
-if TYPE_CHECKING:
-    from ..analyse.figures import Figures
-
 # What a flow over a path without a rate is taken to reach, to say which run is long.
 UNSHAPED_BIT_S = 1_000_000_000
+
+
+class Found(Protocol):
+    """What was computed of a run's raw result, as far as it goes beside what was asked for."""
+
+    flows: list[dict[str, Any]]
+    metrics: dict[str, Any]
+    checks: list[dict[str, Any]]
 
 
 # compared by identity, so that it can be a key although its values are a mapping
@@ -28,7 +33,7 @@ class Run:
 
     :param values: of all the scenario's parameters
     :param build: label of the modules as ``--modules`` named them; "" is the checkout's own
-    :param kernel: label of the kernel
+    :param kernel: what the kernel calls itself
     """
 
     scenario: Scenario = field(repr=False)
@@ -54,7 +59,7 @@ class Run:
         labels = {name: getattr(self, name) for name in ("cc", "qdisc", "seed", "build", "kernel")}
         return {"scenario": self.scenario.name, **labels, "values": dict(self.values)}
 
-    def described(self, found: Figures) -> dict[str, Any]:
+    def described(self, found: Found) -> dict[str, Any]:
         """What was asked for and what was found, for JSON: files, and a scenario's ``draw``."""
         labels = {name: getattr(self, name) for name in ("title", "cc", "qdisc", "kernel", "seed")}
         results = {name: getattr(found, name) for name in ("flows", "metrics", "checks")}

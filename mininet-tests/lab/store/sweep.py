@@ -8,13 +8,12 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from ..model.devices import QUEUES
 from ..model.errors import PlanError
 from ..model.plan import Plan
 from ..model.scenario import Scenario, Values, nearest
-from ..show.progress import Progress
 from .digest import canonical, digest, ingredients
 from .engine import Engine, EngineError, Surroundings
 from .manifest import Counts
@@ -76,7 +75,8 @@ def expand_all(requests: Sequence[Request], engine: Engine) -> Asked:
         machines = []
         for named in itertools.product(request.kernels, request.builds):
             one = known[named] = known.get(named) or engine.surroundings(*named)
-            machines.append((named[0] or one.release, named[1]))
+            # whichever way it was named, it is one kernel
+            machines.append((one.release, named[1]))
             surroundings[machines[-1]] = one
             check_ccs(request.ccs, one.ccs)
         for run in planned(request, machines):
@@ -186,6 +186,19 @@ def ordered(runs: Iterable[Run]) -> list[Run]:
         groups.setdefault(canonical([run.kernel, run.build, run.plan.structure]), []).append(run)
     inside = [sorted(group, key=lambda run: -weight(run)) for group in groups.values()]
     return [run for group in sorted(inside, key=lambda group: -sum(map(weight, group))) for run in group]
+
+
+class Progress(Protocol):
+    """Who is told how far a sweep is, by several threads at once."""
+
+    def begin(self, guest: Any, title: str) -> None:
+        """A guest begins a run."""
+
+    def leave(self, guest: Any) -> None:
+        """A guest is gone."""
+
+    def end(self, title: str, weight: int, trouble: str | None = None) -> None:
+        """A run has ended, well or with trouble."""
 
 
 class Sweep:

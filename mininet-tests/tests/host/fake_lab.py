@@ -61,8 +61,8 @@ class FakeEngine:
             raise EngineError(f"--modules {modules}: there is no such folder or revision")
         built = {path.stem: path for path in folder.glob("*.ko")}
         return Surroundings(
-            release=f"6.1-{kernel or 'default'}",
-            kernel=self.folder / "vmlinuz",
+            release={"": "6.1-default", "6.1": "6.1-default"}.get(kernel, kernel),
+            kernel=own_image if (own_image := self.folder / f"vmlinuz-{kernel}").exists() else self.folder / "vmlinuz",
             emulator="QEMU emulator version 7.2",
             tools={"usr/sbin/tc": self.folder / "tc"},
             code={"agent.py": self.folder / "agent.py"},

@@ -11,11 +11,13 @@ import fake_lab
 import pytest
 from lab import cli
 from lab.analyse import demo_goals
-from lab.front import demo
-from lab.front.measuring import MeasuringError
+from lab.front import demo, measuring
+from lab.machines import engine
 from lab.model import scenario
+from lab.model.errors import PlanError
 from lab.model.plan import FIRST_FLOW_PORT
 from lab.show import runs
+from lab.store.engine import EngineError
 
 CHOSEN = scenario.load(demo.SCENARIO)
 # Of every flow of a fake run: an acknowledgement each so many seconds.
@@ -70,7 +72,7 @@ def test_combinations() -> None:
     assert demo.combinations(CHOSEN, None, 3) == [("pktpair", "fq_rr"), ("bbr", "fq_rr"), ("bbr", "fq_codel")]
     assert demo.combinations(CHOSEN, None, 8) == CHOSEN.combinations
     assert demo.combinations(CHOSEN, "cubic+pfifo,pktpair+fq_rr", None) == [("pktpair", "fq_rr"), ("cubic", "pfifo")]
-    with pytest.raises(MeasuringError, match=r"--only bbr\+pfifo: must be of pktpair\+fq_rr, "):
+    with pytest.raises(PlanError, match=r"--only bbr\+pfifo: must be of pktpair\+fq_rr, "):
         demo.combinations(CHOSEN, "bbr+pfifo", None)
 
 
@@ -137,8 +139,10 @@ def shown(tmp_path: Path, *words: str) -> Path:
 
 def test_summary(tmp_path, capsys) -> None:
     """summary.json has its fields; each run's figures and the pictures lie beside it"""
-    folder = shown(tmp_path)
+    folder = shown(tmp_path, "--kernel", "6.1")
     summary = json.loads((folder / "summary.json").read_text())
+    # its whole name, however it was named
+    assert summary["kernel"] == "6.1-default"
     fields = ("scenario", "kernel", "modules", "clock", "seed", "parameters", "window_s", "goals", "rows")
     assert set(summary) == {*fields, "study", "goals_left_out"}
     assert summary["window_s"] == pytest.approx([4.3, 14.0], abs=0.001)
@@ -187,9 +191,36 @@ def test_too_short(tmp_path, seconds: str) -> None:
     """A demo in which no window is left is refused before anything is booted"""
     arguments = cli.parse(["demo", "--out", str(tmp_path / "demo"), "--seconds", seconds])
     engine = Demonstrating(tmp_path / "engine")
-    with pytest.raises(MeasuringError, match="--seconds.* must be at least 5 s"):
+    with pytest.raises(PlanError, match="--seconds.* must be at least 5 s"):
         demo.run(arguments, engine)
     assert not engine.titles
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("demo --only bbr+pfifo", "demo: --only bbr+pfifo: must be of pktpair+fq_rr, "),
+        ("demo --seconds 1", "demo: --seconds: seconds=1.0: must be at least 5 s"),
+        ("demo --kernel 5.4", "demo: kernel 5.4 is not unpacked"),
+        ("demo --out /dev/null", "demo: /dev/null/study: Not a directory"),
+        ("transfers --base nowhere", "transfers: --base nowhere: neither a folder nor a revision of this checkout"),
+        ("transfers --quick --document", "transfers: --document writes what all rows gave"),
+        ("transfers --hosts stock-gro --only b9", "transfers: nothing to run: "),
+    ],
+)
+def test_bad_input(tmp_path, capsys, monkeypatch, words: str, message: str) -> None:
+    """The demo and the transfers end with status 2, and the reason, where nothing can be measured"""
+
+    def surroundings(self, kernel, modules):
+        raise EngineError(f"kernel {kernel} is not unpacked")
+
+    monkeypatch.setattr(engine.Guests, "surroundings", surroundings)
+    # whoever runs the tests has signals of their own
+    monkeypatch.setattr(measuring, "leave_no_guest", lambda: None)
+    out = () if "--out" in words else ("--out", str(tmp_path / "out"))
+    assert cli.main([*words.split(), *out]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 class Page(HTMLParser):

@@ -275,7 +275,8 @@ def test_store(tmp_path: Path) -> None:
     records = [Study(out).load(path.name.split(".")[0]) for path in (out / "raw").iterdir()]
     assert set(records[0]) == set(rows_of("store", "A run"))
     ingredients = rows_of("store", "The digest")
-    used = {name.split()[0] for record in records for name in record["ingredients"]}
+    # a plan with sources has times; this one has none
+    used = {"times"} | {name.split()[0] for record in records for name in record["ingredients"]}
     assert used == {name.split()[0] for name in ingredients}
     code = (TOP / "mininet-tests" / "lab" / "machines" / "engine.py").read_text()
     named = [name.partition(" ")[2] for name in ingredients if " " in name and not name.endswith("NAME")]
@@ -284,6 +285,7 @@ def test_store(tmp_path: Path) -> None:
     assert set(manifest["sweeps"][0]) == set(rows_of("store", "The manifest"))
     asked = rows_of("store", "The manifest")["asked"]["what it is"]
     assert set(manifest["sweeps"][0]["asked"]) <= words(asked)
+    assert set(manifest["sweeps"][0]["builds"][0]) <= words(rows_of("store", "The manifest")["builds"]["what it is"])
 
 
 def options(command: str) -> set[str]:

@@ -99,7 +99,7 @@ def test_retransmissions_of_a_flow_in_the_background_are_its_own() -> None:
     lines = full_link(1, 2) + full_link(2, 2)
     both = plan(2)
     both = replace(both, flows=(both.flows[0], replace(both.flows[1], background=True)))
-    smoke = scenario.load("three-bottlenecks")
+    smoke = scenario.load("smoke")
     found = figures.figures(
         smoke, {}, "cubic", "pfifo", both, raw(lines, flows=[result("f1"), result("f2", retransmits=50)])
     )

@@ -324,11 +324,15 @@ def test_trace_and_pcap_of_any_scenario(name: str) -> None:
         assert rates and rates <= set(record.pcaps)
 
 
-def test_what_is_not_traced_is_sampled() -> None:
-    """Of a run without recorded ACKs there is something to draw."""
-    (run,) = asked("b1-slow-cross-traffic")
-    assert (run.plan.record.acks, run.plan.record.sample_s) == (False, 0.02)
-    assert all(run.plan.record.sample_s == 0 for run in asked("three-bottlenecks"))
+@pytest.mark.parametrize("name", scenario.names())
+def test_what_is_not_traced_is_sampled(name: str) -> None:
+    """Of a run without recorded ACKs there is something to draw: of each flow of any scenario."""
+    for run in asked(name):
+        plan = scenario.load(name).plan(run.values, run.cc, run.qdisc, run.seed)
+        if plan.record.acks or plan.record.sample_s:
+            assert run.plan.record == plan.record
+        else:
+            assert (run.plan.record.acks, run.plan.record.sample_s) == (False, 0.02)
 
 
 def test_kvm_absent(tmp_path: Path) -> None:

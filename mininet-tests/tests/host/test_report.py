@@ -162,6 +162,34 @@ def test_what_the_page_shows(engine, out) -> None:
     assert re.search(r"The same in every run: .*drops 0", page)
 
 
+def test_a_parameter_that_has_texts(engine, out) -> None:
+    """Texts are drawn as categories, beside each other in the order in which they were asked for, and not joined."""
+    assert sweep(engine, "--set", "note=plain,odd,<b>", "--seeds", "1-2", "--out", out) == 0
+    page = reported(out)
+    assert 'alt="delay: against note: mean and 95 % interval"' in page
+    pictures = [base64.b64decode(one.partition(",")[2]).decode() for one in Resources(page).loaded]
+    assert any(all(f">{name}</text>" in picture for name in ("plain", "odd", "&lt;b&gt;")) for picture in pictures)
+
+
+def test_more_texts_than_can_be_read(engine, out, monkeypatch) -> None:
+    """A parameter of very many texts has no picture; its numbers are in the table."""
+    monkeypatch.setattr(page_of_study, "MAX_CATEGORIES", 2)
+    assert sweep(engine, "--set", "note=a,b,c", "--out", out) == 0
+    assert "against note" not in reported(out)
+
+
+def test_each_run_is_in_the_page(engine, out, monkeypatch) -> None:
+    """A row for each run, below the means and folded away; of very many the first."""
+    assert sweep(engine, "--set", "rate_mbit=1,10", "--seeds", "1-3", "--out", out) == 0
+    page = reported(out)
+    rows = re.findall(r"<tr>.*?</tr>", page.partition("<summary>Each run</summary>")[2].partition("</details>")[0])
+    assert len(rows) == 1 + 2 * 2 * 3
+    assert rows[1].startswith("<tr><th>pktpair+fq_rr rate_mbit=1</th><td>1</td><td>10</td>")
+    assert rows[3].startswith("<tr><th>pktpair+fq_rr rate_mbit=1</th><td>3</td><td>30</td>")
+    monkeypatch.setattr(page_of_study, "MAX_LISTED", 5)
+    assert "<summary>Each run; 7 more are in the table only</summary>" in reported(out)
+
+
 def test_runs_without_a_result(engine, out) -> None:
     """Failed runs are shown with their reason and log, and such as are still to be done are counted."""
     engine.instead = lambda run: "reset" if run.cc == "bbr" else None

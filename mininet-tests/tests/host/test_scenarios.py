@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """The project's scenarios: what each has, and that nothing in a parameter's range plans nonsense."""
 
+import dataclasses
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 import pytest
+from conftest import TOP
 from lab.model import flows, scenario
 from lab.model.errors import PlanError
-from lab.model.plan import Flow, Plan
+from lab.model.plan import TCP_HEADER_BYTES, Flow, Plan
+from lab.model.scenario import Scenario
 
 # Of guest's time: a run of the longest that a range allows still ends within a working day.
 LONGEST_S = 4 * 3600
@@ -29,6 +37,118 @@ def test_scenario(name: str) -> None:
             assert plan.window_s is not None or measures_itself or all(flow.bytes for flow in plan.measured)
             quantities = [check.quantity for check in one.checks(values, cc, qdisc)]
             assert len(quantities) == len(set(quantities))
+
+
+NUMBER = r"\d+(?:\.\d+)?"
+# What stands elsewhere and is only named: a table of a paper, a benchmark
+NAMED = re.compile(rf"\b(?:table|figure|scenario|section|benchmark) {NUMBER}|pp-b\d")
+PERCENT = re.compile(rf"(?:{NUMBER}(?:, | and | to ))*{NUMBER} %")
+# Of a unit, what the numbers of plans and checks have of it
+UNITS = (1.0, 1e3, 1e-3, 1e-6)
+
+
+def numbers_of(data: Any) -> Iterator[float]:
+    """Every number in a value, its lists and mappings."""
+    if isinstance(data, Mapping):
+        data = [*data.keys(), *data.values()]
+    if isinstance(data, list | tuple | set):
+        for one in data:
+            yield from numbers_of(one)
+    elif isinstance(data, int | float) or (isinstance(data, str) and re.fullmatch(NUMBER, data)):
+        yield float(data)
+
+
+def constants(one: Scenario) -> set[float]:
+    """Numbers that a scenario's file names."""
+    return set(numbers_of([value for name, value in vars(one.module).items() if name.isupper() and name != "CLAIM"]))
+
+
+def decided(one: Scenario) -> set[float]:
+    """Numbers of a scenario's parameters and names, and what its checks expect for any of their choices."""
+    found = constants(one) | set(
+        numbers_of([(parameter.default, parameter.choices) for parameter in one.parameters.values()])
+    )
+    found |= set(numbers_of(getattr(one.module, "VARIANTS", [])))
+    axes = [{}, *({name: parameter.choices} for name, parameter in one.parameters.items() if parameter.choices)]
+    for values in [values for some in axes for values in one.values(some)]:
+        for cc, qdisc in one.combinations:
+            found |= set(numbers_of([check.expected for check in one.checks(values, cc, qdisc)]))
+    return found
+
+
+def described(one: Scenario) -> set[float]:
+    """Numbers of a scenario's plan."""
+    values = one.values({})[0]
+    plan = one.plan(values, *one.combinations[0], 1)
+    found = set(numbers_of(plan.as_data()))
+    # a file is told by its datagrams
+    found |= {
+        flow.bytes / (flow.packet_bytes - TCP_HEADER_BYTES) * flow.packet_bytes
+        for flow in plan.flows
+        if flow.bytes and flow.packet_bytes
+    }
+    if hasattr(one.module, "benchmark"):
+        found |= set(numbers_of(dataclasses.asdict(one.module.benchmark(values, 1))))
+    return found
+
+
+def unfounded(one: Scenario, text: str) -> list[str]:
+    """Numbers of a text that the scenario does not have, such as a bound that no check has."""
+    text = NAMED.sub("", text)
+    known = decided(one)
+    parts = [value for known_value in known for value in (known_value * 100, abs(1 - known_value) * 100)]
+    found = []
+    for some in PERCENT.findall(text):
+        found += [f"{number} %" for number in re.findall(NUMBER, some) if not near(float(number), parts)]
+    others = [value * unit for value in known | described(one) for unit in UNITS]
+    for number in re.findall(rf"(?<![\w.]){NUMBER}(?!\w)", PERCENT.sub("", text)):
+        if not near(float(number), others):
+            found.append(number)
+    return found
+
+
+def near(number: float, known: list[float]) -> bool:
+    return any(math.isclose(number, one, rel_tol=1e-6) for one in known)
+
+
+def documented() -> dict[str, str]:
+    """What Documentation/lab/run.rst says of each scenario."""
+    rows: dict[str, str] = {}
+    name = ""
+    for line in (TOP / "Documentation" / "lab" / "run.rst").read_text().partition("The scenarios\n")[2].splitlines():
+        row = re.match(r"(``([\w-]+)``)?\s+(.*)", line)
+        if row and not line.startswith("="):
+            name = row[2] or name
+            rows[name] = f"{rows.get(name, '')} {row[3]}".strip()
+    return rows
+
+
+@pytest.mark.parametrize("name", scenario.names())
+def test_claim_checks_and_documentation_agree(name: str) -> None:
+    """A number in a claim, or in what is documented, is one that checks expect, or that the scenario is made of."""
+    one = scenario.load(name)
+    assert unfounded(one, one.claim) == []
+    assert unfounded(one, documented().get(name, "")) == []
+
+
+def test_every_scenario_is_documented() -> None:
+    """By its name, or as one of the benchmarks."""
+    assert {name for name in scenario.names() if not re.match(r"b\d-", name)} <= documented().keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "numbers"),
+    [
+        ("smoke", "two flows for 3.7 seconds", ["3.7"]),
+        ("pktpair-keeps-its-share", "keep 96 and 98 % of their fair share", ["96 %"]),
+        # the plan has a 44, but a bound is a check's
+        ("b1-slow-cross-traffic", "2 MB: at most 44 % longer than 1.444 s", ["44 %"]),
+        ("b1-slow-cross-traffic", "2 MB: at most 13 % longer than 1.7 s, as table 9.9 has it", ["1.7"]),
+    ],
+)
+def test_a_number_that_a_scenario_does_not_have(name: str, wrong: str, numbers: list[str]) -> None:
+    """A claim that says another number than its checks is found."""
+    assert unfounded(scenario.load(name), wrong) == numbers
 
 
 @pytest.mark.parametrize("name", scenario.names())

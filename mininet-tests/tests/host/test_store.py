@@ -13,7 +13,7 @@ import pytest
 from fake_lab import sweep
 from lab import files
 from lab.model.errors import PlanError
-from lab.model.plan import Change, Command, Flow, Plan, Record
+from lab.model.plan import Change, Command, Flow, Plan, Record, Source
 from lab.model.scenario import load
 from lab.model.topology import Link, Topology, Way
 from lab.store import digest
@@ -169,6 +169,34 @@ def test_a_digest_changes_with_emulator_and_machine(engine, run) -> None:
     surroundings = engine.surroundings("", "")
     three = (surroundings, replace(surroundings, emulator="QEMU 8"), replace(surroundings, machine={"cpu": "qemu64"}))
     assert len({digest.digest(digest.ingredients(run, one)) for one in three}) == 3
+
+
+def test_a_digest_changes_with_what_python_draws(engine, run, monkeypatch) -> None:
+    """When a source's packets leave is drawn by this Python: where another draws otherwise, the result is another."""
+    source = Source("s", "a", "b", {"model": "poisson", "rate_packets_s": 100.0, "start_s": 0.0, "seed": "1"}, 1.0, 500)
+    with_source = replace(run, plan=replace(run.plan, sources=(source,)))
+    surroundings = engine.surroundings("", "")
+    assert "times" not in digest.ingredients(run, surroundings)
+    before = digest.ingredients(with_source, surroundings)
+    assert digest.ingredients(with_source, surroundings) == before
+    monkeypatch.setattr(digest, "_drawn", {})
+    monkeypatch.setattr(Source, "times_ns", lambda self: [1, 2, 3])
+    after = digest.ingredients(with_source, surroundings)
+    assert {name for name, _ in before.items() ^ after.items()} == {"times"}
+
+
+def test_a_manifest_names_what_the_guests_had(engine, tmp_path) -> None:
+    """Each tool and the guest's code by content; and what is only noted, which is in no digest."""
+    plain = engine.surroundings
+    out = tmp_path / "study"
+    for real_time in (True, False):
+        engine.surroundings = lambda *named, now=real_time: replace(plain(*named), noted={"real_time": now})
+        assert sweep(engine, "--out", out) == 0
+    first, second = (one["builds"][0] for one in json.loads((out / "manifest.json").read_text())["sweeps"])
+    assert first["tools"] == {"usr/sbin/tc": digest.of_file(engine.folder / "tc")}
+    assert first["code"] == {"agent.py": digest.of_file(engine.folder / "agent.py")}
+    assert (first["noted"], second["noted"]) == ({"real_time": True}, {"real_time": False})
+    assert len(engine.titles) == 2
 
 
 CHAIN = Topology("chain", {"a": "host", "b": "host"}, (Link("a", "b", back=Way(rate_bit_s=1000, queue="cake")),))

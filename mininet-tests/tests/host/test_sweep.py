@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """lab sweep: what is run, what is not run again, and what becomes of failures, with guests that are a function."""
 
+import csv
 import json
 import os
 import signal
@@ -89,17 +90,19 @@ def test_a_program_that_only_some_plans_use(engine, out, capsys, monkeypatch) ->
     path = engine.folder / "scripted.py"
     path.write_text(fake_lab.SCENARIO.replace("hash_seed=seed,", "hash_seed=seed, record=Record(bpftrace='BEGIN {}'),"))
     path.write_text(path.read_text().replace("import Change,", "import Record, Change,"))
-    program = engine.folder / "bpftrace"
-    program.write_text("0.17")
-    found = [sweeping.expand(sweeping.Request((load(str(path)),)), with_bpftrace(engine, lambda: program))]
-    program.write_text("0.18.0")
-    found.append(sweeping.expand(sweeping.Request((load(str(path)),)), with_bpftrace(engine, lambda: program)))
-    assert set(found[0].runs.values()).isdisjoint(found[1].runs.values())
+    program, library = engine.folder / "bpftrace", engine.folder / "libbpf.so.1"
+    found = []
+    for content in (("0.17", "1"), ("0.18.0", "1"), ("0.18.0", "1.2")):
+        program.write_text(content[0])
+        library.write_text(content[1])
+        request = sweeping.Request((load(str(path)),))
+        found += sweeping.expand(request, with_bpftrace(engine, lambda: [program, library])).runs.values()
+    assert len(found) == len(set(found)) == 3 * 2
     monkeypatch.setattr(plans.image, "installed", lambda name: None)
     with pytest.raises(PlanError, match="bpftrace is not installed: scripts/bootstrap, or apt-get install bpftrace"):
-        sweeping.expand(sweeping.Request((load(str(path)),)), with_bpftrace(engine, plans.bpftrace))
+        sweeping.expand(sweeping.Request((load(str(path)),)), with_bpftrace(engine, plans.bpftrace_files))
     # who has no script does not need it
-    assert expanded(with_bpftrace(engine, plans.bpftrace)).runs
+    assert expanded(with_bpftrace(engine, plans.bpftrace_files)).runs
 
 
 def with_bpftrace(engine, program) -> FakeEngine:
@@ -144,6 +147,28 @@ def test_two_builds_side_by_side(engine, out) -> None:
     builds = [one["build"] for one in json.loads((out / "manifest.json").read_text())["runs"]]
     assert builds == ["old", "new", "old", "new"]
     assert len((out / "table.csv").read_text().splitlines()) == 1 + 4 * 2
+
+
+def test_two_kernels_side_by_side(engine, out) -> None:
+    """--kernel is an axis: each run is done on each, and its row has the kernel's whole name."""
+    for kernel in ("6.12.1", "7.0.0"):
+        (engine.folder / f"vmlinuz-{kernel}").write_text(kernel)
+    assert sweep(engine, "--kernel", "6.12.1,7.0.0", "--out", out) == 0
+    assert len(engine.titles) == 2 * 2
+    kernels = [one["kernel"] for one in json.loads((out / "manifest.json").read_text())["runs"]]
+    assert kernels == ["6.12.1", "7.0.0"] * 2
+    with (out / "table.csv").open() as file:
+        # of each run two flows
+        assert [row["kernel"] for row in csv.DictReader(file)] == ["6.12.1", "6.12.1", "7.0.0", "7.0.0"] * 2
+
+
+def test_two_spellings_of_a_kernel_are_one(engine, out) -> None:
+    """The default by its name, or by the beginning of it, is the default: one run, and one row."""
+    for words in ((), ("--kernel", "6.1"), ("--kernel", "6.1-default,6.1")):
+        assert sweep(engine, *words, "--out", out) == 0
+    assert len(engine.titles) == 2
+    assert {one["kernel"] for one in json.loads((out / "manifest.json").read_text())["runs"]} == {"6.1-default"}
+    assert len((out / "table.csv").read_text().splitlines()) == 1 + 2 * 2
 
 
 def test_a_module_that_is_not_built(engine, out, capsys) -> None:
@@ -403,6 +428,20 @@ def test_the_bar_shows_counts_and_titles() -> None:
     assert "2/4 runs" in said
     assert "smoke bbr+[red]cake" in said
     assert "[2/4] third: FAILED: it [b]failed" in said
+
+
+def test_the_bar_says_how_long_it_will_take(monkeypatch) -> None:
+    """The time left follows from what has ended, weighed by how long a run takes: 25 took 25 s, and 65 will take 65."""
+    clock = [0.0]
+    console = Console(force_terminal=True, width=100, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    bar = Progress(4, 100, console)
+    bar._bar.get_time = lambda: clock[0]
+    with bar as progress:
+        for ended_s, weight in ((30.0, 10), (55.0, 25)):
+            clock[0] = ended_s
+            progress.end("one", weight)
+        console.print(progress._bar.get_renderable())
+    assert "0:01:05" in console.export_text()
 
 
 def test_a_study_that_cannot_be_written_ends_the_sweep(engine, out, monkeypatch, capsys) -> None:

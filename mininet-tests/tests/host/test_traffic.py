@@ -221,9 +221,11 @@ def test_udp_packets_at_their_times(programs: dict[str, Path], tmp_path: Path, a
 @needs_root
 def test_sources_end_with_the_last_flow(programs: dict[str, Path], tmp_path: Path) -> None:
     times = tmp_path / "times"
-    times.write_bytes(struct.pack("<2Q", 0, 400 * MS))
+    times.write_bytes(struct.pack("<2Q", 0, 4000 * MS))
     source = f"{UDP} packet_bytes=100 times={times}"
-    outcome = drive(programs["sanitized"], tmp_path, f"{FLOW} bytes=1000", source, f"{END} with_flows=1")
+    # it begins late enough for the first packet to have been sent, however busy the machine is
+    flow = f"{FLOW} bytes=1000 start_ns={300 * MS}"
+    outcome = drive(programs["sanitized"], tmp_path, flow, source, f"{END} with_flows=1")
     assert outcome.flows[0]["error"] is None
     # the second is due long after the flow has ended
     assert outcome.sources[0]["sent"] == 1

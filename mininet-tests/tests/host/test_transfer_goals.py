@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The goals of the transfers, each met and missed, and the tables that say so."""
 
+import csv
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -165,20 +166,25 @@ def test_the_documented_table(tmp_path: Path) -> None:
     path = tmp_path / "transfers.rst"
     path.write_text(f"head\n\n{slowdowns.BEGIN}\n\nold\n\n{slowdowns.END}\n\nfoot\n")
     lines = transfer_goals.lines(rows)
-    slowdowns.document(path, lines, transfer_goals.judge(lines), "abc", "6.1")
+    slowdowns.document(path, rows, lines, transfer_goals.judge(lines), "abc", "6.1")
+    with path.with_suffix(".csv").open() as file:
+        kept = list(csv.DictReader(file))
+    assert [(one["benchmark"], one["cc"], float(one["slowdown"])) for one in kept] == [
+        (one["benchmark"], one["cc"], one["slowdown"]) for one in rows
+    ]
     text = path.read_text()
     assert text.startswith("head\n") and text.endswith("foot\n") and "old" not in text
-    assert "commit abc on Linux 6.1" in text
+    assert "commit abc on Linux 6.1" in text and ":download:`transfers.csv`" in text
     rule, head, _, *table = text.partition("them.\n\n")[2].partition("\n\n")[0].splitlines()
     assert (head.split()[0], table.pop()) == ("row", rule)
     assert [one.split("  ")[0] for one in table] == list(slowdowns.DOCUMENTED)
     assert len(table) == 12
     without = transfer_goals.lines(row for row in rows if (row["benchmark"], row["cc"]) != ("b5", "cubic"))
     with pytest.raises(LookupError, match="b5 of cubic over fq_rr, hosts open, was not measured"):
-        slowdowns.document(path, without, [], "abc", "6.1")
+        slowdowns.document(path, rows, without, [], "abc", "6.1")
     path.write_text("no marks")
     with pytest.raises(ValueError, match="no lines"):
-        slowdowns.document(path, lines, [], "abc", "6.1")
+        slowdowns.document(path, rows, lines, [], "abc", "6.1")
 
 
 @pytest.mark.parametrize(

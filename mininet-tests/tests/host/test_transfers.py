@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """The benchmarks' plans and figures, which runs a campaign has, and what it does again."""
 
+import csv
 import gzip
 import json
 from collections import Counter
@@ -14,6 +15,7 @@ from lab.analyse.figures import RunError
 from lab.front import measuring, transfers
 from lab.model import benchmarks
 from lab.model.benchmarks import Benchmark, Row, Transfer
+from lab.model.errors import PlanError
 from lab.show import slowdowns
 from lab.store import digest
 from lab.store.engine import EngineError
@@ -263,7 +265,14 @@ def test_summary(tmp_path, capsys) -> None:
     goal = {"kind", "name", "hosts", "qdisc", "measured", "limit", "met", "text"}
     assert set(summary["goals"][0]) == goal
     assert (tmp_path / "out" / "b3.png").read_bytes().startswith(b"\x89PNG")
-    assert "MISSED  b4 short, hosts open, fq_rr: slowdown 10" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "MISSED  b4 short, hosts open, fq_rr: slowdown 10" in said.out
+    # the scenarios' own checks are in the table, and a campaign does not complain of them
+    assert "FAILED" not in said.err and "Error" not in said.err
+    with (tmp_path / "out" / "study" / "table.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["scenario"] == "b4-path-lengths"]
+    failed = {(row["cc"], row["qdisc"]) for row in rows if row["checks_failed"] == "2"}
+    assert failed == {("pktpair", "fq_rr")} != {(row["cc"], row["qdisc"]) for row in rows}
 
 
 def test_what_is_kept(tmp_path) -> None:
@@ -350,7 +359,7 @@ def test_a_base(tmp_path, capsys, monkeypatch) -> None:
 
 def test_a_base_that_there_is_not() -> None:
     """A base that is neither a folder nor a revision is refused; a revision is known by its commit"""
-    with pytest.raises(measuring.MeasuringError, match="--base nowhere: neither a folder nor a revision"):
+    with pytest.raises(PlanError, match="--base nowhere: neither a folder nor a revision"):
         transfers.build_label("nowhere")
     assert transfers.build_label("HEAD") == transfers.build_label("HEAD^{commit}")
     assert len(transfers.build_label("HEAD")) >= transfers.SHORT_HASH
@@ -359,9 +368,9 @@ def test_a_base_that_there_is_not() -> None:
 def test_nothing_to_run(tmp_path) -> None:
     """A selection without a run is refused, and so is a document of a part"""
     engine = Transferring(tmp_path / "engine")
-    with pytest.raises(measuring.MeasuringError, match="nothing to run"):
+    with pytest.raises(PlanError, match="nothing to run"):
         campaign(engine, tmp_path / "out", "--hosts", "stock-gro", "--cc", "bbr")
-    with pytest.raises(measuring.MeasuringError, match="--document writes what all rows gave"):
+    with pytest.raises(PlanError, match="--document writes what all rows gave"):
         campaign(engine, tmp_path / "out", "--document")
     assert not engine.titles and not (tmp_path / "out").exists()
 
@@ -371,6 +380,6 @@ def test_another_folder(tmp_path) -> None:
     out = tmp_path / "out"
     (out / "study").mkdir(parents=True)
     (out / "study" / "notes").write_text("mine")
-    with pytest.raises(measuring.MeasuringError, match="is not empty, and not a study"):
+    with pytest.raises(PlanError, match="is not empty, and not a study"):
         campaign(Transferring(tmp_path / "engine"), out)
     assert [path.name for path in Path(out / "study").iterdir()] == ["notes"]

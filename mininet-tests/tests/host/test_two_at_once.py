@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -127,6 +128,43 @@ def test_no_build_while_a_guest_reads(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(image, "build", build)
     with SealedGuest() as guest, pytest.raises(LabError, match="it was locked"):
         guest.start({"kind": "run"})
+
+
+HOLDS = """
+import sys, tempfile
+from pathlib import Path
+from lab import files
+tempfile.tempdir = sys.argv[1]
+folder, held = files.held_folder("pktpair-lab-")
+(folder / "root.cpio").write_bytes(bytes(1000))
+print(folder, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_what_a_killed_guest_left_goes_with_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder that a process holds stays, and one whose process was killed is removed; another's is not touched."""
+    foreign = tmp_path / "pktpair-lab-foreign"
+    foreign.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(TOP / "mininet-tests")}
+    command = [sys.executable, "-c", HOLDS, str(tmp_path)]
+    processes = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+        for _ in range(2)
+    ]
+    killed, alive = (Path(process.stdout.readline().strip()) for process in processes)
+    processes[0].kill()
+    processes[0].communicate()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with SealedGuest() as guest:
+        own = guest._folder
+        assert not killed.exists() and (alive / "root.cpio").exists() and foreign.exists()
+        files.remove_unless_held(own)
+        assert own.exists()
+    assert not own.exists()
+    processes[1].communicate("")
+    files.remove_unless_held(alive)
+    assert not alive.exists()
 
 
 # Headers whose make notices a second build beside it

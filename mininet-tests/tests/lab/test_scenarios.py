@@ -1,45 +1,122 @@
 # SPDX-License-Identifier: GPL-2.0
 """Every scenario on the real engine, in a form that takes seconds: its own checks pass."""
 
+import functools
+import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from conftest import lab
 from lab.analyse import table
 from lab.front.measuring import figures_of
+from lab.model import scenario
 from lab.model.scenario import load
 from lab.store.study import Study
 
 # What makes a scenario short; of its combinations the first is run.
-SHORT: dict[str, list[str]] = {
-    "a-flood-costs-one-share": ["times=20", "flood=flow"],
-    "a-malicious-source-is-held-off": ["interval=10", "discipline=fair"],
-    "a-stopped-flow-leaves-its-share": ["stops=2"],
-    "demo-dumbbell": ["rate_mbit=10", "seconds=8"],
-    "mixed-packet-sizes": ["packet=1500", "other_packet=150"],
-    "pacing-follows-the-backlog": [],
-    "pair-gap-is-n-packet-times": ["flows=2", "round_trip=40", "samples=1000", "settle=1"],
+SHORT: dict[str, dict[str, str]] = {
+    "a-flood-costs-one-share": {"times": "20", "flood": "flow"},
+    "a-malicious-source-is-held-off": {"interval": "10", "discipline": "fair"},
+    "a-stopped-flow-leaves-its-share": {"stops": "2"},
+    "b1-slow-cross-traffic": {},
+    "b2-sudden-cross-traffic": {},
+    "b3-short-files": {"packets": "20"},
+    "b4-path-lengths": {},
+    "b5-migrating-bottleneck": {},
+    "b6-two-way-traffic": {},
+    "b7-uncontrolled-cross-traffic": {"intensity": "0.2", "staggered": "no"},
+    "b8-small-buffer": {},
+    "b9-rate-control-torture": {},
+    "demo-dumbbell": {"rate_mbit": "10", "seconds": "8"},
+    "mixed-packet-sizes": {"packet": "1500", "other_packet": "150"},
+    "pacing-follows-the-backlog": {},
+    "pair-gap-is-n-packet-times": {"flows": "2", "round_trip": "40", "samples": "1000", "settle": "1"},
     # of what a receiver can do: ACKs that are thinned, merged packets, a queue on the way back
-    "pair-sensing-by-receiver": ["case=stretch-8,gro,reverse", "flows=4", "seconds=1"],
-    "pktpair-keeps-its-share": ["uncontrolled=7", "load=5", "seconds=5", "settle=1.5"],
-    "propagation-delay-is-honest": ["case=longer-route,reverse-queue", "seconds=20"],
-    "queue-estimate-is-the-truth": ["flows=1", "rate_mbit=16", "seconds=1"],
-    "short-flows": ["count=20"],
-    "smoke": [],
-    "unload-under-traffic": [],
+    "pair-sensing-by-receiver": {"case": "stretch-8,gro,reverse", "flows": "4", "seconds": "1"},
+    "pktpair-keeps-its-share": {"uncontrolled": "7", "load": "5", "seconds": "5", "settle": "1.5"},
+    "propagation-delay-is-honest": {"case": "longer-route,reverse-queue", "seconds": "20"},
+    "queue-estimate-is-the-truth": {"flows": "1", "rate_mbit": "16", "seconds": "1"},
+    "short-flows": {"count": "20"},
+    "smoke": {},
+    "three-bottlenecks": {},
+    "traffic-engines-agree": {},
+    "unload-under-traffic": {},
+    "wifi-reverse-path": {},
 }
 
 
+def suits(names: Sequence[str], settings: dict[str, str]) -> bool:
+    """Whether each of these scenarios would take its own settings of all, and no other's."""
+    own = ({key: text for key, text in settings.items() if key in load(name).parameters} for name in names)
+    return all(taken == SHORT[name] for name, taken in zip(names, own, strict=True))
+
+
+def together() -> list[list[str]]:
+    """Scenarios that one sweep can run: alike in their first combination, and none takes another's settings."""
+    groups: list[list[str]] = []
+    for name in SHORT:
+        for group in groups:
+            alike = load(name).combinations[0] == load(group[0]).combinations[0]
+            if alike and suits([*group, name], settings_of([*group, name])):
+                group.append(name)
+                break
+        else:
+            groups.append([name])
+    return groups
+
+
+def settings_of(names: Sequence[str]) -> dict[str, str]:
+    return {key: text for name in names for key, text in SHORT[name].items()}
+
+
+@pytest.fixture(scope="module")
+def study_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Study]:
+    """The study with a scenario's runs; two guests at a time do what can be done together."""
+    groups = {name: tuple(group) for group in together() for name in group}
+
+    @functools.cache
+    def swept(names: tuple[str, ...]) -> tuple[subprocess.CompletedProcess[str], Study]:
+        study = tmp_path_factory.mktemp("short") / "study"
+        cc, qdisc = load(names[0]).combinations[0]
+        words = [word for item in settings_of(names).items() for word in ("--set", "=".join(item))]
+        return lab("sweep", *names, "--cc", cc, "--qdisc", qdisc, *words, "-j", "2", "--out", study), Study(study)
+
+    def found(name: str) -> Study:
+        done, study = swept(groups[name])
+        assert done.returncode == 0, done.stderr
+        return study
+
+    return found
+
+
+def test_every_scenario_has_a_short_form() -> None:
+    assert set(SHORT) == set(scenario.names())
+    assert sorted(name for group in together() for name in group) == sorted(SHORT)
+
+
 @pytest.mark.parametrize("name", SHORT)
-def test_its_own_checks_pass(name: str, tmp_path: Path) -> None:
-    cc, qdisc = load(name).combinations[0]
-    settings = [word for setting in SHORT[name] for word in ("--set", setting)]
-    done = lab("sweep", name, "--cc", cc, "--qdisc", qdisc, *settings, "-j", "1", "--out", tmp_path / "study")
-    assert done.returncode == 0, done.stderr
-    runs = table.build(Study(tmp_path / "study"), figures_of).runs
+def test_its_own_checks_pass(name: str, study_of: Callable[[str], Study]) -> None:
+    runs = [one for one in table.build(study_of(name), figures_of).runs if one.asked["scenario"] == name]
     assert runs
     for run in runs:
         assert run.figures.error is None
         # the first is the lab's, that the kernel does not complain
         assert len(run.figures.checks) > 1
         assert [check for check in run.figures.checks if not check["pass"]] == [], run.asked["values"]
+
+
+def test_they_can_be_reported(study_of: Callable[[str], Study]) -> None:
+    """Checks, figures and pictures are on a page; what each scenario recorded can be drawn."""
+    study = study_of("three-bottlenecks")
+    done = lab("report", study.folder)
+    assert done.returncode == 0, done.stderr
+    page = Path(done.stdout.strip()).read_text()
+    reported = {one["scenario"] for one in study.manifest()["runs"]}
+    assert {"three-bottlenecks", "wifi-reverse-path"} <= reported
+    for name in reported:
+        section = page.partition(f"<h2>{name}</h2>")[2].partition("<h2>")[0]
+        assert load(name).claim.partition("'")[0] in section
+        assert "cannot be drawn" not in section
+        for text in ("goodput of each flow", "queue delay of each flow"):
+            assert f'seed 1: {text}"' in section
