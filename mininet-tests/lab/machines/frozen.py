@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from qemu.qmp import QMPError
 from qemu.qmp.legacy import QEMUMonitorProtocol
 
 from ..guest import protocol
@@ -102,6 +103,17 @@ class StoppingGuest(PlanGuest):
                 raise LabError(self._failure(f"the guest is {found} and not {wanted} after {timeout_s} s"))
             time.sleep(POLL_S)
 
+    def await_stop(self, monitor: QEMUMonitorProtocol, timeout_s: float) -> None:
+        """Wait until the guest has stopped itself, without asking."""
+        deadline = time.monotonic() + timeout_s
+        try:
+            while (event := monitor.pull_event(wait=max(0.01, deadline - time.monotonic()))) is not None:
+                if event["event"] == "STOP":
+                    return
+        except (QMPError, TimeoutError):
+            pass
+        raise LabError(self._failure(f"the guest has not stopped after {timeout_s} s"))
+
 
 class Template(StoppingGuest):
     """Boots, builds the network of a plan, stops and is saved."""
@@ -109,7 +121,11 @@ class Template(StoppingGuest):
     def _launch(self, job: dict[str, Any]) -> None:
         self._refuse_unusable()
         self._root = self._pack(job)
-        self._boot(self._root, self.told({}))
+        # What the emulator is asked while the guest runs would come at a moment that depends on this machine:
+        # the guest waits until somebody listens, and nothing is asked until it has stopped.
+        self._boot(self._root, [*self.told({}), "-S"])
+        self._monitor = self.monitor()
+        self._monitor.cmd("cont")
 
     def freeze(self, plan: Plan, folder: Path, name: str) -> Frozen:
         """A machine with this plan's network, saved in the folder; LabError if there cannot be one."""
@@ -118,8 +134,8 @@ class Template(StoppingGuest):
         kind, payload = self.receive()
         if kind != protocol.PROGRESS:
             raise LabError(self._failure("the network could not be built", json.loads(payload)))
-        monitor = self.monitor()
-        self.await_status(monitor, STOPPED, SAVE_TIMEOUT_S)
+        monitor = self._monitor
+        self.await_stop(monitor, SAVE_TIMEOUT_S)
         frozen = Frozen(self.kernel, folder / f"{name}.cpio", folder / f"{name}.state", dict(self.ready["modules"]))
         self._root.rename(frozen.root)
         monitor.cmd("migrate-set-parameters", **{"max-bandwidth": 0})
@@ -148,11 +164,12 @@ class Copy(StoppingGuest):
         monitor = self.monitor()
         self.await_status(monitor, STOPPED, SAVE_TIMEOUT_S)
         monitor.cmd("cont")
-        monitor.close()
+        # closed when the run has ended: the emulator would notice at a moment that depends on this machine
         raw: dict[str, Any] = {}
         for kind, payload in self.frames():
             if kind == protocol.RESULT:
                 raw = json.loads(payload)
             elif kind == protocol.EXIT and not raw:
                 raise LabError(self._failure("the run did not end", json.loads(payload)))
+        monitor.close()
         return raw
