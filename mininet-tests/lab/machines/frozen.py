@@ -8,8 +8,11 @@ a network take twenty.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,32 +106,54 @@ class StoppingGuest(PlanGuest):
                 raise LabError(self._failure(f"the guest is {found} and not {wanted} after {timeout_s} s"))
             time.sleep(POLL_S)
 
+    @contextlib.contextmanager
+    def monitored(self) -> Iterator[QEMUMonitorProtocol]:
+        """The monitor until the guest has ended, or is to: closed before, it would move the guest's clock.
+
+        The emulator notices at a moment that depends on this machine.
+        """
+        monitor = self.monitor()
+        try:
+            yield monitor
+        finally:
+            # the emulator may be gone
+            with contextlib.suppress(EOFError, OSError, QMPError):
+                monitor.close()
+
     def await_stop(self, monitor: QEMUMonitorProtocol, timeout_s: float) -> None:
-        """Wait until the guest has stopped itself, without asking."""
+        """Wait until the guest has stopped itself, without asking: that would move its clock as well."""
         deadline = time.monotonic() + timeout_s
         try:
-            while (event := monitor.pull_event(wait=max(0.01, deadline - time.monotonic()))) is not None:
-                if event["event"] == "STOP":
-                    return
+            while (monitor.pull_event(wait=max(POLL_S, deadline - time.monotonic())) or {}).get("event") != "STOP":
+                pass
         except (QMPError, TimeoutError):
-            pass
-        raise LabError(self._failure(f"the guest has not stopped after {timeout_s} s"))
+            raise LabError(self._failure(f"the guest has not stopped after {timeout_s} s")) from None
 
 
 class Template(StoppingGuest):
     """Boots, builds the network of a plan, stops and is saved."""
 
+    _monitor: QEMUMonitorProtocol
+
+    @functools.cached_property
+    def _connections(self) -> contextlib.ExitStack:
+        """What is closed when the guest is saved, or cannot be."""
+        return contextlib.ExitStack()
+
     def _launch(self, job: dict[str, Any]) -> None:
         self._refuse_unusable()
         self._root = self._pack(job)
-        # What the emulator is asked while the guest runs would come at a moment that depends on this machine:
-        # the guest waits until somebody listens, and nothing is asked until it has stopped.
+        # it waits until somebody listens
         self._boot(self._root, [*self.told({}), "-S"])
-        self._monitor = self.monitor()
+        self._monitor = self._connections.enter_context(self.monitored())
         self._monitor.cmd("cont")
 
     def freeze(self, plan: Plan, folder: Path, name: str) -> Frozen:
         """A machine with this plan's network, saved in the folder; LabError if there cannot be one."""
+        with self._connections:
+            return self._freeze(plan, folder, name)
+
+    def _freeze(self, plan: Plan, folder: Path, name: str) -> Frozen:
         # of all plans with this network the machine is the same, whichever is the first
         self.start({**self.job([plan]), "structure": plan.structure, "plans": [], "times": []})
         kind, payload = self.receive()
@@ -145,7 +170,6 @@ class Template(StoppingGuest):
             if found["status"] == "failed" or time.monotonic() > deadline:
                 raise LabError(f"the guest could not be saved: {found.get('error-desc', found['status'])}")
             time.sleep(POLL_S)
-        monitor.close()
         self.kill()
         return frozen
 
@@ -161,15 +185,13 @@ class Copy(StoppingGuest):
         """The plan's raw result; LabError if the guest ends before there is one."""
         more = self.told({"plan": plan.as_data(), "times": times(plan)})
         self._boot(self._frozen.root, [*more, "-incoming", f"exec:cat '{self._frozen.state}'"])
-        monitor = self.monitor()
-        self.await_status(monitor, STOPPED, SAVE_TIMEOUT_S)
-        monitor.cmd("cont")
-        # closed when the run has ended: the emulator would notice at a moment that depends on this machine
         raw: dict[str, Any] = {}
-        for kind, payload in self.frames():
-            if kind == protocol.RESULT:
-                raw = json.loads(payload)
-            elif kind == protocol.EXIT and not raw:
-                raise LabError(self._failure("the run did not end", json.loads(payload)))
-        monitor.close()
+        with self.monitored() as monitor:
+            self.await_status(monitor, STOPPED, SAVE_TIMEOUT_S)
+            monitor.cmd("cont")
+            for kind, payload in self.frames():
+                if kind == protocol.RESULT:
+                    raw = json.loads(payload)
+                elif kind == protocol.EXIT and not raw:
+                    raise LabError(self._failure("the run did not end", json.loads(payload)))
         return raw
