@@ -35,13 +35,6 @@ CONTACT_TIMEOUT_S = 20
 POLL_S = 0.01
 
 
-def ask(monitor: QEMUMonitorProtocol, question: str) -> dict[str, Any]:
-    """The emulator's answer to a question about itself."""
-    answer = monitor.cmd(question)
-    assert isinstance(answer, dict)
-    return answer
-
-
 @dataclass(frozen=True)
 class Frozen:
     """A stopped guest, saved.
@@ -98,10 +91,19 @@ class StoppingGuest(PlanGuest):
         monitor.connect()
         return monitor
 
+    def tell(self, monitor: QEMUMonitorProtocol, command: str, **arguments: Any) -> dict[str, Any]:
+        """The emulator's answer to a command or a question; LabError if it has ended."""
+        try:
+            answer = monitor.cmd(command, **arguments)
+        except QMPError as error:
+            raise LabError(self._failure(f"the emulator does not answer {command}: {error}")) from None
+        assert isinstance(answer, dict)
+        return answer
+
     def await_status(self, monitor: QEMUMonitorProtocol, wanted: str, timeout_s: float) -> None:
         """Wait until the machine is in a state."""
         deadline = time.monotonic() + timeout_s
-        while (found := ask(monitor, "query-status")["status"]) != wanted:
+        while (found := self.tell(monitor, "query-status")["status"]) != wanted:
             if time.monotonic() > deadline:
                 raise LabError(self._failure(f"the guest is {found} and not {wanted} after {timeout_s} s"))
             time.sleep(POLL_S)
@@ -146,7 +148,7 @@ class Template(StoppingGuest):
         # it waits until somebody listens
         self._boot(self._root, [*self.told({}), "-S"])
         self._monitor = self._connections.enter_context(self.monitored())
-        self._monitor.cmd("cont")
+        self.tell(self._monitor, "cont")
 
     def freeze(self, plan: Plan, folder: Path, name: str) -> Frozen:
         """A machine with this plan's network, saved in the folder; LabError if there cannot be one."""
@@ -163,10 +165,10 @@ class Template(StoppingGuest):
         self.await_stop(monitor, SAVE_TIMEOUT_S)
         frozen = Frozen(self.kernel, folder / f"{name}.cpio", folder / f"{name}.state", dict(self.ready["modules"]))
         self._root.rename(frozen.root)
-        monitor.cmd("migrate-set-parameters", **{"max-bandwidth": 0})
-        monitor.cmd("migrate", uri=f"exec:cat > '{frozen.state}'")
+        self.tell(monitor, "migrate-set-parameters", **{"max-bandwidth": 0})
+        self.tell(monitor, "migrate", uri=f"exec:cat > '{frozen.state}'")
         deadline = time.monotonic() + SAVE_TIMEOUT_S
-        while (found := ask(monitor, "query-migrate"))["status"] != "completed":
+        while (found := self.tell(monitor, "query-migrate"))["status"] != "completed":
             if found["status"] == "failed" or time.monotonic() > deadline:
                 raise LabError(f"the guest could not be saved: {found.get('error-desc', found['status'])}")
             time.sleep(POLL_S)
@@ -188,7 +190,7 @@ class Copy(StoppingGuest):
         raw: dict[str, Any] = {}
         with self.monitored() as monitor:
             self.await_status(monitor, STOPPED, SAVE_TIMEOUT_S)
-            monitor.cmd("cont")
+            self.tell(monitor, "cont")
             for kind, payload in self.frames():
                 if kind == protocol.RESULT:
                     raw = json.loads(payload)

@@ -14,14 +14,12 @@ import hashlib
 import io
 import json
 import os
-import py_compile
 import re
 import shutil
 import stat
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -73,6 +71,12 @@ ETC = {
 MODULES = re.compile(
     r"kernel/(net/sched/|net/ipv4/tcp_|drivers/net/(veth|dummy|ifb)\.ko|drivers/virtio/|drivers/char/virtio_console|drivers/firmware/qemu_fw_cfg)"
 )
+COMPILE = """
+import json, py_compile, sys
+for number, (source, name) in enumerate(json.load(sys.stdin)):
+    unchecked = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(source, f"{sys.argv[1]}/{number}", name, doraise=True, invalidation_mode=unchecked)
+"""
 MODULE_INDICES = re.compile(r"modules\.(dep|alias|symbols|builtin|softdep|devname|order)")
 INIT = """#!/usr/bin/busybox sh
 export PATH=/usr/sbin:/usr/bin
@@ -185,25 +189,22 @@ def python_files() -> list[str]:
         "    if f: print(f)\n"
     )
     command = [str(PYTHON), "-S", "-P", "-B", "-c", probe]
-    environment = {**os.environ, **agent_environment()}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    # what the user's environment sets is not in the guest
+    done = subprocess.run(command, capture_output=True, text=True, env=agent_environment(), check=True)
     return done.stdout.split()
 
 
-def compiled(source: str) -> bytes:
-    """A module's byte code, which the guest then takes without looking at dates."""
+def compiled(sources: Sequence[str]) -> list[bytes]:
+    """Modules' byte code, which the guest then takes without looking at dates.
+
+    By an interpreter that has done nothing else: which constants of the byte code are marked as
+    shared depends on what else the interpreter holds.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "out.pyc"
-        command = (
-            "import py_compile, sys; py_compile.compile(sys.argv[1], sys.argv[2], sys.argv[3], doraise=True,"
-            " invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)"
-        )
-        if sys.version_info[:2] == python_version():
-            mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-            py_compile.compile(source, str(target), inside(source), doraise=True, invalidation_mode=mode)
-        else:
-            subprocess.run([str(PYTHON), "-c", command, source, str(target), inside(source)], check=True)
-        return target.read_bytes()
+        command = [str(PYTHON), "-S", "-P", "-B", "-c", COMPILE, folder]
+        asked = json.dumps([(source, inside(source)) for source in sources])
+        subprocess.run(command, input=asked, text=True, env={"PYTHONHASHSEED": "0"}, check=True)
+        return [(Path(folder) / str(number)).read_bytes() for number in range(len(sources))]
 
 
 def python_version() -> tuple[int, int]:
@@ -226,17 +227,17 @@ def add_python(archive: Archive) -> None:
     real = os.path.realpath(PYTHON)
     major, minor = python_version()
     archive.file("usr/bin/python3", Path(real).read_bytes(), executable=True)
-    binaries = [real]
-    for source in python_files():
+    found = python_files()
+    texts = [source for source in found if source.endswith(".py")]
+    for source, code in zip(texts, compiled(texts), strict=True):
         path = inside(source)
-        if source.endswith(".py"):
-            archive.file(path, Path(source).read_bytes())
-            folder, name = os.path.split(path)
-            archive.file(f"{folder}/__pycache__/{name[:-3]}.cpython-{major}{minor}.pyc", compiled(source))
-        else:
-            archive.file(path, Path(source).read_bytes(), executable=True)
-            binaries.append(source)
+        archive.file(path, Path(source).read_bytes())
+        folder, name = os.path.split(path)
+        archive.file(f"{folder}/__pycache__/{name[:-3]}.cpython-{major}{minor}.pyc", code)
+    binaries = [source for source in found if not source.endswith(".py")]
     for binary in binaries:
+        archive.file(inside(binary), Path(binary).read_bytes(), executable=True)
+    for binary in [real, *binaries]:
         for library in libraries(binary):
             archive.file(merged(library), Path(library).read_bytes(), executable=True)
 

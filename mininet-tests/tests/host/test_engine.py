@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the engine of sweeps does before a guest is started."""
 
+import hashlib
+import os
+import pathlib
+import posixpath
 import subprocess
+import sys
 from pathlib import Path
 from typing import IO
 
@@ -25,6 +30,22 @@ def test_a_revision_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     found = engine.unpack("HEAD", tmp_path / "tree") / "scripts" / "build"
     assert found.read_text() == "of then"
     assert found.stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize("before", ["", "import rich.progress", "import lab.front.run"])
+def test_byte_code_depends_on_its_source_only(before: str) -> None:
+    """An image that is made anew, by another command, is the same to the last bit."""
+    make = (
+        "import hashlib, pathlib, posixpath\n"
+        "from lab.machines import image\n"
+        "code = image.compiled([pathlib.__file__, posixpath.__file__])\n"
+        "print(hashlib.sha256(b''.join(code)).hexdigest())\n"
+    )
+    environment = {**os.environ, "PYTHONHASHSEED": str(1 + len(before)), "LC_ALL": "C"}
+    command = [sys.executable, "-P", "-c", f"{before}\n{make}"]
+    made = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    code = image.compiled([pathlib.__file__, posixpath.__file__])
+    assert made.stdout.strip() == hashlib.sha256(b"".join(code)).hexdigest()
 
 
 def test_the_cached_image_may_be_removed_while_it_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,6 +58,18 @@ def test_a_run_depends_on_nothing_but_its_plan(serial, tmp_path):
     assert {name: again[name] == raw for name, raw in before.items()} == dict.fromkeys(before, True)
 
 
+def test_a_run_has_the_figures_that_a_sweep_gives_it(serial, tmp_path):
+    """Whatever ran before it in the same command."""
+    words = ("--cc", "pktpair", "--qdisc", "fq_rr", "--set", "seconds=3", "--seed", "2")
+    before, run = run_scenarios(tmp_path / "runs.json", "smoke", "three-bottlenecks", *words)
+    assert before["scenario"] == "smoke" and run["error"] is None
+    row = next(row for row in rows(serial) if row["seed"] == "2")
+    # where a flow has a figure of the same name, the run's has another
+    columns = {name: f"run_{name}" if f"run_{name}" in row else name for name in run["metrics"]}
+    assert len(columns) > 15
+    assert {name: float(row[column]) for name, column in columns.items()} == run["metrics"]
+
+
 def test_acks_in_slots_come_in_slots(tmp_path):
     said("sweep", "wifi-reverse-path", "--cc", "cubic", "--qdisc", "fq_codel", "--set", "seconds=3",
         "--set", "slot_ms=0,8", "-j", "2", "--out", tmp_path / "study")  # fmt: skip
