@@ -219,18 +219,22 @@ def unpack(revision: str, folder: Path) -> Path:
 def _build(folder: Path, release: str) -> None:
     """Build a revision's modules for a kernel, and its plugin for tc, unless they are there."""
     BUILDS.mkdir(parents=True, exist_ok=True)
-    with files.locked(BUILDS / "lock"):
+    # what a killed command leaves behind builds on, and keeps the lock
+    with files.locked(BUILDS / "lock") as held:
         if not folder.exists():
             with tempfile.TemporaryDirectory(dir=BUILDS) as partial:
                 unpack(folder.name, Path(partial) / "tree").rename(folder)
-        if (folder / "build" / release).exists():
+        built = folder / "build" / release
+        complete = folder / "build" / f"{release}.complete"
+        if complete.exists():
             return
+        shutil.rmtree(built, ignore_errors=True)
         # its own folder has no cache, and an old one no --quiet
         command = ["scripts/build-modules", "--kdir", str(CACHE / "kernels" / release / "build")]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, pass_fds=held)
         if done.returncode:
-            shutil.rmtree(folder / "build", ignore_errors=True)
             raise PlanError(f"revision {folder.name}: {' '.join(command)}: {done.stderr.strip()[-500:]}")
+        complete.touch()
 
 
 def _plugin() -> dict[str, Path]:
