@@ -251,7 +251,8 @@ class Plan:
     :param hash_seed: of the queues' flow hashes
     :param sysctls: by node ("*" is each of them, and goes before one that is named), name and value
     :param module_parameters: by kernel module, name and value
-    :param routes: by node ("*" is each of them that is not named): options of its routes, as ip takes them ("quickack 1")
+    :param routes: by node ("*" is each of them that is not named): options of its routes, as ip takes them
+        ("quickack 1")
     :param gro: nodes that merge packets as they arrive
     :param gro_hold_us: what arrives at these nodes is held so long for more to merge; 0 is not at all
     :param settle_s: the measured window opens so long after the last flow has started
