@@ -344,6 +344,18 @@ def test_the_order_of_settings_does_not_matter(engine) -> None:
     assert list(one.runs.values()) == list(again.runs.values())
 
 
+@pytest.mark.parametrize(("name", "texts"), [("pause_s", ("5", "5.0", "5e0", "0.5e1")), ("loss", ("0", "0.0", "-0"))])
+def test_a_number_has_one_digest_however_it_is_written(engine, name, texts) -> None:
+    """On the command line, or in a scenario's variants."""
+    found = [expanded(engine, settings=(f"{name}={text}",)) for text in texts]
+    path = engine.folder / "fair_share.py"
+    for text in texts:
+        path.write_text(f"{fake_lab.SCENARIO}\nVARIANTS = [{{'{name}': {text}}}]\n")
+        found.append(sweeping.expand(sweeping.Request((load(str(path)),)), engine))
+    assert len({digest for one in found for digest in one.runs.values()}) == 2
+    assert len({json.dumps(run.identity) for one in found for run in one.runs}) == 2
+
+
 def test_runs_that_are_told_the_same(engine, out) -> None:
     """Runs of which the guest is told the same are one run, and each has its row."""
     assert sweep(engine, "--set", "note=a,b", "--out", out) == 0
