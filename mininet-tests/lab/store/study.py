@@ -68,7 +68,7 @@ class Study:
             raise StudyError(f"{self.folder}: is not empty, and not a study: there is no store.json in it")
         try:
             version, writer = self._version()
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError):
             raise StudyError(f"{store}: cannot be read, so that its format is not known; nothing was changed") from None
         if version != FORMAT:
             raise StudyError(
@@ -79,7 +79,7 @@ class Study:
 
     def _version(self) -> tuple[Any, Any]:
         """The format, and the program that wrote it."""
-        content = json.loads((self.folder / "store.json").read_text())
+        content = _shaped((self.folder / "store.json").read_bytes(), {})
         return content["format"], content["program"]
 
     @contextlib.contextmanager
@@ -126,7 +126,7 @@ class Study:
         """A record that ``store`` has kept; StudyError if it cannot be read, or is another run's."""
         path = self._raw_path(digest)
         try:
-            record = _shaped(json.loads(gzip.decompress(path.read_bytes())), RECORD)
+            record = _shaped(gzip.decompress(path.read_bytes()), RECORD)
         except (OSError, ValueError, EOFError, zlib.error) as error:
             raise StudyError(f"{path}: cannot be read ({error}): remove it and sweep again") from None
         for what, its_digest in (("says", record["digest"]), ("comes from", digest_of(record["ingredients"]))):
@@ -160,10 +160,10 @@ class Study:
         try:
             found = self._read(path, {})
             content = {"program": PROGRAM, "sweeps": [], "runs": []} if found is None else found
-            _shaped(content, MANIFEST)
+            _check_shape(content, MANIFEST)
             for name, keys in (("sweeps", SWEEP), ("runs", ASKED)):
                 for number, one in enumerate(content[name], 1):
-                    _shaped(one, keys, f"{name}, {number} of {len(content[name])}: ")
+                    _check_shape(one, keys, f"{name}, {number} of {len(content[name])}: ")
         except ValueError as error:
             writer = content.get("program") or self._version()[1]
             raise StudyError(
@@ -180,7 +180,7 @@ class Study:
     def _read(self, path: Path, keys: Mapping[str, type]) -> dict[str, Any] | None:
         """What a file has, if it is there; ValueError if that is not of its shape."""
         try:
-            return _shaped(json.loads(path.read_text()), keys)
+            return _shaped(path.read_bytes(), keys)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -200,12 +200,21 @@ class Study:
             raise StudyError(f"{path}: {reason}") from None
 
 
-def _shaped(content: Any, keys: Mapping[str, type], where: str = "") -> dict[str, Any]:
-    """A mapping with these keys and kinds of values; ValueError names what is otherwise."""
+def _shaped(text: bytes, keys: Mapping[str, type]) -> dict[str, Any]:
+    """JSON of a mapping with these keys and kinds of values; ValueError names what is otherwise."""
+    try:
+        content = json.loads(text)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+    _check_shape(content, keys)
+    return dict(content)
+
+
+def _check_shape(content: Any, keys: Mapping[str, type], where: str = "") -> None:
+    """ValueError if it is no mapping, or names what is missing or of another kind."""
     if not isinstance(content, dict):
         raise ValueError(f"{where}is of kind {type(content).__name__}, and not a mapping")
     for name, kind in keys.items():
         if not isinstance(content.get(name), kind):
             found = f"is of kind {type(content[name]).__name__}" if name in content else "is missing"
             raise ValueError(f"{where}{name} {found}, and must be of kind {kind.__name__}")
-    return content

@@ -213,14 +213,17 @@ OLD = {"program": "lab 0.0.7", "sweeps": [], "runs": [ASKED]}
         ({**OLD, "runs": [ASKED, "x"]}, "runs, 2 of 2: is of kind str, and not a mapping", "lab 0.0.7"),
         ({**OLD, "runs": [{**ASKED, "values": None}]}, "runs, 1 of 1: values is of kind NoneType, and ", "lab 0.0.7"),
         ({**OLD, "sweeps": [{"started": ""}]}, "sweeps, 1 of 1: builds is missing, and must be of kind", "lab 0.0.7"),
-        (None, "Expecting property name", "lab 0.1"),
+        (b"{", "Expecting property name", "lab 0.1"),
+        (b"[" * 100_000, "is nested too deeply", "lab 0.1"),
+        (b"\xff\xfe\xff", "'utf-16-le' codec can't decode", "lab 0.1"),
     ],
+    ids=lambda part: part if isinstance(part, str) and part.startswith("lab") else "",
 )
 def test_a_manifest_of_another_shape(engine, tmp_path, capsys, content, message, writer) -> None:
     """It is refused by sweep and report with what is wrong and who wrote it, and nothing is changed."""
     out = tmp_path / "study"
     assert sweep(engine, "--out", out) == 0
-    (out / "manifest.json").write_text("{" if content is None else json.dumps(content))
+    (out / "manifest.json").write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
     engine.titles.clear()
     (out / "lock").write_text("123\n")
     before = content_of(out)
@@ -232,6 +235,17 @@ def test_a_manifest_of_another_shape(engine, tmp_path, capsys, content, message,
     assert said[0].endswith(f"; it was written by {writer}, and this is lab 0.1; nothing was changed")
     assert content_of(out) == before
     assert not engine.titles
+
+
+def test_a_manifest_that_is_a_folder(engine, tmp_path, capsys) -> None:
+    """What the file system says of it is said, and nothing is changed."""
+    out = tmp_path / "study"
+    assert sweep(engine, "--out", out) == 0
+    (out / "manifest.json").unlink()
+    (out / "manifest.json").mkdir()
+    assert fake_lab.report(out) == sweep(engine, "--out", out) == 2
+    message = f"lab: {out}/manifest.json: cannot be read: Is a directory; it was written by lab 0.1"
+    assert capsys.readouterr().err.count(message) == 2
 
 
 def test_a_failure_of_another_shape(engine, tmp_path) -> None:
