@@ -128,7 +128,7 @@ class PlanGuest(SealedGuest, Plans):
 
     def common_files(self) -> dict[str, Path]:
         """The traffic engine as well."""
-        return super().common_files() | {INSIDE: traffic_program()}
+        return {INSIDE: traffic_program()} | super().common_files()
 
     def more_files(self) -> dict[str, Path]:
         """The programs that are not in every guest."""

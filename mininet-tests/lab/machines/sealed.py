@@ -94,7 +94,8 @@ class SealedGuest(EmulatedGuest):
         root = self._folder / "root.cpio"
         try:
             base, common = (self.copies.base, self.copies.common) if self.copies else (None, self.common_files())
-            extra = {f"lab/modules/{path.name}": path for path in self.modules()} | self.more_files() | dict(common)
+            modules = {f"lab/modules/{path.name}": path for path in self.modules()}
+            extra = modules | dict(common) | self.more_files()
             image.build(tree, self.cache / "images", job, extra, root, base)
         except (LookupError, subprocess.CalledProcessError) as error:
             raise LabError(str(error)) from None
