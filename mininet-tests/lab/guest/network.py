@@ -144,15 +144,14 @@ class Network:
         self.layout = lay_out(plan.topology)
         for device in self.layout.devices.values():
             self._set(device.name, plan.hash_seed)
-        for node, values in plan.sysctls.items():
-            for one in self._named(node):
-                for name, value in values.items():
-                    self._write(one, Path("/proc/sys", name.replace(".", "/")), value, f"sysctl {name}")
+        for node, values in plan.by_node(plan.sysctls):
+            for name, value in values.items():
+                self._write(node, Path("/proc/sys", name.replace(".", "/")), value, f"sysctl {name}")
         for module, values in plan.module_parameters.items():
             for name, value in values.items():
                 path = Path("/sys/module", module, "parameters", name)
                 self._write("root", path, value, f"parameter {name} of {module}")
-        self._route_options = {one: options for node, options in plan.routes.items() for one in self._named(node)}
+        self._route_options = dict(plan.by_node(plan.routes))
         for node in self._route_options:
             self._change_routes(node)
         self._merging = plan.gro
@@ -261,10 +260,6 @@ class Network:
             for address in (other.address, other.address6)[: len(self._families)]:
                 words = ["ip", "neigh", "replace", address, "lladdr", other.mac, "nud", "permanent", "dev"]
                 self.must(one.node, [*words, one.name])
-
-    def _named(self, node: str) -> list[str]:
-        """The nodes that a name stands for."""
-        return list(self.layout.topology.nodes) if node == "*" else [node]
 
     def _where(self, node: str) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext() if node == "root" else self.inside(node)

@@ -78,12 +78,14 @@ class Plans(Guest):
         """The type information of the guest's kernel."""
         raise NotImplementedError
 
+    def common_job(self) -> dict[str, Any]:
+        """What the agent is told whatever the plans are."""
+        return {"kind": "plans", "ack_probe": btf.ack_probe(self._types()), "traffic": self._traffic()}
+
     def job(self, plans: Sequence[Plan]) -> dict[str, Any]:
         """What the agent is told."""
         return {
-            "kind": "plans",
-            "ack_probe": btf.ack_probe(self._types()),
-            "traffic": self._traffic(),
+            **self.common_job(),
             "plans": [plan.as_data() for plan in plans],
             "times": [times(plan) for plan in plans],
         }
@@ -124,12 +126,14 @@ class PlanGuest(SealedGuest, Plans):
         self._scripts = any(plan.record.bpftrace for plan in plans)
         return super().job(plans)
 
+    def common_files(self) -> dict[str, Path]:
+        """The traffic engine as well."""
+        return {INSIDE: traffic_program()} | super().common_files()
+
     def more_files(self) -> dict[str, Path]:
         """The programs that are not in every guest."""
-        found = {INSIDE: traffic_program()}
-        if self._scripts:
-            found |= {image.merged(str(path)).lstrip("/"): path for path in bpftrace_files()}
-        return found
+        found = bpftrace_files() if self._scripts else []
+        return {image.merged(str(path)).lstrip("/"): path for path in found}
 
 
 class HerePlans(HereGuest, Plans):

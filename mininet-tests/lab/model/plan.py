@@ -249,9 +249,10 @@ class Plan:
 
     :param observed: devices of which the queue is sampled (``record.sample_s``); () is all that have a rate
     :param hash_seed: of the queues' flow hashes
-    :param sysctls: by node ("*" is each of them), name and value
+    :param sysctls: by node ("*" is each of them, and goes before one that is named), name and value
     :param module_parameters: by kernel module, name and value
-    :param routes: by node ("*" is each of them): options of its routes, as ip takes them ("quickack 1")
+    :param routes: by node ("*" is each of them that is not named): options of its routes, as ip takes them
+        ("quickack 1")
     :param gro: nodes that merge packets as they arrive
     :param gro_hold_us: what arrives at these nodes is held so long for more to merge; 0 is not at all
     :param settle_s: the measured window opens so long after the last flow has started
@@ -320,6 +321,11 @@ class Plan:
         """The congestion controls that its flows and sysctls name."""
         chosen = {settings.get(CC_SYSCTL, "") for settings in self.sysctls.values()}
         return {*chosen, *(flow.cc for flow in self.flows)} - {""}
+
+    def by_node(self, settings: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """Sysctls or routes, node by node: what "*" says goes before what is said of a node by its name."""
+        of_all = [(node, settings["*"]) for node in self.topology.nodes if "*" in settings]
+        return of_all + [(node, value) for node, value in settings.items() if node != "*"]
 
     @property
     def structure(self) -> list[Any]:

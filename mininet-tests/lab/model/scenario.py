@@ -69,7 +69,8 @@ class Parameter:
             return text
         kind = type(self.default)
         try:
-            value = kind(text)
+            # of -0.0 and 0.0 one
+            value = kind(text) + kind(0)
         except ValueError:
             wanted = "a whole number" if kind is int else "a number"
             raise PlanError(f"{name}={text}: must be {wanted} ({self.unit})") from None
@@ -80,6 +81,10 @@ class Parameter:
         if self.high is not None and not value <= self.high:
             raise PlanError(f"{name}={text}: must be at most {self.high} {self.unit}".rstrip())
         return value
+
+    def of_its_type(self, value: Value) -> Value:
+        """A value of a file: 5 is 5.0 where the parameter is of a fraction, as it is on the command line."""
+        return float(value) if isinstance(self.default, float) and type(value) is int else value
 
 
 @dataclass(frozen=True)
@@ -147,7 +152,8 @@ class Scenario:
         rows: list[dict[str, Value]] = []
         defaults = {name: one.default for name, one in self.parameters.items()}
         for variant in getattr(self.module, "VARIANTS", [{}]):
-            combined = [{**defaults, **variant}]
+            own = {name: self.parameters[name].of_its_type(value) for name, value in variant.items()}
+            combined = [{**defaults, **own}]
             for name, choices in axes.items():
                 combined = [{**row, name: choice} for row in combined for choice in choices]
             rows += [row for row in combined if row not in rows]

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import TOP, lab
+from conftest import LAB, TOP, lab
 from lab import cli
 from lab.front import run as run_command
 from lab.machines import core as cores
@@ -274,6 +274,35 @@ def test_no_space(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     assert cli.main(["new", "mine.py"]) == 1
     lines = capsys.readouterr().err.splitlines()
     assert lines == [f"lab: {name}: No space left on device" for name in ("mine.py", tempfile.gettempdir())]
+
+
+@pytest.mark.parametrize("words", ["list", "--help", "run --help", "new /dev/null/mine.py"])
+def test_no_space_for_what_is_printed(words: str) -> None:
+    """A standard output that is full is said in a line, with status 1; one that is closed is nobody's."""
+    if words.startswith("new"):
+        # what is wrong with the input is said, and nothing was printed
+        message, status = "lab: /dev/null/mine.py: Not a directory\n", 2
+    else:
+        message, status = "lab: standard output: No space left on device\n", 1
+    command = f"{LAB} {words}"
+    done = subprocess.run(["sh", "-c", f"{command} >/dev/full"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (status, message)
+    done = subprocess.run(["sh", "-c", f"{command} >&-"], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr and done.returncode == (status if status == 2 else 0)
+
+
+def test_no_space_in_the_middle_of_what_is_printed() -> None:
+    """More than is written at once is refused while a command is at work, and said likewise."""
+    program = (
+        "import sys; from lab import cli; from lab.front import list as one;"
+        "one.main = lambda _: print('x' * 100_000); sys.exit(cli.main(['list']))"
+    )
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(
+            command, cwd=TOP / "mininet-tests", stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (1, "lab: standard output: No space left on device\n")
 
 
 def test_what_iperf3_cannot_carry(tmp_path: Path) -> None:
