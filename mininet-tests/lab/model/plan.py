@@ -211,7 +211,7 @@ class Command:
 class Change:
     """What leaves a device takes another way from now on; what is not named stays as it is.
 
-    :param up: False takes the link down, True up again
+    :param up: False takes the device and with it the link down; True brings the link up, whichever device is down
     """
 
     at_s: float

@@ -60,6 +60,15 @@ def test_a_link_that_is_down_is_gone_around():
         lay_out(two, {"r-u", "l-x"}).path("s1", "d1")
 
 
+@pytest.mark.parametrize("down", ["s1-r", "r-s1"])
+def test_a_node_has_no_route_by_its_only_link_while_that_is_down(down):
+    """Whichever end is down; the other nodes' routes to that link are gone as well."""
+    for family in (4, 6):
+        layout = lay_out(a_line(), {down})
+        assert (layout.routes("s1", family), layout.routes("d1", family)) == ([], lay_out(a_line()).routes("d1", family))
+        assert len(lay_out(a_line()).routes("s1", family)) == 1
+
+
 def test_a_host_passes_nothing_on():
     nodes = {"a": "host", "b": "host", "c": "host"}
     layout = lay_out(Topology("chain", nodes, (Link("a", "b"), Link("b", "c"))))
