@@ -195,6 +195,20 @@ def test_a_users_file_outside_the_checkout_is_read(tmp_path):
         topology("mine", file=path, bw=7)
 
 
+def test_a_topology_is_read_from_anywhere(tmp_path, monkeypatch):
+    """Nothing is imported from where the user is, and what the file prints is no part of it."""
+    for name in ("json", "mininet", "runpy"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('not this one')\n")
+    (tmp_path / "own").mkdir()
+    path = tmp_path / "own" / "mine.py"
+    path.write_text(
+        MINE + "    def build(self):\n        print('building')\n        self.addHost('a'); self.addHost('b')\n"
+        "        self.addLink('a', 'b')\ntopos = {'mine': Mine}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert list(topology("mine", file=path).nodes) == ["a", "b"]
+
+
 MINE = "from lab.topo import LabTopo\nclass Mine(LabTopo):\n"
 
 
