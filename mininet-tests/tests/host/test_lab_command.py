@@ -72,6 +72,14 @@ def test_list_of_some(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (2, "") and "no scenario b3-short (near: " in done.stderr
 
 
+def test_a_set_has_one_order(tmp_path: Path) -> None:
+    """What a scenario makes of one is the same each time that the lab is started."""
+    path = tmp_path / "mine.py"
+    path.write_text(SCENARIO.replace('"a flow"', "str(set('abcdefgh'))"))
+    first, second = (lab("list", path, PYTHONHASHSEED=seed) for seed in ("1", "2"))
+    assert first.returncode == 0 and first.stdout == second.stdout
+
+
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Each command's own help says what it is for; lab --help names it."""
