@@ -393,10 +393,13 @@ class Plan:
                 least = f"must be at least {IPV6_MTU_BYTES} for IPv6"
                 raise PlanError(f"link {device.name}: mtu_bytes {device.mtu_bytes}: {least}")
         for item in self.senders:
+            kind = "flow" if isinstance(item, Flow) else "source"
+            if item.source == item.sink:
+                raise PlanError(f"{kind} {item.name}: sink {item.sink}: must be another node than its source")
             path = [*layout.path(item.source, item.sink), *layout.path(item.sink, item.source)]
             narrow = min(path, key=lambda device: device.mtu_bytes)
-            what = f"{'flow' if isinstance(item, Flow) else 'source'} {item.name}: packet_bytes"
-            in_range(f"{what} over link {narrow.name}", item.packet_bytes, 0, narrow.mtu_bytes)
+            what = f"{kind} {item.name}: packet_bytes over link {narrow.name}"
+            in_range(what, item.packet_bytes, 0, narrow.mtu_bytes)
         self._check_observed(self._check_changes())
         for device_name in self.record.pcaps:
             self.topology.way(device_name)

@@ -398,6 +398,10 @@ def sending(model: str, **arguments) -> Plan:
 EVEN = {"model": "constant", "rate_packets_s": 10}
 
 
+def sending_to_itself() -> Plan:
+    return a_plan(sources=(Source("u", "d1", "d1", EVEN, 1.0, 500),))
+
+
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
@@ -436,6 +440,8 @@ EVEN = {"model": "constant", "rate_packets_s": 10}
         ),
         (a_plan(flows=(Flow("f", "s1", "d1", "a b", bytes=1),)), "flow f: cc 'a b': a name has letters"),
         (a_plan(flows=(Flow("f", "s1", "d1", "c" * 16, bytes=1),)), "cc c+: characters 16: must be at most 15"),
+        (a_plan(flows=(Flow("f", "s1", "s1", bytes=1),)), "flow f: sink s1: must be another node than its source"),
+        (sending_to_itself(), "source u: sink d1: must be another node than its source"),
         (a_plan(hash_seed=0), "plan: hash_seed 0: must be at least 1"),
         (a_plan(hash_seed=2**32), "plan: hash_seed 4294967296: must be at most 4294967295"),
         (a_plan(record=Record(sample_s=1e-7)), "record: sample_s 1e-07: must be 0 or at least 1e-06"),
