@@ -54,8 +54,8 @@ Value = bool | float | int | str
 Values = Mapping[str, Any]
 # What --set takes for a truth, in any case of letters.
 TRUTHS = {**dict.fromkeys(("true", "yes", "on", "1"), True), **dict.fromkeys(("false", "no", "off", "0"), False)}
-# Python would take "1_000", " 1" and digits of other scripts.
-WHOLE = re.compile(r"-?\d+", re.ASCII)
+# Python would take "1_000", " 1" and digits of other scripts, and fail at some thousand digits.
+WHOLE = re.compile(r"-?\d{1,300}", re.ASCII)
 NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -104,7 +104,7 @@ class Parameter:
             raise PlanError(f"{what}: must be one of {', '.join(self.choices)}")
         if not isinstance(value, int | float):
             return
-        if not math.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             raise PlanError(f"{what}: must be a finite number{self._in_unit}")
         if self.low is not None and not value >= self.low:
             raise PlanError(f"{what}: must be at least {self.low} {self.unit}".rstrip())
@@ -309,6 +309,7 @@ def _check_module(path: Path, module: ModuleType) -> None:
     if not isinstance(pairs, list | tuple) or not pairs or not all(map(_is_pair, pairs)):
         raise PlanError(f"{path}: COMBINATIONS {pairs}: must be pairs of a congestion control and a queue")
     wrong = [name for name, one in module.PARAMETERS.items() if not isinstance(one, Parameter)]
+    wrong += [name for name in module.PARAMETERS if not isinstance(name, str)]
     wrong += [name for variant in variants for name in variant if name not in module.PARAMETERS]
     if wrong:
         raise PlanError(f"{path}: {wrong[0]}: must be a Parameter of PARAMETERS")
