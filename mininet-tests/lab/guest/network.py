@@ -232,12 +232,14 @@ class Network:
         self._tc(node).do(name, lines)
 
     def _take(self, state: str, name: str) -> None:
-        """Take a link up or down; neighbours and routes follow."""
+        """Take a link down by one of its devices, or up by all that are down; neighbours and routes follow."""
         device = self.layout.devices[name]
         before = self.layout
-        self._down = self._down - {name} if state == "up" else self._down | {name}
+        ends = {name} if state == "down" else {name, f"{device.peer}-{device.node}"} & {name, *self._down}
+        self._down = self._down - ends if state == "up" else self._down | ends
         self.layout = lay_out(self.layout.topology, self._down)
-        self.must(device.node, ["ip", "link", "set", name, state])
+        for one in sorted(ends):
+            self.must(self.layout.devices[one].node, ["ip", "link", "set", one, state])
         if state == "up":
             self._introduce(device)
         for node in self.layout.topology.nodes:

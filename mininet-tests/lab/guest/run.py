@@ -25,14 +25,13 @@ from lab.guest.iperf3 import Iperf3
 from lab.guest.network import Network, NetworkError
 from lab.guest.tracer import ACK_EVENT, Tracer
 from lab.model.plan import FIRST_FLOW_PORT, FIRST_SOURCE_PORT, MAX_SOURCE_PORTS, Change, Command, Flow, Plan
+from lab.model.typed import DRAIN_S
 
 WORK = Path("/run/pktpair-lab")
 # Runs begin on a whole second: the phase of every periodic timer is the same.
 SECOND_NS = 1_000_000_000
 # From when all is ready to the beginning: the servers are asleep by then.
 LEAD_S = 2
-# Flows end some round trips after their time is up; far above any path's.
-DRAIN_S = 60
 # Ports that traces are kept of: flows' and sources' own; servers' are above.
 TRACED_PORTS = range(FIRST_FLOW_PORT, FIRST_SOURCE_PORT + MAX_SOURCE_PORTS)
 # A command of a plan has so long after the run.

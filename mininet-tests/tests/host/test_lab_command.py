@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -54,6 +55,29 @@ def test_list() -> None:
     assert names == sorted(names)
     assert {"b1-slow-cross-traffic", "three-bottlenecks", "traffic-engines-agree"} <= set(names)
     assert all(len(line.split()) > 3 for line in done.stdout.splitlines())
+
+
+def test_list_of_some(tmp_path: Path) -> None:
+    """lab list SCENARIO shows each parameter with its meaning, and a file of the user's as well."""
+    assert lab("new", tmp_path / "mine.py").returncode == 0
+    done = lab("list", "b3-short-files", tmp_path / "mine.py")
+    assert done.returncode == 0, done.stderr
+    for name, parameter in scenario.load("b3-short-files").parameters.items():
+        assert re.search(
+            f"^  {name}=.* {parameter.meaning} \\({', '.join(parameter.choices or ())}\\)$", done.stdout, re.M
+        )
+    assert "  rate_mbit=10.0 Mbit/s  of the bottleneck (at least 0.5, at most 200)\n" in done.stdout
+    assert "  combinations: pktpair+fq_rr, cubic+fq_codel\n" in done.stdout
+    done = lab("list", "b3-short")
+    assert (done.returncode, done.stdout) == (2, "") and "no scenario b3-short (near: " in done.stderr
+
+
+def test_a_set_has_one_order(tmp_path: Path) -> None:
+    """What a scenario makes of one is the same each time that the lab is started."""
+    path = tmp_path / "mine.py"
+    path.write_text(SCENARIO.replace('"a flow"', "str(set('abcdefgh'))"))
+    first, second = (lab("list", path, PYTHONHASHSEED=seed) for seed in ("1", "2"))
+    assert first.returncode == 0 and first.stdout == second.stdout
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
@@ -178,6 +202,12 @@ OTHER_RUNS = {
         [{"path": "x", "label": "y", "title": "z", "series": {"flows": [{"name": "f", "goodput_bit_s": [1]}]}}],
         "its series have no 'bin_s': another version's lab run wrote it",
     ),
+    "a label elsewhere": (
+        [{"path": "x", "label": "../y", "title": "z"}],
+        "label '../y': has other characters than those that lab run writes",
+    ),
+    "one label": ([{"path": "x", "label": "y", "title": "z"}] * 2, "2 runs have the label y"),
+    "no series": ([{"path": "x", "label": "y", "title": "z", "series": 5}], "its runs have no series"),
     "nothing recorded": ([{"path": "x", "label": "y", "title": "z"}], "no run in it can be drawn"),
 }
 
