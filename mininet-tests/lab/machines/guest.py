@@ -25,10 +25,7 @@ from .. import files
 from ..checkout import TOP
 from ..guest import protocol
 from ..model.errors import LabError
-from . import image
 
-# -P: nothing is imported from where it is started.
-AGENT = (str(image.PYTHON), "-S", "-P", "-B", "-m", "lab.guest.agent")
 # A guest ends with the thread that began it, however that ends: SIGKILL gives us no time to see to it.
 DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 # Process groups of the guests that run.
