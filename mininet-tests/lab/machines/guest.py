@@ -185,8 +185,9 @@ class Guest:
         return "\n".join(lines)
 
     def _console_tail(self) -> list[str]:
-        console = self._folder / "console"
-        return console.read_text(errors="replace").splitlines()[-15:] if console.exists() else []
+        # one that was refused, or has been closed, has no folder, and is to get none
+        console = self.__dict__["_folder"] / "console" if "_folder" in self.__dict__ else None
+        return console.read_text(errors="replace").splitlines()[-15:] if console and console.exists() else []
 
 
 class SocketGuest(Guest):

@@ -6,12 +6,15 @@ import json
 import os
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import lab
 from lab.guest import agent, protocol
 from lab.machines import image
+from lab.machines.guest import Guest
 
 # How a program outlives the command that starts it, and how many processes that makes.
 DETACHED = {
@@ -160,3 +163,17 @@ def test_a_background_command_is_not_waited_for(tmp_path: Path) -> None:
     # it is still there
     os.kill(int(err), signal.SIGKILL)
     assert out == bytes(200000)
+
+
+def test_an_ended_guest_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does what is said of it later make one; a command that is refused has none"""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with Guest("x", "real") as guest:
+        guest._spawn(["echo", "last words"])
+        assert guest._process is not None
+        guest._process.wait()
+        assert guest._failure("over").split()[-2:] == ["last", "words"]
+    assert guest._failure("over") == "over"
+    done = lab("exec", "--clock", "real", "--", "true", TMPDIR=str(tmp_path), PKTPAIR_KVM=str(tmp_path / "kvm"))
+    assert done.returncode == 2
+    assert not list(tmp_path.iterdir())
