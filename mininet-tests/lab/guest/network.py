@@ -46,6 +46,7 @@ class Tc:
             stdout=subprocess.PIPE,
             stderr=errors.open("wb"),
         )
+        self.pid = self._process.pid
 
     def show(self, device: str) -> list[dict[str, Any]]:
         """The qdiscs of a device with their statistics."""
@@ -74,7 +75,7 @@ class Tc:
 
 
 class Network:
-    """The nodes of a topology, built; a context manager that ends them."""
+    """The nodes of a topology, built."""
 
     def __init__(self, topology: Topology, ipv6: bool, folder: Path) -> None:
         """:param folder: for files of this network's programs"""
@@ -98,11 +99,14 @@ class Network:
         self._hold_us = 0.0
         self._route_options: dict[str, str] = {}
 
-    def __enter__(self) -> Network:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """End the nodes."""
         self._mininet.stop()
+
+    def processes(self) -> set[int]:
+        """Those that last as long as the network."""
+        nodes = {self._mininet[node].pid for node in self.layout.topology.nodes}
+        return nodes | {tc.pid for tc in self._tcs.values()}
 
     def namespace(self, node: str) -> str:
         """The file of a node's network namespace."""

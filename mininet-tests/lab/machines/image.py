@@ -15,6 +15,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import stat
 import subprocess
@@ -32,6 +33,8 @@ LAB = PACKAGES / "lab"
 PYTHON = Path("/usr/bin/python3")
 # Where the distribution keeps Mininet.
 DISTRIBUTION = "/usr/lib/python3/dist-packages"
+# Of the agent: sets are listed in the same order in every boot.
+AGENT_ENVIRONMENT = {"PYTHONPATH": "", "PYTHONHASHSEED": "0"}
 
 PROGRAMS = (
     *("bash", "busybox", "cat", "env", "ethtool", "ifconfig", "insmod", "ip", "iperf3", "mnexec", "modprobe"),
@@ -91,8 +94,7 @@ busybox mount -t cgroup2 cgroup2 /sys/fs/cgroup
 busybox --install -s /usr/bin 2>/dev/null
 hostname lab
 modprobe -a virtio_pci virtio_console
-PYTHONPATH=/lab/mininet-tests:/usr/lib/python3/dist-packages PYTHONHASHSEED=0 \
-	/usr/bin/python3 -S -P -B -m lab.guest.agent --sealed </dev/null >/dev/console 2>&1
+({agent} --sealed) </dev/null >/dev/console 2>&1
 busybox poweroff -f
 """
 
@@ -174,23 +176,41 @@ def programs() -> list[str]:
     return found
 
 
-def agent_environment() -> dict[str, str]:
-    """Where the agent's interpreter finds the lab and Mininet."""
-    return {"PYTHONPATH": f"{PACKAGES}:{DISTRIBUTION}", "PYTHONHASHSEED": "0"}
+def agent_program(code: str, packages: str) -> list[str]:
+    """The agent's interpreter, with what it does.
+
+    The lab and Mininet stand behind the standard library. An import looks into each folder in
+    turn, and in a guest that sees the host's files each look is a message to the host.
+
+    :param packages: where the lab is
+    """
+    folders = json.dumps([packages, DISTRIBUTION])
+    # -P: nothing is imported from where it is started
+    return [str(PYTHON), "-S", "-P", "-B", "-c", f"import sys; sys.path += {folders}; {code}"]
+
+
+def agent_command(packages: str = str(PACKAGES)) -> list[str]:
+    """What starts the agent, in the environment of AGENT_ENVIRONMENT."""
+    return agent_program("from lab.guest import agent; agent.main()", packages)
+
+
+def agent_line(packages: str = str(PACKAGES)) -> str:
+    """The same for a shell, which becomes the agent."""
+    settings = [f"{name}={value}" for name, value in AGENT_ENVIRONMENT.items()]
+    return f"{' '.join(settings)} exec {shlex.join(agent_command(packages))}"
 
 
 def python_files() -> list[str]:
     """Every file that the agent's interpreter reads, as the host's one does."""
     probe = (
-        "import sys\n"
         "import lab.guest.agent, lab.guest.run, encodings.idna, encodings.latin_1, encodings.ascii, pty\n"
         "for m in list(sys.modules.values()):\n"
         "    f = getattr(m, '__file__', None)\n"
         "    if f: print(f)\n"
     )
-    command = [str(PYTHON), "-S", "-P", "-B", "-c", probe]
+    command = agent_program(probe, str(PACKAGES))
     # what the user's environment sets is not in the guest
-    done = subprocess.run(command, capture_output=True, text=True, env=agent_environment(), check=True)
+    done = subprocess.run(command, capture_output=True, text=True, env=AGENT_ENVIRONMENT, check=True)
     return done.stdout.split()
 
 
@@ -278,7 +298,7 @@ def base(tree: Path, out: io.BufferedIOBase) -> None:
         archive.link(name, target)
     archive.device("dev/console", 5, 1)
     archive.device("dev/null", 1, 3)
-    archive.file("init", INIT.encode(), executable=True)
+    archive.file("init", INIT.format(agent=agent_line(inside(str(PACKAGES)))).encode(), executable=True)
     for name, text in ETC.items():
         archive.file(f"etc/{name}", text.encode())
     machine = machine_files(tree)

@@ -99,6 +99,27 @@ def plan(values, cc, qdisc, seed):
         for node in ("s1", "r") for when, at_s in (("before", 0.2), ("while", 0.7), ("after", 1.3))]
     return Plan(network, tuple(flows), commands=tuple(known), changes=changes, routes={"s1": "quickack 1"})
 """
+# Three runs: one leaves a process behind, one cannot be set up, and one looks for that process.
+ONE_BOOT = """
+from lab.model.plan import Command, Flow, Plan
+from lab.model.scenario import Check, Parameter
+from lab.model.topologies import topology
+
+CLAIM = "a run does not reach the next"
+PARAMETERS = {"turn": Parameter(1, "", "which of the runs", 1, 3)}
+COMBINATIONS = [("cubic", "fq_codel")]
+LEAVE = Command("leave", 0.2, "s1", ("sh", "-c", "setsid sleep 1000 &"))
+LOOK = Command("look", 0.2, "root", ("sh", "-c", "! busybox ps | grep '[s]leep 1000'"))
+
+def plan(values, cc, qdisc, seed):
+    network = topology("dumbbell", pairs=1, rate_mbit=5.0, queue=qdisc, limit_packets=100, delays_ms=[20.0])
+    commands = {1: (LEAVE,), 3: (LOOK,)}.get(values["turn"], ())
+    sysctls = {"s1": {"net.ipv4.nonsense": "1"}} if values["turn"] == 2 else {}
+    return Plan(network, (Flow("f", "s1", "d1", cc, seconds=2.0),), commands=commands, sysctls=sysctls)
+
+def checks(values, cc, qdisc):
+    return {1: [Check("leave_status", "==", 0)], 3: [Check("look_status", "==", 0)]}.get(values["turn"], [])
+"""
 # The traced run's plan, at a tenth of a second that a guest has to hold.
 TRACED = (
     "three-bottlenecks",
@@ -150,6 +171,13 @@ def link_down(folder: Path) -> Runs:
     return run_scenarios(folder / "link_down.json", str(folder / "link_down.py"), *words)
 
 
+def one_boot(folder: Path) -> Runs:
+    """Runs that share a boot: with the virtual clock each has a machine of its own."""
+    (folder / "one_boot.py").write_text(ONE_BOOT)
+    words = ("--clock", "emulated", "--set", "turn=1,2,3")
+    return run_scenarios(folder / "one_boot.json", str(folder / "one_boot.py"), *words)
+
+
 def traced(folder: Path) -> tuple[Runs, list[Path]]:
     """Runs with their recordings, which are plotted; they have pictures."""
     words = (*TRACED, "--cc", "pktpair", "--qdisc", "fq_rr", "--trace", "--pcap")
@@ -198,6 +226,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             "agree": pool.submit(run_scenarios, folder / "agree.json", "traffic-engines-agree"),
             "recording": pool.submit(recording, folder),
             "link_down": pool.submit(link_down, folder),
+            "one boot": pool.submit(one_boot, folder),
             "exec": pool.submit(lab, "exec", "--", "bash", "-c", f"{MN} echo $TC_LIB_DIR; exit 7"),
         }
         found = {name: job.result() for name, job in jobs.items()}
@@ -359,3 +388,11 @@ def test_a_link_comes_back(results: dict[str, Any], down: str, up: str) -> None:
     assert not [line for line in known["s1-while"] if line.startswith("default")]
     for node in ("s1", "r"):
         assert known[f"{node}-before"] == known[f"{node}-after"] != known[f"{node}-while"]
+
+
+def test_a_run_does_not_reach_the_next(results: dict[str, Any]) -> None:
+    """In one boot a run that fails ends no other, and a process that a command has detached is gone in the next."""
+    left, failed, looked = results["one boot"]
+    assert (left["error"], left["metrics"]["leave_status"]) == (None, 0)
+    assert "net.ipv4.nonsense" in failed["error"]
+    assert (looked["error"], looked["metrics"]["look_status"]) == (None, 0)
