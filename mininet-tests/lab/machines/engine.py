@@ -29,8 +29,7 @@ from .core import may_go_ahead
 from .frozen import Copy, Frozen, Template, pathless_command_line
 from .guest import Guest
 from .kernels import find_kernel, uncompressed_image
-from .plans import INSIDE as TRAFFIC_INSIDE
-from .plans import PlanGuest, bpftrace_files
+from .plans import TOLD, TRAFFIC, PlanGuest, bpftrace_files, inside
 from .sealed import PLUGIN_INSIDE, TOP_INSIDE, Copies
 
 EMULATOR = "qemu-system-x86_64"
@@ -89,7 +88,7 @@ class Guests:
                 kernel=uncompressed_image(release),
                 emulator=version.splitlines()[0],
                 tools={"image": copies.base, **({"tc plugin": plugin} if plugin else {})},
-                code={"traffic engine": copies.common[TRAFFIC_INSIDE]},
+                code={"traffic engine": copies.common[inside(TRAFFIC)], "told": copies.common[inside(TOLD)]},
                 modules={path.stem: path for path in built},
                 programs={"bpftrace": bpftrace_files},
                 machine={"command line": pathless_command_line(), "job": json.dumps(told)},

@@ -72,7 +72,7 @@ ETC = {
 }
 # Kernel modules that a run may need, below kernel/ in a module tree.
 MODULES = re.compile(
-    r"kernel/(net/sched/|net/ipv4/tcp_|drivers/net/(veth|dummy|ifb)\.ko|drivers/virtio/|drivers/char/virtio_console|drivers/firmware/qemu_fw_cfg)"
+    r"kernel/(net/sched/|net/ipv4/tcp_|drivers/net/(veth|dummy|ifb)\.ko|drivers/virtio/|drivers/char/virtio_console)"
 )
 COMPILE = """
 import json, py_compile, sys

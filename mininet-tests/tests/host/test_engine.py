@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import posixpath
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -55,6 +56,15 @@ def test_byte_code_depends_on_its_source_only(before: str) -> None:
     assert made.stdout.strip() == hashlib.sha256(b"".join(code)).hexdigest()
 
 
+def test_what_is_told_is_read_of_an_emulator_only() -> None:
+    """Elsewhere its ports are something else's, or nobody's, or may not be read."""
+    done = subprocess.run([plans.guest_program("told"), "opt/lab/job"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(
+        r"told: (ioperm: .*|this machine is not QEMU's|the emulator has no file opt/lab/job)\n", done.stderr
+    )
+
+
 def test_the_cached_image_may_be_removed_while_it_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By a command in another checkout, whose image is another one."""
     cached = tmp_path / "cached"
@@ -100,10 +110,10 @@ def test_the_digest_has_the_whole_command_line(tmp_path: Path, monkeypatch: pyte
 class Parts:
     """What guests are made of, in files that a test may change, and what they were given."""
 
-    NAMES = ("image", "tc plugin", "traffic engine", "tcp_pktpair")
+    NAMES = ("image", "tc plugin", "traffic engine", "told", "tcp_pktpair")
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        places = ("image", "build/tc/q_fq_rr.so", "traffic", "kmod/tcp_pktpair.ko")
+        places = ("image", "build/tc/q_fq_rr.so", "traffic", "told", "kmod/tcp_pktpair.ko")
         self.files = {name: folder / place for name, place in zip(self.NAMES, places, strict=True)}
         self.write("before")
         self.packed: dict[str, str] = {}
@@ -116,7 +126,7 @@ class Parts:
             (engine, "uncompressed_image", lambda *_: vmlinux),
             (plans, "uncompressed_image", lambda *_: vmlinux),
             (plans.btf, "ack_probe", lambda _: "p:lab/ack"),
-            (plans, "traffic_program", lambda: self.files["traffic engine"]),
+            (plans, "guest_program", lambda name: folder / name),
             (sealed, "TOP", folder),
             (engine, "modules_of", lambda *_: [self.files["tcp_pktpair"]]),
             (engine, "EMULATOR", "cat"),
@@ -134,7 +144,7 @@ class Parts:
     def build(
         self, _: Path, __: Path, job: dict[str, Any], extra: Mapping[str, Path], ___: Path, base: Path | None
     ) -> None:
-        places = ("lab/build/tc/q_fq_rr.so", "lab/traffic", "lab/modules/tcp_pktpair.ko")
+        places = ("lab/build/tc/q_fq_rr.so", "lab/traffic", "lab/told", "lab/modules/tcp_pktpair.ko")
         assert base is not None and set(extra) == set(places)
         found = (base, *(extra[place] for place in places))
         self.packed = {name: path.read_text() for name, path in zip(self.NAMES, found, strict=True)}
