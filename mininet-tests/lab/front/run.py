@@ -26,7 +26,7 @@ from ..checkout import TOP
 from ..machines.kernels import find_kernel
 from ..model import scenario
 from ..model.errors import LabError, PlanError
-from ..model.plan import TRAFFIC, Plan
+from ..model.plan import MAX_SAMPLES, TRAFFIC, Plan
 from ..store import sweep as sweeping
 from ..store.digest import modules_of, programs_of
 from ..store.engine import EngineError
@@ -78,9 +78,9 @@ class Recordings:
         if self.trace:
             events = [*record.events, *(EVENTS[module] for module in modules_of(run))]
             record = replace(record, acks=True, events=tuple(dict.fromkeys(events)))
-        if not record.acks and not record.sample_s:
-            record = replace(record, sample_s=SAMPLE_S)
         plan = replace(run.plan, record=record)
+        if not record.acks and not record.sample_s:
+            plan = sampled(plan)
         plan.check()
         return replace(run, plan=plan)
 
@@ -91,6 +91,17 @@ class Recordings:
             files.write(RECORDINGS / f"{label(run)}.trace", raw.get("trace", ""))
         for device, packed in raw.get("pcaps", {}).items() if self.pcap else ():
             files.write(RECORDINGS / f"{label(run)}-{device}.pcap", base64.b64decode(packed))
+
+
+def sampled(plan: Plan) -> Plan:
+    """The plan with samples for its pictures: every SAMPLE_S, or as often as its length allows."""
+    often = replace(plan, record=replace(plan.record, sample_s=SAMPLE_S))
+    series = len(plan.flows) + len(often.sampled)
+    # half of the most, since a number of samples is rounded
+    every_s = max(SAMPLE_S, 2 * plan.end_s * series / MAX_SAMPLES)
+    if plan.flows and all(flow.seconds for flow in plan.flows):
+        every_s = min(every_s, plan.end_s)
+    return replace(plan, record=replace(plan.record, sample_s=every_s))
 
 
 def label(run: Run) -> str:

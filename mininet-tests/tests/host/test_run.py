@@ -17,6 +17,8 @@ from lab.front import run as run_command
 from lab.machines import engine as machines
 from lab.machines import plans
 from lab.model.errors import LabError, PlanError
+from lab.model.plan import Flow, Plan, Record
+from lab.model.topology import Link, Topology, Way
 from lab.store.engine import EngineError
 from test_documentation import rows_of
 
@@ -163,3 +165,15 @@ def test_a_run_that_only_the_engine_finds_impossible(run) -> None:
     status, (first, second) = run({0: raises(PlanError("this network is too large"))})
     assert status == 1
     assert (first["error"], second["error"]) == ("this network is too large", None)
+
+
+@pytest.mark.parametrize(("seconds", "samples"), [(0.002, 1), (0.02, 1), (6.0, 300), (500_000.0, 333_333)])
+def test_samples_for_pictures_fit_every_length(seconds: float, samples: int) -> None:
+    """What the command adds for its pictures is no reason to refuse a plan."""
+    nodes = {"s1": "host", "r": "router", "d1": "host"}
+    rated = Way(10**7, "fq_codel", 100)
+    network = Topology("line", nodes, (Link("s1", "r"), Link("r", "d1", rated)))
+    flows = (Flow("a", "s1", "d1", "cubic", seconds=seconds), Flow("b", "s1", "d1", "cubic", seconds=seconds))
+    plan = run_command.sampled(Plan(network, flows, record=Record(acks=False)))
+    plan.check()
+    assert round(plan.end_s / plan.record.sample_s) == samples
