@@ -105,15 +105,16 @@ class TdcGuest(SealedGuest):
         codes = self._folder / "codes"
         codes.mkdir()
         major, minor = image.python_version()
-        for number, source in enumerate(one for one in paths if not one.startswith(f"{self._suite}/")):
-            place = image.inside(source)
-            found[place] = Path(source)
-            if source.endswith(".py"):
-                code = codes / str(number)
-                code.write_bytes(image.compiled(source))
-                folder, _, name = place.rpartition("/")
-                found[f"{folder}/__pycache__/{name[:-3]}.cpython-{major}{minor}.pyc"] = code
-            else:
+        files = [one for one in paths if not one.startswith(f"{self._suite}/")]
+        modules = [one for one in files if one.endswith(".py")]
+        for number, (source, made) in enumerate(zip(modules, image.compiled(modules), strict=True)):
+            code = codes / str(number)
+            code.write_bytes(made)
+            folder, _, name = image.inside(source).rpartition("/")
+            found[f"{folder}/__pycache__/{name[:-3]}.cpython-{major}{minor}.pyc"] = code
+        for source in files:
+            found[image.inside(source)] = Path(source)
+            if source not in modules:
                 found |= {image.merged(library): Path(library) for library in image.libraries(source)}
         return found
 
