@@ -75,6 +75,7 @@ static const struct case_key case_keys[] = {
 	CASE_OF_FLOW("access_mbit", access_bps, 0, 400000, 1e6, 0, true),
 	CASE_OF_FLOW("window", window, 1, 1e7, 1, 10000000, false),
 	CASE_OF_FLOW("first_cwnd", first_cwnd, 1, 1024, 1, 10, false),
+	CASE_OF_FLOW("gso_segments", gso_segments, 1, 65535, 1, 65535, false),
 	CASE_OF_FLOW("ack_every", ack_every, 1, 1024, 1, 2, true),
 	CASE_OF_FLOW("quickacks", quickacks, 0, 1000, 1, 0, false),
 	CASE_OF_FLOW("delack_ms", delack_ns, 0, 1000, 1e6, 40 * NSEC_PER_MSEC, false),

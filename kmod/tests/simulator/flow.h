@@ -44,6 +44,7 @@ enum flow_source {
  * @access_bps: link ahead of that, 0: none
  * @window: segments that the receiver has room for
  * @first_cwnd: initial window
+ * @gso_segments: of an skb, at most
  * @ack_every: segments that are acknowledged at once
  * @quickacks: segments at first that are acknowledged each
  * @delack_ns: after which fewer than @ack_every are acknowledged
@@ -74,6 +75,7 @@ struct flow_config {
 	u64 access_bps;
 	u64 window;
 	u64 first_cwnd;
+	u64 gso_segments;
 	u64 ack_every;
 	u64 quickacks;
 	u64 delack_ns;

@@ -225,7 +225,7 @@ static inline void network_init_sock(struct flow *f)
 	sk->icsk_ca_ops = f->config.algorithm;
 	sk->sk_max_pacing_rate = ~0UL;
 	sk->sk_gso_max_size = 65536;
-	sk->sk_gso_max_segs = U16_MAX;
+	sk->sk_gso_max_segs = (u16)f->config.gso_segments;
 	sk->mss_cache = (u32)f->config.mss;
 	sk->snd_una = 1;
 	sk->snd_nxt = 1;
