@@ -45,7 +45,7 @@ def manners(**changes: object) -> Callable[[Connection, Random], None]:
 
     def begin(connection: Connection, random: Random) -> None:
         drawn = {name: random.choice(value) if isinstance(value, tuple) else value for name, value in changes.items()}
-        connection.far.manners = replace(connection.far.manners, **drawn)  # type: ignore[arg-type]
+        connection.far.manners = replace(connection.far.manners, **drawn)
 
     return begin
 

@@ -107,7 +107,7 @@ class Place:
         """Commands of ip or tc; whether all were done."""
         said = program.do(*commands)
         self.asked("\n".join((*commands, *said)).encode())
-        self.counts[f"{program.process.args[0]} commands"] += len(commands)  # type: ignore[index]
+        self.counts[f"{program.command[0]} commands"] += len(commands)
         self.counts["refused: a command"] += len([line for line in said if "answers" in line or "Error" in line])
         return not said
 
@@ -213,7 +213,7 @@ class Place:
                     continue
                 found = dict(split_attributes(answer[32:]))
                 if IFLA_MIN_MTU in found:
-                    return tuple(struct.unpack("=I", found[n])[0] for n in (IFLA_MIN_MTU, IFLA_MAX_MTU))  # type: ignore[return-value]
+                    return tuple(struct.unpack("=I", found[n])[0] for n in (IFLA_MIN_MTU, IFLA_MAX_MTU))
         return 68, 1500
 
     def shown(self, name: str) -> list[dict[str, int]]:

@@ -8,6 +8,7 @@ checksum of TCP.
 
 from __future__ import annotations
 
+import builtins
 import fcntl
 import os
 import socket
@@ -65,7 +66,7 @@ class Arrived:
     # of IP and TCP, which each segment has
     header: int
     ecn: int
-    options: dict[int, bytes]
+    options: dict[int, builtins.bytes]
 
 
 def _options(data: bytes) -> dict[int, bytes]:

@@ -20,6 +20,7 @@ from .model.errors import LabError, PlanError
 FAILED = 1
 BAD_INPUT = 2
 INTERRUPTED = 130
+STANDARD_OUTPUT = "standard output"
 # Each command: what it does, and its module.
 COMMANDS = {
     "list": ("the scenarios and their claims", "lab.front.list"),
@@ -69,23 +70,59 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Entry point; returns the exit status."""
-    arguments = parse(sys.argv[1:] if words is None else words)
     try:
-        status = int(arguments.main(arguments))
-        sys.stdout.flush()
-        return status
-    except (LabError, PlanError) as error:
-        print(f"lab: {error}", file=sys.stderr)
-        return BAD_INPUT
+        try:
+            return _status(words)
+        finally:
+            # what cannot be written is said here: Python would at its end, in its own way
+            _flush()
     except BrokenPipeError:
-        # who read it wants no more; nor is anything to be said when Python ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # who read it wants no more
+        _discard_output()
         return FAILED
     except OSError as error:
         if error.errno not in files.REFUSED:
             raise
-        # a copy into the temporary folder names no file
-        print(f"lab: {error.filename or tempfile.gettempdir()}: {error.strerror}", file=sys.stderr)
+        print(f"lab: {error.filename or _unnamed()}: {error.strerror}", file=sys.stderr)
         return FAILED
+
+
+def _status(words: Sequence[str] | None) -> int:
+    arguments = parse(sys.argv[1:] if words is None else words)
+    try:
+        return int(arguments.main(arguments))
+    except (LabError, PlanError) as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return BAD_INPUT
     except KeyboardInterrupt:
         return INTERRUPTED
+
+
+def _unnamed() -> str:
+    """Where something was written that has no name: what is printed, or a copy into the temporary folder."""
+    try:
+        # a device that is full refuses even to write nothing
+        os.write(1, b"")
+    except OSError as error:
+        if error.errno in files.REFUSED:
+            _discard_output()
+            return STANDARD_OUTPUT
+    return tempfile.gettempdir()
+
+
+def _flush() -> None:
+    """Write what is printed; OSError names it."""
+    try:
+        if sys.stdout is not None:  # None where it is closed
+            sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _discard_output()
+        error.filename = STANDARD_OUTPUT
+        raise
+
+
+def _discard_output() -> None:
+    """Nothing is to be said of what is not printed yet when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -20,17 +20,18 @@ REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
 
 @contextlib.contextmanager
-def locked(path: Path, shared: bool = False) -> Iterator[None]:
+def locked(path: Path, shared: bool = False) -> Iterator[tuple[int, ...]]:
     """Hold a lock that ``flock`` of a shell script knows as well.
 
-    Who only reads takes it shared, and finds none where nobody has ever written.
+    Who only reads takes it shared, and finds none where nobody has ever written. What it yields
+    are the descriptors that hold it: a program that is passed them holds it too, until it ends.
     """
     if shared and not path.exists():
-        yield
+        yield ()
         return
     with path.open("rb" if shared else "ab") as held:
         fcntl.flock(held, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-        yield
+        yield (held.fileno(),)
 
 
 # Of a held folder, what holds it: the lock ends with the process, however that ends.

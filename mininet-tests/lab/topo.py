@@ -17,13 +17,14 @@ derives from :class:`LabTopo` says what its links do by ways::
 Of any other ``Topo`` the lab reads ``bw``, ``delay``, ``jitter``, ``loss`` and
 ``max_queue_size`` of its links, as Mininet's TCLink does, and switches are routers.
 
-    python3 -c 'from lab.topo import main; main()' FILE NAME '{"rate_mbit": 20}'
+    python3 -P -c 'from lab.topo import main; main()' FILE NAME '{"rate_mbit": 20}'
 
 prints the topology as JSON.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import runpy
 import sys
@@ -248,7 +249,10 @@ def main() -> int:
     """Print a topology file's data, or why there are none."""
     path, name, arguments = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
     try:
-        print(json.dumps(asdict(read_file(path, name, arguments))))
+        # what the file itself prints is no part of the data
+        with contextlib.redirect_stdout(sys.stderr):
+            found = read_file(path, name, arguments)
+        print(json.dumps(asdict(found)))
     except PlanError as error:
         print(error, file=sys.stderr)
         return 2

@@ -25,6 +25,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -364,7 +365,7 @@ def in_place(one: Case, stable: bool = False) -> Case:
         holder = HOLDER.fullmatch(command)
         if holder and not holder[2]:
             named = f" handle {NAMELESS}: {holder[3]}"
-            changed = edited(changed, lambda text, old=f" {holder[3]}", new=named: text.replace(old, new))
+            changed = edited(changed, methodcaller("replace", f" {holder[3]}", named))
         duplicating += "netem duplicate" in command
         place = later if stable and "netem duplicate" in command and duplicating > 1 else setup
         place.append(changed)

@@ -105,16 +105,16 @@ class TdcGuest(SealedGuest):
         codes = self._folder / "codes"
         codes.mkdir()
         major, minor = image.python_version()
-        for number, path in enumerate(path for path in paths if not path.startswith(f"{self._suite}/")):
-            place = image.inside(path)
-            found[place] = Path(path)
-            if path.endswith(".py"):
+        for number, source in enumerate(one for one in paths if not one.startswith(f"{self._suite}/")):
+            place = image.inside(source)
+            found[place] = Path(source)
+            if source.endswith(".py"):
                 code = codes / str(number)
-                code.write_bytes(image.compiled(path))
+                code.write_bytes(image.compiled(source))
                 folder, _, name = place.rpartition("/")
                 found[f"{folder}/__pycache__/{name[:-3]}.cpython-{major}{minor}.pyc"] = code
             else:
-                found |= {image.merged(library): Path(library) for library in image.libraries(path)}
+                found |= {image.merged(library): Path(library) for library in image.libraries(source)}
         return found
 
 

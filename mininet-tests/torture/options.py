@@ -93,9 +93,9 @@ def read(header: Path = HEADER) -> list[Option]:
         for number, name in enumerate(re.findall(r"FQ_RR_\w+", body)):
             constants[name] = number
     for name, value in re.findall(r"^#define (FQ_RR_\w+)\s+(.+)$", text, re.MULTILINE):
-        number = _number(value, constants)
-        if number is not None:
-            constants[name] = number
+        defined = _number(value, constants)
+        if defined is not None:
+            constants[name] = defined
     first = re.search(r"enum \{(.*?)__TCA_FQ_RR_MAX", text, re.DOTALL)
     assert first is not None
     found = []

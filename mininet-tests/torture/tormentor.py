@@ -174,13 +174,13 @@ class Batch:
         self.process.stdin.write("\n".join((*commands, self.MARK)) + "\n")
         self.process.stdin.flush()
         self.line += len(commands) + 1
-        said = []
+        said: list[str] = []
         for text in self.process.stderr:
             if text == f"Command failed -:{self.line}\n":
                 return [line for line in said if self.MARK not in line]
             said.append(text.strip())
         if not self.may_end:
-            raise RuntimeError(f"{self.process.args} ended: {said}")
+            raise RuntimeError(f"{self.command} ended: {said}")
         self.end()
         self.start()
         return said or ["Error: it ended"]

@@ -24,6 +24,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from in_guest.link import CLONE_NEWNET
@@ -179,7 +180,7 @@ class Torture:
         first = number * self.arguments.arenas
         kinds = [devices.kind_of(str(self.arguments.seed), first + place) for place in range(self.arguments.arenas)]
         pids = [
-            traffic.child(lambda seed=seed, kind=kind: arena(seed, kind, seconds, slow, write))
+            traffic.child(partial(arena, seed, kind, seconds, slow, write))
             for seed, kind in zip(seeds, kinds, strict=True)
         ]
         for pid, seed in zip(pids, seeds, strict=True):

@@ -98,7 +98,10 @@ def _find(
             scenarios[asked["path"]] = error
     scenario = scenarios[asked["path"]]
     if not study.has(asked["run"]):
-        failure = study.failure(asked["run"])
+        try:
+            failure = study.failure(asked["run"])
+        except StudyError as error:
+            failure = {"error": str(error), "log": []}
         if failure is None:
             return None
         claim = "" if isinstance(scenario, PlanError) else scenario.claim

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,16 @@ def read_runs(path: Path) -> list[dict[str, Any]]:
     if not isinstance(runs, list) or not runs or not all(isinstance(one, dict) for one in runs):
         raise LabError(f"{path}: is no list of runs; lab run --json writes one")
     missing = [name for name in wanted if not all(name in one for one in runs)]
+    missing += ["series"] if not all(isinstance(one.get("series", {}), dict) for one in runs) else []
     if missing:
         raise LabError(f"{path}: its runs have no {', '.join(missing)}; lab run --json writes them")
+    labels = [one["label"] for one in runs]
+    for label in labels:
+        # a picture's file is called so
+        if not isinstance(label, str) or not re.fullmatch(r"[\w.+-]+", label):
+            raise LabError(f"{path}: label {label!r}: has other characters than those that lab run writes")
+        if labels.count(label) > 1:
+            raise LabError(f"{path}: {labels.count(label)} runs have the label {label}")
     return runs
 
 

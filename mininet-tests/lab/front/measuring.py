@@ -178,7 +178,7 @@ def in_guests(program: str, run: Callable[[Engine], int]) -> int:
     except PlanError as error:
         print(f"{program}: {error}", file=sys.stderr)
         return BAD_INPUT
-    except MeasuringError as error:
+    except (MeasuringError, StudyError) as error:
         print(f"{program}: {error}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 
 from ..model.errors import LabError
@@ -28,5 +29,5 @@ def main(arguments: argparse.Namespace) -> int:
         raise LabError(f"{path}: is there already, and stays as it is") from None
     except OSError as error:
         raise LabError(f"{path}: {error.strerror}") from None
-    print(f"{path} is there. Run it: scripts/lab sweep {path} --seeds 1-3 --out study")
+    print(f"{path} is there. Run it: scripts/lab sweep {shlex.quote(str(path))} --seeds 1-3 --out study")
     return 0

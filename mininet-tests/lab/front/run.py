@@ -26,7 +26,7 @@ from ..checkout import TOP
 from ..machines.kernels import find_kernel
 from ..model import scenario
 from ..model.errors import LabError, PlanError
-from ..model.plan import TRAFFIC, Plan
+from ..model.plan import MAX_SAMPLES, TRAFFIC, Plan
 from ..store import sweep as sweeping
 from ..store.digest import modules_of, programs_of
 from ..store.engine import EngineError
@@ -78,9 +78,9 @@ class Recordings:
         if self.trace:
             events = [*record.events, *(EVENTS[module] for module in modules_of(run))]
             record = replace(record, acks=True, events=tuple(dict.fromkeys(events)))
-        if not record.acks and not record.sample_s:
-            record = replace(record, sample_s=SAMPLE_S)
         plan = replace(run.plan, record=record)
+        if not record.acks and not record.sample_s:
+            plan = sampled(plan)
         plan.check()
         return replace(run, plan=plan)
 
@@ -91,6 +91,17 @@ class Recordings:
             files.write(RECORDINGS / f"{label(run)}.trace", raw.get("trace", ""))
         for device, packed in raw.get("pcaps", {}).items() if self.pcap else ():
             files.write(RECORDINGS / f"{label(run)}-{device}.pcap", base64.b64decode(packed))
+
+
+def sampled(plan: Plan) -> Plan:
+    """The plan with samples for its pictures: every SAMPLE_S, or as often as its length allows."""
+    often = replace(plan, record=replace(plan.record, sample_s=SAMPLE_S))
+    series = len(plan.flows) + len(often.sampled)
+    # half of the most, since a number of samples is rounded
+    every_s = max(SAMPLE_S, 2 * plan.end_s * series / MAX_SAMPLES)
+    if plan.flows and all(flow.seconds for flow in plan.flows):
+        every_s = min(every_s, plan.end_s)
+    return replace(plan, record=replace(plan.record, sample_s=every_s))
 
 
 def label(run: Run) -> str:
@@ -186,6 +197,11 @@ def as_data(run: Run, place: Place, raw: dict[str, Any], found: Figures) -> dict
     }
 
 
+def _plain(value: Any) -> Any:
+    """What a scenario's ``measure`` has found, as JSON can hold it: numpy's numbers, and anything else as text."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
 def _flow(figures: dict[str, Any]) -> dict[str, Any]:
     """Round trips under one name."""
     rtt = {name: figures[f"rtt_{name}_s"] for name in ("min", "p50", "p95", "p99") if f"rtt_{name}_s" in figures}
@@ -259,8 +275,8 @@ class Runs:
             data["series"] = series(run.plan, raw) | found.series
         if data["error"] or data["warnings"]:
             data["dmesg_tail"] = raw.get("dmesg_tail", [])
-        self._recordings.save(run, raw)
         self.done.append(data)
+        self._recordings.save(run, raw)
         show(data)
 
 
@@ -279,28 +295,42 @@ def in_copies(runs: Sequence[Run], progress: Runs) -> None:
             progress.begin(index)
             try:
                 raw = engine.run(run)
-            except EngineError as error:
-                raw = {"error": str(error), "warnings": [], "dmesg_tail": error.log}
+            except (EngineError, PlanError) as error:
+                raw = {"error": str(error), "warnings": [], "dmesg_tail": getattr(error, "log", [])}
             progress.end(index, raw, place, float(raw.get("cpu_s", 0.0)))
 
 
 def in_one_boot(runs: Sequence[Run], guest: Plans, progress: Runs) -> None:
-    """All of them in one guest, or on this machine itself."""
+    """All of them in one guest, or on this machine itself; a guest that ends early is the error of the run it was at.
+
+    LabError if it was at none.
+    """
     began_cpu_s = 0.0
+    at: int | None = None
 
     def begin(index: int) -> None:
-        nonlocal began_cpu_s
-        began_cpu_s = guest.cpu_s()
+        nonlocal began_cpu_s, at
+        began_cpu_s, at = guest.cpu_s(), index
         progress.begin(index)
 
     def end(index: int, raw: dict[str, Any]) -> None:
+        nonlocal at
+        at = None
         modules = {path.stem: guest.ready["modules"].get(path.stem) or source_version(path) for path in guest.modules()}
         progress.end(index, raw, Place(guest.kernel, guest.clock, modules), guest.cpu_s() - began_cpu_s)
 
     with guest:
         if guest.clock == "here":
             announce(guest)
-        guest.run([run.plan for run in runs], begin, end)
+        try:
+            guest.run([run.plan for run in runs], begin, end)
+        except LabError as error:
+            if at is None:
+                raise
+            first, *log = str(error).splitlines()
+            end(at, {"error": first, "warnings": [], "dmesg_tail": log})
+            if left := len(runs) - len(progress.done):
+                complain(f"{left} of {len(runs)} runs were not done: the guest has ended")
 
 
 def run(arguments: argparse.Namespace, figures: FiguresOf) -> int:
@@ -318,12 +348,15 @@ def run(arguments: argparse.Namespace, figures: FiguresOf) -> int:
     recordings = Recordings(arguments.pcap, arguments.trace)
     progress = Runs(runs, figures, recordings)
     print(f"lab: kernel {guest.kernel}, clock {guest.clock}", file=sys.stderr)
-    if guest.clock == "virtual":
-        in_copies(runs, progress)
-    else:
-        in_one_boot(runs, guest, progress)
-    if arguments.json:
-        files.write(arguments.json, json.dumps(progress.done, indent=1) + "\n")
+    try:
+        if guest.clock == "virtual":
+            in_copies(runs, progress)
+        else:
+            in_one_boot(runs, guest, progress)
+    finally:
+        # those that have ended, whatever ends the command
+        if arguments.json and progress.done:
+            files.write(arguments.json, json.dumps(progress.done, indent=1, default=_plain) + "\n")
     if arguments.pcap or arguments.trace:
         print(f"lab: recordings are in {RECORDINGS}", file=sys.stderr)
     passed = len(progress.done) == len(runs) and all(one["pass"] for one in progress.done)

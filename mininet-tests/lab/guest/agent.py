@@ -15,6 +15,7 @@ import select
 import subprocess
 import sys
 import time
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ EXPECTED_WARNINGS = (
     "hrtimer: interrupt took",
 )
 PORT_TRIES = 500
+# One read takes all that a pipe holds.
+PIPE_BYTES = 65536
 WARNING_LEVEL = 4  # KERN_WARNING and anything worse
 
 
@@ -64,6 +67,14 @@ class KernelLog:
                 continue
             if not any(expected in text for expected in EXPECTED_WARNINGS):
                 found.append(text)
+
+
+def reason(error: Exception) -> str:
+    """Why a job or a run failed, for the user; an error that nobody foresaw says its kind and its place."""
+    if isinstance(error, OSError | RuntimeError | ValueError) or type(error).__module__ != "builtins":
+        return str(error)
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})"
 
 
 def find_port() -> int:
@@ -129,7 +140,10 @@ def set_up(job: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_command(port: int, job: dict[str, Any]) -> int:
-    """Run a command, passing on its output as it comes; returns its status."""
+    """Run a command, passing on its output as it comes; returns its status.
+
+    What it has left in the background keeps the output open, and is not waited for.
+    """
     cwd = job["cwd"] if os.path.isdir(job["cwd"]) else job["top"]
     try:
         process = subprocess.Popen(
@@ -140,13 +154,23 @@ def run_command(port: int, job: dict[str, Any]) -> int:
         return 127 if isinstance(error, FileNotFoundError) else 126
     assert process.stdout is not None and process.stderr is not None
     kinds = {process.stdout.fileno(): protocol.STDOUT, process.stderr.fileno(): protocol.STDERR}
-    while kinds:
-        for fd in select.select(list(kinds), [], [])[0]:
-            data = os.read(fd, 65536)
+    for fd in kinds:
+        os.set_blocking(fd, False)
+    ended = os.pidfd_open(process.pid)
+    is_over = False
+    while kinds and not is_over:
+        readable = select.select([*kinds, ended], [], [])[0]
+        is_over = ended in readable
+        for fd in list(kinds):
+            try:
+                data = os.read(fd, PIPE_BYTES)
+            except BlockingIOError:
+                continue
             if data:
                 protocol.send(port, kinds[fd], data)
             else:
                 del kinds[fd]
+    os.close(ended)
     status = process.wait()
     return status if status >= 0 else 128 - status
 
@@ -217,8 +241,8 @@ def main() -> None:
     try:
         protocol.send_json(port, protocol.READY, set_up(job))
         outcome["status"] = do_job(port, job, log)
-    except (AgentError, OSError, subprocess.SubprocessError) as error:
-        outcome["error"] = str(error)
+    except Exception as error:
+        outcome["error"] = reason(error)
     outcome["warnings"] = log.warnings()
     outcome["dmesg_tail"] = log.lines[-15:]
     with contextlib.suppress(OSError):

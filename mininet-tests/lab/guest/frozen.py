@@ -21,7 +21,9 @@ STOP_PORT = 0x505
 STOP = b"\x01"
 URANDOM = Path("/dev/urandom")
 RESEED = 0x5207  # RNDRESEEDCRNG
-JOB = Path("/sys/firmware/qemu_fw_cfg/by_name/opt/lab/job/raw")
+# ``told.c``, and the file's name
+TOLD = "/lab/told"
+JOB = "opt/lab/job"
 
 
 def stop() -> None:
@@ -40,6 +42,4 @@ def reseed(seed: int) -> None:
 
 def job() -> dict[str, Any]:
     """What this copy is to do."""
-    # the driver reads the list of files when it is loaded
-    subprocess.run(["modprobe", "qemu_fw_cfg"], check=True)
-    return dict(json.loads(JOB.read_bytes()))
+    return dict(json.loads(subprocess.run([TOLD, JOB], stdout=subprocess.PIPE, check=True).stdout))

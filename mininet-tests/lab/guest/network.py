@@ -46,6 +46,7 @@ class Tc:
             stdout=subprocess.PIPE,
             stderr=errors.open("wb"),
         )
+        self.pid = self._process.pid
 
     def show(self, device: str) -> list[dict[str, Any]]:
         """The qdiscs of a device with their statistics."""
@@ -74,7 +75,7 @@ class Tc:
 
 
 class Network:
-    """The nodes of a topology, built; a context manager that ends them."""
+    """The nodes of a topology, built."""
 
     def __init__(self, topology: Topology, ipv6: bool, folder: Path) -> None:
         """:param folder: for files of this network's programs"""
@@ -98,11 +99,14 @@ class Network:
         self._hold_us = 0.0
         self._route_options: dict[str, str] = {}
 
-    def __enter__(self) -> Network:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """End the nodes."""
         self._mininet.stop()
+
+    def processes(self) -> set[int]:
+        """Those that last as long as the network."""
+        nodes = {self._mininet[node].pid for node in self.layout.topology.nodes}
+        return nodes | {tc.pid for tc in self._tcs.values()}
 
     def namespace(self, node: str) -> str:
         """The file of a node's network namespace."""
@@ -144,15 +148,14 @@ class Network:
         self.layout = lay_out(plan.topology)
         for device in self.layout.devices.values():
             self._set(device.name, plan.hash_seed)
-        for node, values in plan.sysctls.items():
-            for one in self._named(node):
-                for name, value in values.items():
-                    self._write(one, Path("/proc/sys", name.replace(".", "/")), value, f"sysctl {name}")
+        for node, values in plan.by_node(plan.sysctls):
+            for name, value in values.items():
+                self._write(node, Path("/proc/sys", name.replace(".", "/")), value, f"sysctl {name}")
         for module, values in plan.module_parameters.items():
             for name, value in values.items():
                 path = Path("/sys/module", module, "parameters", name)
                 self._write("root", path, value, f"parameter {name} of {module}")
-        self._route_options = {one: options for node, options in plan.routes.items() for one in self._named(node)}
+        self._route_options = dict(plan.by_node(plan.routes))
         for node in self._route_options:
             self._change_routes(node)
         self._merging = plan.gro
@@ -233,12 +236,14 @@ class Network:
         self._tc(node).do(name, lines)
 
     def _take(self, state: str, name: str) -> None:
-        """Take a link up or down; neighbours and routes follow."""
+        """Take a link down by one of its devices, or up by all that are down; neighbours and routes follow."""
         device = self.layout.devices[name]
         before = self.layout
-        self._down = self._down - {name} if state == "up" else self._down | {name}
+        ends = {name} if state == "down" else {name, f"{device.peer}-{device.node}"} & {name, *self._down}
+        self._down = self._down - ends if state == "up" else self._down | ends
         self.layout = lay_out(self.layout.topology, self._down)
-        self.must(device.node, ["ip", "link", "set", name, state])
+        for one in sorted(ends):
+            self.must(self.layout.devices[one].node, ["ip", "link", "set", one, state])
         if state == "up":
             self._introduce(device)
         for node in self.layout.topology.nodes:
@@ -261,10 +266,6 @@ class Network:
             for address in (other.address, other.address6)[: len(self._families)]:
                 words = ["ip", "neigh", "replace", address, "lladdr", other.mac, "nud", "permanent", "dev"]
                 self.must(one.node, [*words, one.name])
-
-    def _named(self, node: str) -> list[str]:
-        """The nodes that a name stands for."""
-        return list(self.layout.topology.nodes) if node == "*" else [node]
 
     def _where(self, node: str) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext() if node == "root" else self.inside(node)

@@ -16,23 +16,24 @@ import signal
 import subprocess
 import time
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from lab.guest import frozen, protocol
+from lab.guest import frozen, leftovers, protocol
+from lab.guest.agent import reason
 from lab.guest.bpftrace import Script
 from lab.guest.iperf3 import Iperf3
 from lab.guest.network import Network, NetworkError
 from lab.guest.tracer import ACK_EVENT, Tracer
 from lab.model.plan import FIRST_FLOW_PORT, FIRST_SOURCE_PORT, MAX_SOURCE_PORTS, Change, Command, Flow, Plan
+from lab.model.typed import DRAIN_S
 
 WORK = Path("/run/pktpair-lab")
 # Runs begin on a whole second: the phase of every periodic timer is the same.
 SECOND_NS = 1_000_000_000
 # From when all is ready to the beginning: the servers are asleep by then.
 LEAD_S = 2
-# Flows end some round trips after their time is up; far above any path's.
-DRAIN_S = 60
 # Ports that traces are kept of: flows' and sources' own; servers' are above.
 TRACED_PORTS = range(FIRST_FLOW_PORT, FIRST_SOURCE_PORT + MAX_SOURCE_PORTS)
 # A command of a plan has so long after the run.
@@ -40,7 +41,7 @@ PATIENCE_S = 5
 
 
 class Commands:
-    """Programs that a plan starts while it runs; none outlives it."""
+    """Programs that a plan starts while it runs."""
 
     def __init__(self, network: Network, modules: dict[str, str]) -> None:
         self._network = network
@@ -63,7 +64,7 @@ class Commands:
         self._started.append((command.name, process, path))
 
     def finish(self) -> list[dict[str, Any]]:
-        """Status and output of each; one that does not end is killed, and so is what it left behind."""
+        """Status and output of each; one that does not end is killed, and so is its group."""
         found = []
         deadline = time.monotonic() + PATIENCE_S
         for name, process, path in self._started:
@@ -278,6 +279,7 @@ def run_one(network: Network, tracer: Tracer, plan: Plan, job: dict[str, Any], t
         missing = tracer.start(events, TRACED_PORTS)
         # the collector would take some milliseconds to look through a long list
         gc.disable()
+        stack.callback(gc.enable)
         engine.begin(begin_ns)
         follow(plan, network, others, begin_ns)
         traffic = engine.finish()
@@ -285,7 +287,6 @@ def run_one(network: Network, tracer: Tracer, plan: Plan, job: dict[str, Any], t
             traffic["flows"] = others.iperf3.finish(begin_ns + round((plan.end_s + DRAIN_S) * SECOND_NS))
         if not plan.ends_with_flows:
             sleep_until(begin_ns + round(plan.end_s * SECOND_NS))
-        gc.enable()
         trace = tracer.stop()
         said = others.script.finish() if others.script else ""
         done = others.commands.finish()
@@ -301,6 +302,20 @@ def run_one(network: Network, tracer: Tracer, plan: Plan, job: dict[str, Any], t
     }
 
 
+def attempt(run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What a run has found, or why it failed: whatever that is, it is this run's alone."""
+    try:
+        return {**run(), "error": None}
+    except Exception as error:
+        return {"error": reason(error)}
+
+
+def report(port: int, index: int, raw: dict[str, Any], log: Any) -> None:
+    """Tell the host of a run that has ended."""
+    raw = {**raw, "index": index, "warnings": log.warnings(), "dmesg_tail": log.lines[-15:]}
+    protocol.send_json(port, protocol.RESULT, raw)
+
+
 def run_frozen(port: int, job: dict[str, Any], log: Any) -> int:
     """Build the job's network, stop, and do the plan that a copy is told of."""
     tracer = Tracer(job["ack_probe"])
@@ -312,46 +327,67 @@ def run_frozen(port: int, job: dict[str, Any], log: Any) -> int:
     protocol.send_json(port, protocol.PROGRESS, {"begin": 0})
     frozen.stop()
     told = frozen.job()
-    raw: dict[str, Any]
-    try:
+
+    def run() -> dict[str, Any]:
         plan = Plan.of(told["plan"])
         frozen.reseed(plan.hash_seed)
-        raw = {**run_one(network, tracer, plan, job, told["times"]), "error": None}
-    except (OSError, subprocess.SubprocessError, RuntimeError, ValueError) as error:
-        raw = {"error": str(error)}
-    raw["index"] = 0
-    raw["warnings"] = log.warnings()
-    raw["dmesg_tail"] = log.lines[-15:]
-    protocol.send_json(port, protocol.RESULT, raw)
+        return run_one(network, tracer, plan, job, told["times"])
+
+    raw = attempt(run)
+    report(port, 0, raw, log)
     return int(raw["error"] is not None)
+
+
+class Boot:
+    """One boot's runs, one after another: none is reached by what another left behind."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self._job = job
+        self._tracer = Tracer(job["ack_probe"])
+        self._network: Network | None = None
+        self._built: list[Any] = []
+        WORK.mkdir(parents=True, exist_ok=True)
+        leftovers.adopt()
+
+    def run(self, index: int) -> dict[str, Any]:
+        """A plan's raw result; its processes have ended then."""
+        raw = attempt(lambda: self._run(Plan.of(self._job["plans"][index]), self._job["times"][index]))
+        if raw["error"] is None and self._network is not None:
+            leftovers.end(self._network.processes())
+        else:
+            # a network that a run has failed in may be in any state
+            with contextlib.suppress(OSError):
+                self._tracer.off()
+            self.close()
+        return raw
+
+    def _run(self, plan: Plan, times: dict[str, str]) -> dict[str, Any]:
+        if self._network is None or plan.structure != self._built:
+            self.close()
+            self._built = plan.structure
+            self._network = Network(plan.topology, plan.ipv6, WORK)
+        return run_one(self._network, self._tracer, plan, self._job, times)
+
+    def close(self) -> None:
+        """Take down the network and end all that is left."""
+        network, self._network = self._network, None
+        if network is not None:
+            # what it cannot take down ends with its processes
+            with contextlib.suppress(Exception):
+                network.close()
+        leftovers.end()
 
 
 def run_all(port: int, job: dict[str, Any], log: Any) -> int:
     """Do every plan of the job; status 0 if all could be run."""
     if "structure" in job:
         return run_frozen(port, job, log)
-    tracer = Tracer(job["ack_probe"])
-    WORK.mkdir(parents=True, exist_ok=True)
+    boot = Boot(job)
     status = 0
-    with contextlib.ExitStack() as stack:
-        network = None
-        built: list[Any] = []
-        for index, data in enumerate(job["plans"]):
-            protocol.send_json(port, protocol.PROGRESS, {"begin": index})
-            raw: dict[str, Any]
-            try:
-                plan = Plan.of(data)
-                if network is None or plan.structure != built:
-                    stack.close()
-                    built = plan.structure
-                    network = stack.enter_context(Network(plan.topology, plan.ipv6, WORK))
-                raw = run_one(network, tracer, plan, job, job["times"][index])
-                raw["error"] = None
-            except (OSError, subprocess.SubprocessError, RuntimeError, ValueError) as error:
-                raw = {"error": str(error)}
-                status = 1
-            raw["index"] = index
-            raw["warnings"] = log.warnings()
-            raw["dmesg_tail"] = log.lines[-15:]
-            protocol.send_json(port, protocol.RESULT, raw)
+    for index in range(len(job["plans"])):
+        protocol.send_json(port, protocol.PROGRESS, {"begin": index})
+        raw = boot.run(index)
+        report(port, index, raw, log)
+        status |= raw["error"] is not None
+    boot.close()
     return status

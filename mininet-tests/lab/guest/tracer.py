@@ -39,8 +39,12 @@ class Tracer:
 
     def stop(self) -> str:
         """Switch everything off; returns the recorded lines."""
-        (TRACING / "tracing_on").write_text("0")
-        (TRACING / "events" / "enable").write_text("0")
+        self.off()
         lines = (TRACING / "trace").read_text()
         (TRACING / "trace").write_text("")
         return lines
+
+    def off(self) -> None:
+        """Record nothing more."""
+        (TRACING / "tracing_on").write_text("0")
+        (TRACING / "events" / "enable").write_text("0")

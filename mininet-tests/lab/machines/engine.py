@@ -29,7 +29,8 @@ from .core import may_go_ahead
 from .frozen import Copy, Frozen, Template, pathless_command_line
 from .guest import Guest
 from .kernels import find_kernel, uncompressed_image
-from .plans import bpftrace_files, traffic_program
+from .plans import TOLD, TRAFFIC, PlanGuest, bpftrace_files, inside
+from .sealed import PLUGIN_INSIDE, TOP_INSIDE, Copies
 
 EMULATOR = "qemu-system-x86_64"
 BUILDS = CACHE / "builds"
@@ -54,8 +55,12 @@ class Guests:
         self._machines: dict[str, Machine] = {}
         self._numbers = itertools.count()
         self._lock = threading.Lock()
+        self._copying = threading.Lock()
         self._copies: set[Guest] = set()
         self._stopped = False
+        # what its guests are made of: copies, so that each guest has what the digests are of
+        self._common: dict[str, Copies] = {}
+        self._modules: dict[tuple[str, str], list[Path]] = {}
 
     def __enter__(self) -> Guests:
         return self
@@ -71,22 +76,22 @@ class Guests:
         """What the runs on a kernel with a build of the modules come from; EngineError says what is missing."""
         try:
             release = find_kernel(kernel or None)
-            tree = CACHE / "kernels" / release / "lib" / "modules" / release
-            # the cache removes it when a file of the lab's has changed
-            base = self._folder / f"image-{release}"
-            base.unlink(missing_ok=True)
-            image.copy_base(tree, CACHE / "images", base)
+            guest = PlanGuest(release)
+            copies = self._common_of(guest)
+            # the checkout's, whatever modules a guest has
+            plugin = copies.common.get(PLUGIN_INSIDE)
             version = subprocess.run([EMULATOR, "--version"], capture_output=True, text=True, check=True).stdout
-            built = modules_of(release, modules)
+            built = self._modules_of(release, modules)
+            told = {**guest.common_job(), "clock": guest.clock, "top": TOP_INSIDE}
             return Surroundings(
                 release=release,
                 kernel=uncompressed_image(release),
                 emulator=version.splitlines()[0],
-                tools={"image": base, **_plugin()},
-                code={"traffic engine": traffic_program()},
+                tools={"image": copies.base, **({"tc plugin": plugin} if plugin else {})},
+                code={"traffic engine": copies.common[inside(TRAFFIC)], "told": copies.common[inside(TOLD)]},
                 modules={path.stem: path for path in built},
                 programs={"bpftrace": bpftrace_files},
-                machine={"command line": pathless_command_line()},
+                machine={"command line": pathless_command_line(), "job": json.dumps(told)},
                 noted={"real_time": may_go_ahead()},
                 ccs=tuple(ccs(release, built)),
             )
@@ -134,8 +139,10 @@ class Guests:
         try:
             with machine.lock:
                 if machine.frozen is None:
-                    modules = modules_of(find_kernel(kernel or None), build)
-                    with self._kept(Template(kernel or None, modules=modules)) as template:
+                    release = find_kernel(kernel or None)
+                    template = Template(release, modules=self._modules_of(release, build))
+                    template.copies = self._common_of(template)
+                    with self._kept(template):
                         machine.frozen = template.freeze(plan, self._folder, f"machine-{next(self._numbers)}")
             yield machine.frozen
         finally:
@@ -146,6 +153,34 @@ class Guests:
                     gone = self._machines.pop(name)
                     if gone.frozen is not None:
                         gone.frozen.remove()
+
+    def _common_of(self, guest: PlanGuest) -> Copies:
+        """What every guest on a kernel has, copied when it is first asked for."""
+        with self._copying:
+            if guest.kernel not in self._common:
+                folder = self._folder / f"common-{guest.kernel}"
+                folder.mkdir(exist_ok=True)
+                tree = CACHE / "kernels" / guest.kernel / "lib" / "modules" / guest.kernel
+                image.copy_base(tree, CACHE / "images", folder / "base")
+                common = {
+                    name: Path(shutil.copy2(path, folder / path.name)) for name, path in guest.common_files().items()
+                }
+                self._common[guest.kernel] = Copies(folder / "base", common)
+            return self._common[guest.kernel]
+
+    def _modules_of(self, release: str, build: str) -> list[Path]:
+        """The project's modules of a build, copied when they are first asked for."""
+        with self._copying:
+            if (release, build) not in self._modules:
+                folder = self._folder / f"modules-{next(self._numbers)}"
+                folder.mkdir()
+                copies = []
+                for path in modules_of(release, build):
+                    # while they are read, scripts/build-modules waits
+                    with files.locked(path.parent.parent / "lock", shared=True):
+                        copies.append(Path(shutil.copy2(path, folder / path.name)))
+                self._modules[release, build] = copies
+            return self._modules[release, build]
 
     def _kept(self, guest: Any) -> Any:
         with self._lock:
@@ -219,21 +254,19 @@ def unpack(revision: str, folder: Path) -> Path:
 def _build(folder: Path, release: str) -> None:
     """Build a revision's modules for a kernel, and its plugin for tc, unless they are there."""
     BUILDS.mkdir(parents=True, exist_ok=True)
-    with files.locked(BUILDS / "lock"):
+    # what a killed command leaves behind builds on, and keeps the lock
+    with files.locked(BUILDS / "lock") as held:
         if not folder.exists():
             with tempfile.TemporaryDirectory(dir=BUILDS) as partial:
                 unpack(folder.name, Path(partial) / "tree").rename(folder)
-        if (folder / "build" / release).exists():
+        built = folder / "build" / release
+        complete = folder / "build" / f"{release}.complete"
+        if complete.exists():
             return
+        shutil.rmtree(built, ignore_errors=True)
         # its own folder has no cache, and an old one no --quiet
         command = ["scripts/build-modules", "--kdir", str(CACHE / "kernels" / release / "build")]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, pass_fds=held)
         if done.returncode:
-            shutil.rmtree(folder / "build", ignore_errors=True)
             raise PlanError(f"revision {folder.name}: {' '.join(command)}: {done.stderr.strip()[-500:]}")
-
-
-def _plugin() -> dict[str, Path]:
-    """The checkout's: guests have no other, whatever modules they have."""
-    path = TOP / "build" / "tc" / "q_fq_rr.so"
-    return {"tc plugin": path} if path.exists() else {}
+        complete.touch()

@@ -25,10 +25,7 @@ from .. import files
 from ..checkout import TOP
 from ..guest import protocol
 from ..model.errors import LabError
-from . import image
 
-# -P: nothing is imported from where it is started.
-AGENT = (str(image.PYTHON), "-S", "-P", "-B", "-m", "lab.guest.agent")
 # A guest ends with the thread that began it, however that ends: SIGKILL gives us no time to see to it.
 DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 # Process groups of the guests that run.
@@ -188,8 +185,9 @@ class Guest:
         return "\n".join(lines)
 
     def _console_tail(self) -> list[str]:
-        console = self._folder / "console"
-        return console.read_text(errors="replace").splitlines()[-15:] if console.exists() else []
+        # one that was refused, or has been closed, has no folder, and is to get none
+        console = self.__dict__["_folder"] / "console" if "_folder" in self.__dict__ else None
+        return console.read_text(errors="replace").splitlines()[-15:] if console and console.exists() else []
 
 
 class SocketGuest(Guest):

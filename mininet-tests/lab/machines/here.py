@@ -11,7 +11,7 @@ from typing import Any
 from ..guest import protocol
 from ..model.errors import LabError
 from . import image
-from .guest import AGENT, SocketGuest
+from .guest import SocketGuest
 
 
 class HereGuest(SocketGuest):
@@ -24,8 +24,8 @@ class HereGuest(SocketGuest):
         if os.geteuid() != 0:
             raise LabError("--clock here loads modules into the machine's own kernel: run it as root")
         self._socket, theirs = socket.socketpair()
-        environment = {**os.environ, **image.agent_environment()}
-        self._spawn([*AGENT, str(theirs.fileno())], pass_fds=[theirs.fileno()], env=environment)
+        environment = {**os.environ, **image.AGENT_ENVIRONMENT}
+        self._spawn([*image.agent_command(), str(theirs.fileno())], pass_fds=[theirs.fileno()], env=environment)
         theirs.close()
         self.receive()
         self.send(protocol.JOB, json.dumps(job).encode())

@@ -15,11 +15,12 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,6 +33,8 @@ LAB = PACKAGES / "lab"
 PYTHON = Path("/usr/bin/python3")
 # Where the distribution keeps Mininet.
 DISTRIBUTION = "/usr/lib/python3/dist-packages"
+# Of the agent: sets are listed in the same order in every boot.
+AGENT_ENVIRONMENT = {"PYTHONPATH": "", "PYTHONHASHSEED": "0"}
 
 PROGRAMS = (
     *("bash", "busybox", "cat", "env", "ethtool", "ifconfig", "insmod", "ip", "iperf3", "mnexec", "modprobe"),
@@ -69,7 +72,7 @@ ETC = {
 }
 # Kernel modules that a run may need, below kernel/ in a module tree.
 MODULES = re.compile(
-    r"kernel/(net/sched/|net/ipv4/tcp_|drivers/net/(veth|dummy|ifb)\.ko|drivers/virtio/|drivers/char/virtio_console|drivers/firmware/qemu_fw_cfg)"
+    r"kernel/(net/sched/|net/ipv4/tcp_|drivers/net/(veth|dummy|ifb)\.ko|drivers/virtio/|drivers/char/virtio_console)"
 )
 COMPILE = """
 import json, py_compile, sys
@@ -91,8 +94,7 @@ busybox mount -t cgroup2 cgroup2 /sys/fs/cgroup
 busybox --install -s /usr/bin 2>/dev/null
 hostname lab
 modprobe -a virtio_pci virtio_console
-PYTHONPATH=/lab/mininet-tests:/usr/lib/python3/dist-packages PYTHONHASHSEED=0 \
-	/usr/bin/python3 -S -P -B -m lab.guest.agent --sealed </dev/null >/dev/console 2>&1
+({agent} --sealed) </dev/null >/dev/console 2>&1
 busybox poweroff -f
 """
 
@@ -174,23 +176,41 @@ def programs() -> list[str]:
     return found
 
 
-def agent_environment() -> dict[str, str]:
-    """Where the agent's interpreter finds the lab and Mininet."""
-    return {"PYTHONPATH": f"{PACKAGES}:{DISTRIBUTION}", "PYTHONHASHSEED": "0"}
+def agent_program(code: str, packages: str) -> list[str]:
+    """The agent's interpreter, with what it does.
+
+    The lab and Mininet stand behind the standard library. An import looks into each folder in
+    turn, and in a guest that sees the host's files each look is a message to the host.
+
+    :param packages: where the lab is
+    """
+    folders = json.dumps([packages, DISTRIBUTION])
+    # -P: nothing is imported from where it is started
+    return [str(PYTHON), "-S", "-P", "-B", "-c", f"import sys; sys.path += {folders}; {code}"]
+
+
+def agent_command(packages: str = str(PACKAGES)) -> list[str]:
+    """What starts the agent, in the environment of AGENT_ENVIRONMENT."""
+    return agent_program("from lab.guest import agent; agent.main()", packages)
+
+
+def agent_line(packages: str = str(PACKAGES)) -> str:
+    """The same for a shell, which becomes the agent."""
+    settings = [f"{name}={value}" for name, value in AGENT_ENVIRONMENT.items()]
+    return f"{' '.join(settings)} exec {shlex.join(agent_command(packages))}"
 
 
 def python_files() -> list[str]:
     """Every file that the agent's interpreter reads, as the host's one does."""
     probe = (
-        "import sys\n"
         "import lab.guest.agent, lab.guest.run, encodings.idna, encodings.latin_1, encodings.ascii, pty\n"
         "for m in list(sys.modules.values()):\n"
         "    f = getattr(m, '__file__', None)\n"
         "    if f: print(f)\n"
     )
-    command = [str(PYTHON), "-S", "-P", "-B", "-c", probe]
+    command = agent_program(probe, str(PACKAGES))
     # what the user's environment sets is not in the guest
-    done = subprocess.run(command, capture_output=True, text=True, env=agent_environment(), check=True)
+    done = subprocess.run(command, capture_output=True, text=True, env=AGENT_ENVIRONMENT, check=True)
     return done.stdout.split()
 
 
@@ -222,26 +242,6 @@ def inside(path: str) -> str:
     return merged(path)
 
 
-def add_python(archive: Archive) -> None:
-    """The interpreter with the modules that the agent imports."""
-    real = os.path.realpath(PYTHON)
-    major, minor = python_version()
-    archive.file("usr/bin/python3", Path(real).read_bytes(), executable=True)
-    found = python_files()
-    texts = [source for source in found if source.endswith(".py")]
-    for source, code in zip(texts, compiled(texts), strict=True):
-        path = inside(source)
-        archive.file(path, Path(source).read_bytes())
-        folder, name = os.path.split(path)
-        archive.file(f"{folder}/__pycache__/{name[:-3]}.cpython-{major}{minor}.pyc", code)
-    binaries = [source for source in found if not source.endswith(".py")]
-    for binary in binaries:
-        archive.file(inside(binary), Path(binary).read_bytes(), executable=True)
-    for binary in [real, *binaries]:
-        for library in libraries(binary):
-            archive.file(merged(library), Path(library).read_bytes(), executable=True)
-
-
 def module_files(tree: Path) -> Iterable[Path]:
     """Kernel modules that runs may need, with those that they need."""
     depends: dict[str, list[str]] = {}
@@ -251,6 +251,39 @@ def module_files(tree: Path) -> Iterable[Path]:
     wanted = {name for name in depends if MODULES.match(name)}
     wanted |= {other for name in wanted for other in depends[name]}
     return [tree / name for name in sorted(wanted)]
+
+
+def machine_files(tree: Path) -> dict[str, tuple[Path, bool]]:
+    """Every file of this machine in the base, by its path there: where it is here, and whether it is executable.
+
+    :param tree: the kernel's folder below lib/modules
+    """
+    found: dict[str, tuple[Path, bool]] = {}
+
+    def add_program(name: str, path: str) -> None:
+        found.setdefault(name.strip("/"), (Path(path), True))
+
+    def add_libraries(path: str) -> None:
+        for library in libraries(path):
+            add_program(merged(library), library)
+
+    for program in programs():
+        add_program(merged(program), program)
+        add_libraries(program)
+    binaries = [os.path.realpath(PYTHON)]
+    add_program("usr/bin/python3", binaries[0])
+    for source in python_files():
+        if source.endswith(".py"):
+            found.setdefault(inside(source).strip("/"), (Path(source), False))
+        else:
+            add_program(inside(source), source)
+            binaries.append(source)
+    for binary in binaries:
+        add_libraries(binary)
+    indices = [path for path in sorted(tree.iterdir()) if MODULE_INDICES.match(path.name)]
+    for path in (*indices, *module_files(tree)):
+        found.setdefault(f"usr/lib/modules/{tree.name}/{path.relative_to(tree)}", (path, False))
+    return found
 
 
 def base(tree: Path, out: io.BufferedIOBase) -> None:
@@ -265,28 +298,28 @@ def base(tree: Path, out: io.BufferedIOBase) -> None:
         archive.link(name, target)
     archive.device("dev/console", 5, 1)
     archive.device("dev/null", 1, 3)
-    archive.file("init", INIT.encode(), executable=True)
+    archive.file("init", INIT.format(agent=agent_line(inside(str(PACKAGES)))).encode(), executable=True)
     for name, text in ETC.items():
         archive.file(f"etc/{name}", text.encode())
-    for program in programs():
-        archive.file(merged(program), Path(program).read_bytes(), executable=True)
-        for library in libraries(program):
-            archive.file(merged(library), Path(library).read_bytes(), executable=True)
-    add_python(archive)
-    for entry in sorted(tree.iterdir()):
-        if MODULE_INDICES.match(entry.name):
-            archive.file(f"usr/lib/modules/{tree.name}/{entry.name}", entry.read_bytes())
-    for path in module_files(tree):
-        archive.file(f"usr/lib/modules/{tree.name}/{path.relative_to(tree)}", path.read_bytes())
+    machine = machine_files(tree)
+    sources = [name for name in machine if name.endswith(".py")]
+    code = dict(zip(sources, compiled([str(machine[name][0]) for name in sources]), strict=True))
+    major, minor = python_version()
+    for name, (path, executable) in machine.items():
+        archive.file(name, path.read_bytes(), executable)
+        if name in code:
+            folder, module = os.path.split(name)
+            archive.file(f"{folder}/__pycache__/{module[:-3]}.cpython-{major}{minor}.pyc", code[name])
     archive.close()
 
 
 def base_key(tree: Path) -> str:
-    """Changes when anything changes that the base is made of."""
-    digest = hashlib.sha256(str(tree).encode())
-    for path in sorted([*LAB.rglob("*.py"), *(Path(name) for name in programs()), PYTHON.resolve()]):
+    """Changes when anything changes that the base is made of: each of its files, and the code that makes it."""
+    digest = hashlib.sha256(f"{tree}\n".encode())
+    used = {name: path for name, (path, _) in machine_files(tree).items()}
+    for name, path in sorted([*used.items(), *(("", path) for path in LAB.rglob("*.py"))]):
         status = path.stat()
-        digest.update(f"{path} {status.st_mtime_ns} {status.st_size}\n".encode())
+        digest.update(f"{name} {path} {status.st_mtime_ns} {status.st_size}\n".encode())
     return digest.hexdigest()[:16]
 
 
@@ -314,13 +347,19 @@ def copy_base(tree: Path, cache: Path, out: Path) -> None:
         shutil.copyfileobj(kept, copy)
 
 
-def build(tree: Path, cache: Path, job: dict[str, Any], extra: dict[str, Path], out: Path) -> None:
+def build(
+    tree: Path, cache: Path, job: dict[str, Any], extra: Mapping[str, Path], out: Path, kept: Path | None = None
+) -> None:
     """Write a guest's whole root file system.
 
     :param cache: folder that keeps the part that all jobs share
     :param extra: more files, by their path in the guest
+    :param kept: that part, where it is not to be as the files are now
     """
-    copy_base(tree, cache, out)
+    if kept is None:
+        copy_base(tree, cache, out)
+    else:
+        shutil.copyfile(kept, out)
     with out.open("ab") as appended:
         archive = Archive(appended)
         archive.file("lab/job.json", json.dumps(job).encode())

@@ -23,26 +23,33 @@ from .here import HereGuest
 from .kernels import uncompressed_image
 from .sealed import SealedGuest
 
-TRAFFIC_SOURCE = Path(__file__).resolve().parent.parent / "guest" / "traffic.c"
-TRAFFIC_PROGRAM = TOP / "build" / "lab" / "traffic"
-INSIDE = "lab/traffic"
+SOURCES = Path(__file__).resolve().parent.parent / "guest"
+PROGRAMS = TOP / "build" / "lab"
+# The traffic engine, and what reads the emulator's files.
+TRAFFIC, TOLD = "traffic", "told"
 
 
-def traffic_program() -> Path:
-    """The traffic engine, built if its source has changed; LabError if it cannot be."""
-    TRAFFIC_PROGRAM.parent.mkdir(parents=True, exist_ok=True)
-    with files.locked(TRAFFIC_PROGRAM.parent / "lock"):
-        source = TRAFFIC_SOURCE.read_bytes()
-        kept = TRAFFIC_PROGRAM.with_suffix(".c")
-        if not TRAFFIC_PROGRAM.exists() or not kept.exists() or kept.read_bytes() != source:
+def guest_program(name: str) -> Path:
+    """One of the guest's programs in C, built if its source has changed; LabError if it cannot be."""
+    program, file = PROGRAMS / name, SOURCES / f"{name}.c"
+    PROGRAMS.mkdir(parents=True, exist_ok=True)
+    with files.locked(PROGRAMS / "lock"):
+        source = file.read_bytes()
+        kept = program.with_suffix(".c")
+        if not program.exists() or not kept.exists() or kept.read_bytes() != source:
             command = ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-static", "-pthread"]
             done = subprocess.run(
-                [*command, "-o", str(TRAFFIC_PROGRAM), str(TRAFFIC_SOURCE)], capture_output=True, text=True, check=False
+                [*command, "-o", str(program), str(file)], capture_output=True, text=True, check=False
             )
             if done.returncode:
-                raise LabError(f"{TRAFFIC_SOURCE} cannot be built:\n{done.stderr}")
+                raise LabError(f"{file} cannot be built:\n{done.stderr}")
             kept.write_bytes(source)
-    return TRAFFIC_PROGRAM
+    return program
+
+
+def inside(name: str) -> str:
+    """Where a guest in memory has one of these programs."""
+    return f"lab/{name}"
 
 
 def times(plan: Plan) -> dict[str, str]:
@@ -78,12 +85,14 @@ class Plans(Guest):
         """The type information of the guest's kernel."""
         raise NotImplementedError
 
+    def common_job(self) -> dict[str, Any]:
+        """What the agent is told whatever the plans are."""
+        return {"kind": "plans", "ack_probe": btf.ack_probe(self._types()), "traffic": self._traffic()}
+
     def job(self, plans: Sequence[Plan]) -> dict[str, Any]:
         """What the agent is told."""
         return {
-            "kind": "plans",
-            "ack_probe": btf.ack_probe(self._types()),
-            "traffic": self._traffic(),
+            **self.common_job(),
             "plans": [plan.as_data() for plan in plans],
             "times": [times(plan) for plan in plans],
         }
@@ -114,7 +123,7 @@ class PlanGuest(SealedGuest, Plans):
     _scripts = False
 
     def _traffic(self) -> str:
-        return f"/{INSIDE}"
+        return f"/{inside(TRAFFIC)}"
 
     def _types(self) -> Path:
         return uncompressed_image(self.kernel)
@@ -124,19 +133,21 @@ class PlanGuest(SealedGuest, Plans):
         self._scripts = any(plan.record.bpftrace for plan in plans)
         return super().job(plans)
 
+    def common_files(self) -> dict[str, Path]:
+        """The programs in C as well."""
+        return {inside(name): guest_program(name) for name in (TRAFFIC, TOLD)} | super().common_files()
+
     def more_files(self) -> dict[str, Path]:
         """The programs that are not in every guest."""
-        found = {INSIDE: traffic_program()}
-        if self._scripts:
-            found |= {image.merged(str(path)).lstrip("/"): path for path in bpftrace_files()}
-        return found
+        found = bpftrace_files() if self._scripts else []
+        return {image.merged(str(path)).lstrip("/"): path for path in found}
 
 
 class HerePlans(HereGuest, Plans):
     """This machine, with its own kernel."""
 
     def _traffic(self) -> str:
-        return str(traffic_program())
+        return str(guest_program(TRAFFIC))
 
     def _types(self) -> Path:
         return Path("/sys/kernel/btf/vmlinux")

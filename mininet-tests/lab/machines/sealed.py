@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,9 @@ from .qemu import KERNEL_OPTIONS, EmulatedGuest, cpu_options
 MEMORY = "2G"
 # How often a guest's file is looked at for news.
 POLL_S = 0.05
+# Where a guest has the checkout, and its plugin for tc.
+TOP_INSIDE = "/lab"
+PLUGIN_INSIDE = "lab/build/tc/q_fq_rr.so"
 
 
 def command_line(clock: str, seed: int, cpus: int, memory: str, agent: str, kernel: str, root: str) -> list[str]:
@@ -41,14 +45,35 @@ def command_line(clock: str, seed: int, cpus: int, memory: str, agent: str, kern
     ]
 
 
+@dataclass(frozen=True)
+class Copies:
+    """Copies of what every guest on a kernel is made of, so that a change of the files meanwhile reaches none.
+
+    :param base: what is the same for every job
+    :param common: other files that every guest has, by the paths in the guest
+    """
+
+    base: Path
+    common: Mapping[str, Path]
+
+
 class SealedGuest(EmulatedGuest):
-    """A guest in memory: job and files go in before the first instruction."""
+    """A guest in memory: job and files go in before the first instruction.
+
+    :ivar copies: what it is made of; None is the files as they are now
+    """
 
     memory = MEMORY
+    copies: Copies | None = None
     _core: Core | None = None
 
+    def common_files(self) -> dict[str, Path]:
+        """What every guest of a kind has beside the base and the modules, by the paths in the guest."""
+        plugin = TOP / "build" / "tc" / "q_fq_rr.so"
+        return {PLUGIN_INSIDE: plugin} if plugin.exists() else {}
+
     def more_files(self) -> dict[str, Path]:
-        """What a kind of guest needs beside, by the paths in the guest."""
+        """What a guest needs beside for its job, by the paths in the guest."""
         return {}
 
     def close(self) -> None:
@@ -65,14 +90,13 @@ class SealedGuest(EmulatedGuest):
     def _pack(self, job: dict[str, Any]) -> Path:
         """The root file system with the job; its path."""
         tree = self.cache / "kernels" / self.kernel / "lib" / "modules" / self.kernel
-        extra = {f"lab/modules/{path.name}": path for path in self.modules()} | self.more_files()
-        plugin = TOP / "build" / "tc" / "q_fq_rr.so"
-        if plugin.exists():
-            extra["lab/build/tc/q_fq_rr.so"] = plugin
-        job = {**job, "top": "/lab", "modules": [f"/lab/modules/{path.name}" for path in self.modules()]}
+        job = {**job, "top": TOP_INSIDE, "modules": [f"/lab/modules/{path.name}" for path in self.modules()]}
         root = self._folder / "root.cpio"
         try:
-            image.build(tree, self.cache / "images", job, extra, root)
+            base, common = (self.copies.base, self.copies.common) if self.copies else (None, self.common_files())
+            modules = {f"lab/modules/{path.name}": path for path in self.modules()}
+            extra = modules | dict(common) | self.more_files()
+            image.build(tree, self.cache / "images", job, extra, root, base)
         except (LookupError, subprocess.CalledProcessError) as error:
             raise LabError(str(error)) from None
         return root

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import socket
 import sys
 import time
@@ -16,7 +15,7 @@ from ..checkout import TOP
 from ..guest import protocol
 from ..model.errors import LabError
 from . import image
-from .guest import AGENT, SocketGuest
+from .guest import SocketGuest
 from .kernels import uncompressed_image
 from .qemu import KERNEL_OPTIONS, EmulatedGuest, cpu_options
 from .sealed import MEMORY
@@ -61,8 +60,7 @@ class VirtmeGuest(SocketGuest, EmulatedGuest):
         for option in (*KERNEL_OPTIONS, f"PATH={_path_without_tmpfiles(self._folder)}"):
             command += ["--append", option]
         command += [f"--qemu-opts={' '.join(qemu)}"]
-        settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in image.agent_environment().items())
-        command += ["--", f"exec env {settings} {' '.join(AGENT)}"]
+        command += ["--", image.agent_line()]
         self._spawn(command, env={**os.environ, "PATH": f"{vng.parent}:{os.environ['PATH']}:/usr/sbin:/sbin"})
         self._await_contact(listener)
         self.send(protocol.JOB, json.dumps(job).encode())

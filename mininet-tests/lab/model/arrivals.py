@@ -11,14 +11,17 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from .errors import PlanError
+from .typed import MAX_SECONDS, Range, Seconds, check_arguments
 
 SECOND_NS = 1_000_000_000
+# From one packet in a run to ten times what the guest's CPU can send.
+Rate = Annotated[float, Range(1e-6, 1e7)]
 
 
-def poisson(rate_packets_s: float, start_s: float, seed: str) -> Iterator[int]:
+def poisson(rate_packets_s: Rate, start_s: Seconds, seed: str) -> Iterator[int]:
     """Exponential gaps with the given mean rate, for ever (packet-pair-1994, 9.4.7).
 
     :param seed: any text; the same text gives the same arrivals everywhere
@@ -30,7 +33,9 @@ def poisson(rate_packets_s: float, start_s: float, seed: str) -> Iterator[int]:
         yield round(moment_ns)
 
 
-def on_off(rate_packets_s: float, start_s: float, on_s: float, off_s: float) -> Iterator[int]:
+def on_off(
+    rate_packets_s: Rate, start_s: Seconds, on_s: Annotated[float, Range(1e-9, MAX_SECONDS)], off_s: Seconds
+) -> Iterator[int]:
     """Evenly spaced packets while on, none while off, for ever (packet-pair-1994, 9.4.9).
 
     The spacing goes on where the last burst stopped, so that the mean rate is
@@ -44,7 +49,7 @@ def on_off(rate_packets_s: float, start_s: float, on_s: float, off_s: float) -> 
         sent += 1
 
 
-def constant(rate_packets_s: float, start_s: float = 0.0) -> Iterator[int]:
+def constant(rate_packets_s: Rate, start_s: Seconds = 0.0) -> Iterator[int]:
     """Evenly spaced packets, for ever."""
     sent = 0
     while True:
@@ -52,9 +57,9 @@ def constant(rate_packets_s: float, start_s: float = 0.0) -> Iterator[int]:
         sent += 1
 
 
-def listed(times_s: Sequence[float]) -> Iterator[int]:
-    """Packets at given times."""
-    for time_s in times_s:
+def listed(times_s: Sequence[Seconds]) -> Iterator[int]:
+    """Packets at given times, in any order."""
+    for time_s in sorted(times_s):
         yield round(time_s * SECOND_NS)
 
 
@@ -72,12 +77,11 @@ def of(model: Mapping[str, Any]) -> Iterator[int]:
     name = arguments.pop("model", None)
     if name not in MODELS:
         raise PlanError(f"arrivals {name}: must be one of {', '.join(MODELS)}")
+    check_arguments(f"arrivals {name}", MODELS[name], arguments)
     try:
-        found = MODELS[name](**arguments)
-        first = next(found, None)
-    except (TypeError, ValueError, ArithmeticError) as error:
+        return MODELS[name](**arguments)
+    except TypeError as error:
         raise PlanError(f"arrivals {name}: {error}") from None
-    return itertools.chain(() if first is None else (first,), found)
 
 
 def until(times_ns: Iterable[int], end_ns: int) -> list[int]:

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .errors import PlanError
-from .topology import STOCK_MTU_BYTES, Way
+from .topology import MAX_LIMIT_PACKETS, STOCK_MTU_BYTES, Way
+from .typed import Range
 
 ETHERNET_HEADER_BYTES = 14
 # One packet and the time of 100 bytes for a timer that is late, without which
@@ -25,6 +26,9 @@ NETEM_LIMIT_PACKETS = 1_000_000
 TBF_LIMIT_BYTES = 1_000_000_000
 # sch_sfq's own bound.
 SFQ_LIMIT_PACKETS = 65408
+# tc has 32 bits for each: RED's bandwidth is in bytes per second.
+RED_BANDWIDTH_BIT_S = 34_359_738_360
+BFIFO_LIMIT_BYTES = 2**32 - 1
 # What a policer lets through at once: two full packets, or none of a pair would ever pass
 POLICER_BURST_PACKETS = 2
 
@@ -114,8 +118,8 @@ def _red(shaped: Shaped) -> str:
     # the discipline counts bytes: of full packets, thresholds at a tenth and three tenths of the limit
     limit = (shaped.way.limit_packets or 100) * shaped.frame_bytes
     own = f"min {limit // 10} max {limit * 3 // 10} probability 0.1 avpkt {shaped.frame_bytes}"
-    rate = f"bandwidth {shaped.way.rate_bit_s}bit burst {1 + limit * 5 // 30 // shaped.frame_bytes}"
-    return f"red limit {limit} {own} {rate}"
+    rate = f"bandwidth {min(shaped.way.rate_bit_s, RED_BANDWIDTH_BIT_S)}bit"
+    return f"red limit {limit} {own} {rate} burst {1 + limit * 5 // 30 // shaped.frame_bytes}"
 
 
 def _bfifo(shaped: Shaped) -> str:
@@ -194,7 +198,16 @@ def queue(device: str, way: Way, hash_seed: int, packet_bytes: int = STOCK_MTU_B
     name = way.queue or "pfifo"
     if name not in QUEUES:
         raise PlanError(f"queue {name}: must be one of {', '.join(sorted(QUEUES))}")
-    return QUEUES[name](device, Shaped(way, packet_bytes, hash_seed))
+    shaped = Shaped(way, packet_bytes, hash_seed)
+    limits = {
+        "bfifo": Range(1, BFIFO_LIMIT_BYTES // shaped.frame_bytes, or_zero=True),
+        # with less tc finds no constant for the average, with more it warns of a slow one
+        "red": Range(11, 6_000, or_zero=True),
+        "sfq": Range(2, MAX_LIMIT_PACKETS, or_zero=True),
+    }
+    if name in limits:
+        limits[name].check(f"link {device}: limit_packets of {name}", way.limit_packets)
+    return QUEUES[name](device, shaped)
 
 
 def netem(device: str, way: Way, verb: str = "add") -> list[str]:

@@ -17,8 +17,13 @@ class RunError(Exception):
 def in_range(name: str, value: float, low: float, high: float = float("inf")) -> None:
     """PlanError with the limit that a number breaks; one that is none breaks each."""
     if not value >= low:
-        raise PlanError(f"{name} {value}: must be at least {low:g}")
-    if value > high:
-        raise PlanError(f"{name} {value}: must be at most {high:g}")
+        raise PlanError(f"{name} {value}: must be at least {shown(low)}")
     if value == float("inf"):
         raise PlanError(f"{name} {value}: must be finite")
+    if value > high:
+        raise PlanError(f"{name} {value}: must be at most {shown(high)}")
+
+
+def shown(number: float) -> str:
+    """A limit with all of its digits."""
+    return f"{number:.16g}"

@@ -14,8 +14,8 @@ from typing import Any
 
 from . import distributions
 from .devices import LEAVES
-from .errors import PlanError
-from .plan import TCP_HEADER_BYTES, Flow, Plan
+from .errors import PlanError, in_range
+from .plan import MAX_FLOWS, TCP_HEADER_BYTES, Flow, Plan
 from .topologies import topology
 from .topology import STOCK_MTU_BYTES, Topology
 
@@ -67,6 +67,7 @@ def staggered(
 
     They connect when they start: what a sender has learnt of its path is as old as its connection.
     """
+    in_range("count", count, 1, MAX_FLOWS)
     random_of_seed = random.Random(seed)
     return tuple(
         Flow(
@@ -102,6 +103,8 @@ def drawn(
     :param pairs: hosts s1 and d1 to so many, which take turns
     :param prefix: of names: f1, f2, ...
     """
+    in_range("count", count, 1, MAX_FLOWS)
+    in_range("pairs", pairs, 1)
     size_of, gap_of = distributions.of(sizes), distributions.of(gaps)
     for_sizes, for_gaps = random.Random(f"sizes {seed}"), random.Random(f"gaps {seed}")
     found, start_s = [], first_s

@@ -104,11 +104,14 @@ class Layout:
         return found
 
     def routes(self, node: str, family: int = 4) -> list[str]:
-        """Words for ``ip route add``: one default route where there is one device, else one for each network."""
+        """Words for ``ip route add``: one default route where there is one device, else one for each network.
+
+        There are none by a link that is down.
+        """
         own = self.of_node(node)
-        if len(own) == 1:
-            return [f"default via {self._peer(own[0], family)}"]
         mine = {self._link_of(device) for device in own}
+        if len(own) == 1:
+            return [f"default via {self._peer(own[0], family)}"] if (node, *mine) in self._next else []
         found = []
         for number in range(1, len(self.links) + 1):
             device = self._next.get((node, number))

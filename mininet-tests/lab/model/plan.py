@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from . import arrivals, devices
 from .errors import PlanError, in_range
 from .layout import Layout, lay_out
 from .topology import IPV6_MTU_BYTES, Link, Topology, Way
-from .typed import check_name, check_types
+from .typed import MAX_SECONDS, Range, Seconds, check_name, check_options, check_types
 
 # A flow's port is FIRST_FLOW_PORT + its number, its server's is so much higher; traces are
 # kept of the flows' own ports, so that a server's side does not pass for a sender's.
@@ -38,19 +39,43 @@ IPERF3_MAX_WINDOW_BYTES = 512 << 20
 IPERF3_MAX_MSS_BYTES = 9_216
 # What chooses the congestion control of a node's own.
 CC_SYSCTL = "net.ipv4.tcp_congestion_control"
-# Eleven days: what the traffic engine takes.
-MAX_SECONDS = 1e6
-# The kernel's TCP_MIN_MSS.
+# TCP_CA_NAME_MAX, without the 0 at its end
+CC_CHARACTERS = 15
+# The kernel's TCP_MIN_MSS, and its MAX_TCP_WINDOW, as an IPv4 packet.
 MIN_MSS_BYTES = 88
+MAX_PACKET_BYTES = 32_767 + TCP_HEADER_BYTES - TIME_STAMP_BYTES
+# What the traffic engine takes.
+MAX_WRITE_BYTES = 1 << 30
+Bytes = Annotated[int, Range(1, 1 << 50)]
+Buffer = Annotated[int, Range(0, MAX_WRITE_BYTES)]
+# What the guest has memory for: 40 bytes of a packet of a source, and 80 of a sample.
+MAX_SOURCE_PACKETS = 10_000_000
+MAX_SAMPLES = 2_000_000
+# 0 is drawn anew each time.
+HASH_SEEDS = Range(1, 2**32 - 1)
+SYSCTL = re.compile(r"\w[\w-]*([./]\w[\w-]*)*", re.ASCII)
+EVENT = re.compile(r"\w+:\w+", re.ASCII)
+# Metrics of every run (``analyse.figures``), and those of its sources and devices.
+QUANTILES = ("p50", "p95", "p99")
+OF_RUN = (
+    *("window_begin_s", "window_end_s", "utilisation", "utilisation_start", "jain", "goodput_bit_s"),
+    *(f"{which}queue_delay_{quantile}_s" for which in ("", "start_") for quantile in QUANTILES),
+    *("retransmits", "drops", "kernel_warnings"),
+)
+OF_SOURCE = ("{}_sent", "{}_received", *(f"{{}}_delay_{quantile}_s" for quantile in QUANTILES))
+OF_DEVICE = (
+    *("drops_{}", "utilisation_{}"),
+    *(f"backlog_{{}}_{which}_{unit}" for which in ("mean", "max", *QUANTILES) for unit in ("packets", "bytes")),
+)
 
 
 @dataclass(frozen=True)
 class Exchange:
     """A request, its response, and how long the client thinks after it."""
 
-    request_bytes: int
-    response_bytes: int
-    think_s: float = 0.0
+    request_bytes: Bytes
+    response_bytes: Bytes
+    think_s: Seconds = 0.0
 
 
 @dataclass(frozen=True)
@@ -76,15 +101,15 @@ class Flow:
     source: str
     sink: str
     cc: str = ""
-    start_s: float = 0.0
-    bytes: int = 0
-    seconds: float = 0.0
-    exchanges: tuple[Exchange, ...] = ()
+    start_s: Seconds = 0.0
+    bytes: Annotated[int, Range(0, 1 << 50)] = 0
+    seconds: Annotated[float, Range(1e-9, MAX_SECONDS, or_zero=True)] = 0.0
+    exchanges: Annotated[tuple[Exchange, ...], Range(0, 100_000)] = ()
     connects: str = "before"
-    packet_bytes: int = 0
-    window_bytes: int = 0
-    write_bytes: int = 0
-    unsent_bytes: int = 0
+    packet_bytes: Annotated[int, Range(0, MAX_PACKET_BYTES)] = 0
+    window_bytes: Buffer = 0
+    write_bytes: Buffer = 0
+    unsent_bytes: Buffer = 0
     family: int = 4
     background: bool = False
 
@@ -96,13 +121,14 @@ class Flow:
         if len(what) != 1:
             given = " and ".join(what) or "none"
             raise PlanError(f"flow {self.name}: needs one of bytes, seconds, exchanges; has {given}")
-        for name in ("bytes", "seconds", "start_s", "packet_bytes", "window_bytes", "write_bytes", "unsent_bytes"):
-            in_range(f"flow {self.name}: {name}", getattr(self, name), 0)
         for exchange in self.exchanges:
             check_types(f"flow {self.name}", exchange)
-            in_range(f"flow {self.name}: request_bytes", exchange.request_bytes, 1)
-            in_range(f"flow {self.name}: response_bytes", exchange.response_bytes, 1)
-            in_range(f"flow {self.name}: think_s", exchange.think_s, 0)
+        if self.cc:
+            check_name(f"flow {self.name}: cc", self.cc)
+            in_range(f"flow {self.name}: cc {self.cc}: characters", len(self.cc), 1, CC_CHARACTERS)
+        if self.bytes > MAX_WRITE_BYTES and not self.write_bytes:
+            most = f"must be at most {MAX_WRITE_BYTES}, or have write_bytes"
+            raise PlanError(f"flow {self.name}: bytes {self.bytes}: are handed over at once: {most}")
         if self.family not in UDP_HEADER_BYTES:
             raise PlanError(f"flow {self.name}: family {self.family}: must be 4 or 6")
         if self.connects not in ("before", "start"):
@@ -150,10 +176,10 @@ class Source:
     source: str
     sink: str
     model: Mapping[str, Any]
-    seconds: float
-    packet_bytes: int
-    ports: int = 1
-    burst: int = 1
+    seconds: Seconds
+    packet_bytes: Annotated[int, Range(UDP_HEADER_BYTES[4] + STAMP_BYTES, 65_535)]
+    ports: Annotated[int, Range(1, MAX_SOURCE_PORTS)] = 1
+    burst: Annotated[int, Range(1, MAX_BURST_PACKETS)] = 1
     family: int = 4
 
     def check(self) -> None:
@@ -166,18 +192,25 @@ class Source:
         if self.packet_bytes < least:
             raise PlanError(f"source {self.name}: packet_bytes {self.packet_bytes}: must be at least {least}")
         total = self.burst * (self.packet_bytes - UDP_HEADER_BYTES[self.family])
-        if not 1 <= self.burst <= MAX_BURST_PACKETS:
-            raise PlanError(f"source {self.name}: burst {self.burst}: must be 1 to {MAX_BURST_PACKETS}")
         if total > MAX_DATAGRAM_BYTES:
             raise PlanError(
                 f"source {self.name}: a burst of {self.burst} packets is {total} bytes; must be at most"
                 f" {MAX_DATAGRAM_BYTES}"
             )
-        if not 1 <= self.ports <= MAX_SOURCE_PORTS:
-            raise PlanError(f"source {self.name}: ports {self.ports}: must be 1 to {MAX_SOURCE_PORTS}")
-        in_range(f"source {self.name}: seconds", self.seconds, 0)
-        # the first of its arrivals shows whether the model's arguments are right
-        next(iter(arrivals.of(self.model)), None)
+        try:
+            arrivals.of(self.model)
+        except PlanError as error:
+            raise PlanError(f"source {self.name}: {error}") from None
+        in_range(f"source {self.name}: packets in {self.seconds:g} s", round(self.packets), 0, MAX_SOURCE_PACKETS)
+
+    @property
+    def packets(self) -> float:
+        """About how many it sends."""
+        model = self.model
+        if "rate_packets_s" not in model:
+            return len(self.times_ns()) * self.burst
+        on = model["on_s"] / (model["on_s"] + model["off_s"]) if "on_s" in model else 1.0
+        return max(0.0, self.seconds - model.get("start_s", 0.0)) * model["rate_packets_s"] * on * self.burst
 
     def times_ns(self) -> list[int]:
         """When each packet or burst leaves, from the beginning of the run."""
@@ -194,7 +227,7 @@ class Command:
     """
 
     name: str
-    at_s: float
+    at_s: Seconds
     node: str
     argv: tuple[str, ...]
 
@@ -202,19 +235,20 @@ class Command:
         """PlanError if it cannot be."""
         check_types(f"command {self.name}", self)
         check_name("command", self.name)
-        in_range(f"command {self.name}: at_s", self.at_s, 0)
         if not self.argv or not self.argv[0]:
             raise PlanError(f"command {self.name}: argv {self.argv}: has no program")
+        if any("\0" in word for word in self.argv):
+            raise PlanError(f"command {self.name}: argv {self.argv}: no word can have a character 0")
 
 
 @dataclass(frozen=True)
 class Change:
     """What leaves a device takes another way from now on; what is not named stays as it is.
 
-    :param up: False takes the link down, True up again
+    :param up: False takes the device and with it the link down; True brings the link up, whichever device is down
     """
 
-    at_s: float
+    at_s: Seconds
     device: str
     values: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     up: bool | None = None
@@ -222,7 +256,6 @@ class Change:
     def check(self) -> None:
         """PlanError if it cannot be."""
         check_types(f"change of {self.device}", self)
-        in_range(f"change of {self.device}: at_s", self.at_s, 0)
 
 
 @dataclass(frozen=True)
@@ -238,7 +271,7 @@ class Record:
 
     acks: bool = True
     events: tuple[str, ...] = ()
-    sample_s: float = 0.0
+    sample_s: Annotated[float, Range(1e-6, MAX_SECONDS, or_zero=True)] = 0.0
     pcaps: tuple[str, ...] = ()
     bpftrace: str = ""
 
@@ -249,9 +282,10 @@ class Plan:
 
     :param observed: devices of which the queue is sampled (``record.sample_s``); () is all that have a rate
     :param hash_seed: of the queues' flow hashes
-    :param sysctls: by node ("*" is each of them), name and value
+    :param sysctls: by node ("*" is each of them, and goes before one that is named), name and value
     :param module_parameters: by kernel module, name and value
-    :param routes: by node ("*" is each of them): options of its routes, as ip takes them ("quickack 1")
+    :param routes: by node ("*" is each of them that is not named): options of its routes, as ip takes them
+        ("quickack 1")
     :param gro: nodes that merge packets as they arrive
     :param gro_hold_us: what arrives at these nodes is held so long for more to merge; 0 is not at all
     :param settle_s: the measured window opens so long after the last flow has started
@@ -261,19 +295,19 @@ class Plan:
     """
 
     topology: Topology
-    flows: tuple[Flow, ...] = ()
-    sources: tuple[Source, ...] = ()
-    commands: tuple[Command, ...] = ()
-    changes: tuple[Change, ...] = ()
+    flows: Annotated[tuple[Flow, ...], Range(0, MAX_FLOWS)] = ()
+    sources: Annotated[tuple[Source, ...], Range(0, MAX_SOURCE_PORTS)] = ()
+    commands: Annotated[tuple[Command, ...], Range(0, 1_000)] = ()
+    changes: Annotated[tuple[Change, ...], Range(0, 10_000)] = ()
     record: Record = dataclasses.field(default_factory=Record)
-    hash_seed: int = 1
+    hash_seed: Annotated[int, HASH_SEEDS] = 1
     sysctls: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     module_parameters: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     routes: Mapping[str, str] = dataclasses.field(default_factory=dict)
     gro: tuple[str, ...] = ()
-    gro_hold_us: float = 0.0
-    settle_s: float = 0.0
-    seconds: float = 0.0
+    gro_hold_us: Annotated[float, Range(0.001, 1_000_000, or_zero=True)] = 0.0
+    settle_s: Seconds = 0.0
+    seconds: Seconds = 0.0
     ends_with_flows: bool = False
     traffic: str = "engine"
     observed: tuple[str, ...] = ()
@@ -321,6 +355,11 @@ class Plan:
         chosen = {settings.get(CC_SYSCTL, "") for settings in self.sysctls.values()}
         return {*chosen, *(flow.cc for flow in self.flows)} - {""}
 
+    def by_node(self, settings: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """Sysctls or routes, node by node: what "*" says goes before what is said of a node by its name."""
+        of_all = [(node, settings["*"]) for node in self.topology.nodes if "*" in settings]
+        return of_all + [(node, value) for node, value in settings.items() if node != "*"]
+
     @property
     def structure(self) -> list[Any]:
         """What two plans have in common whose nodes and links may be the same; JSON can hold it."""
@@ -353,51 +392,129 @@ class Plan:
             part.check()
         layout = lay_out(self.topology)
         self._check_limits()
+        self._check_unique()
         for device in layout.devices.values():
             device.sending_lines(self.hash_seed)
             if self.ipv6 and device.mtu_bytes < IPV6_MTU_BYTES:
                 least = f"must be at least {IPV6_MTU_BYTES} for IPv6"
                 raise PlanError(f"link {device.name}: mtu_bytes {device.mtu_bytes}: {least}")
         for item in self.senders:
-            layout.path(item.source, item.sink)
-            layout.path(item.sink, item.source)
-        self._check_changes()
-        for device_name in (*self.record.pcaps, *self.observed):
+            kind = "flow" if isinstance(item, Flow) else "source"
+            if item.source == item.sink:
+                raise PlanError(f"{kind} {item.name}: sink {item.sink}: must be another node than its source")
+            path = [*layout.path(item.source, item.sink), *layout.path(item.sink, item.source)]
+            narrow = min(path, key=lambda device: device.mtu_bytes)
+            what = f"{kind} {item.name}: packet_bytes over link {narrow.name}"
+            in_range(what, item.packet_bytes, 0, narrow.mtu_bytes)
+        self._check_observed(self._check_changes())
+        for device_name in self.record.pcaps:
             self.topology.way(device_name)
-        named = [*self.gro, *self.sysctls, *self.routes, *(command.node for command in self.commands)]
-        for node in named:
-            if node not in ("*", "root"):
-                layout.of_node(node)
+        self._check_settings(layout)
         return layout
 
-    def _check_changes(self) -> None:
-        """Each change is of what those before it have made."""
+    def _check_changes(self) -> set[str]:
+        """Each change is of what those before it have made; returns devices that have a queue or delay line."""
         topology = self.topology
+        queued = {name for link in topology.links for name, way in link.ways if way.rate_bit_s or way.needs_netem}
         for change in sorted(self.changes, key=lambda one: one.at_s):
             topology = after(topology, change)
+            link, way = topology.link(change.device), topology.way(change.device)
             try:
-                topology.link(change.device).check()
+                link.check()
+                devices.queue(change.device, way, self.hash_seed, link.mtu_bytes)
             except PlanError as error:
                 raise PlanError(f"change of {change.device} at {change.at_s:g} s: {error}") from None
-            devices.queue(change.device, topology.way(change.device), self.hash_seed)
+            if way.rate_bit_s or way.needs_netem:
+                queued.add(change.device)
+        return queued
+
+    def _check_observed(self, queued: set[str]) -> None:
+        for name in self.observed:
+            self.topology.way(name)
+            if name not in queued:
+                raise PlanError(f"observed {name}: never has a queue: must have a rate or a delay")
+        if self.observed and not self.record.sample_s:
+            raise PlanError(f"observed {', '.join(self.observed)}: record.sample_s is 0: must be above 0")
+
+    def _check_settings(self, layout: Layout) -> None:
+        """What nodes and modules are told can be said, and there are these nodes."""
+        named: list[tuple[str, Iterable[str], tuple[str, ...]]] = [
+            ("gro", self.gro, ()),
+            ("sysctls", self.sysctls, ("*", "root")),
+            ("routes", self.routes, ("*",)),
+            *((f"command {command.name}", [command.node], ("root",)) for command in self.commands),
+        ]
+        for what, nodes, others in named:
+            for node in nodes:
+                try:
+                    has_routes = node in others or layout.routes(node)
+                except PlanError as error:
+                    raise PlanError(f"{what}: {error}") from None
+                if what == "routes" and not has_routes:
+                    raise PlanError(f"routes of {node}: all networks are its own: it has no route")
+        for node, options in self.routes.items():
+            check_options(f"routes of {node}", options)
+        for node, settings in self.sysctls.items():
+            for name in settings:
+                if not SYSCTL.fullmatch(name):
+                    raise PlanError(f"sysctls of {node} {name!r}: must be as {CC_SYSCTL}")
+        for module, settings in self.module_parameters.items():
+            for name in (module, *settings):
+                check_name("module_parameters", name)
+        for event in self.record.events:
+            if not EVENT.fullmatch(event):
+                raise PlanError(f"record: events {event!r}: must be as fq_rr:fq_rr_enqueue")
+
+    def _check_unique(self) -> None:
+        """What is kept by a name has a name of its own: flows and sources, commands, devices, metrics."""
+        for what, kinds in (("flows or sources", ("flows", "sources")), ("commands", ("commands",))):
+            names = [(f"{kind}[{i}].name", one.name) for kind in kinds for i, one in self._numbered(kind)]
+            _each_once(f"{what} of this name", names)
+        for kind, devices_of in (("observed", self.observed), ("record.pcaps", self.record.pcaps)):
+            _each_once("of this name", [(f"{kind}[{i}]", name) for i, name in enumerate(devices_of)])
+        at_once = [
+            (f"changes[{i}]", f"{field} of {one.device} at {float(one.at_s)} s")
+            for i, one in self._numbered("changes")
+            for field in (*one.values, *(["up"] if one.up is not None else []))
+        ]
+        _each_once("changes at once", at_once)
+        _each_once("parts of the plan with this metric", self._metrics())
+
+    def _numbered(self, kind: str) -> Iterator[tuple[int, Any]]:
+        return enumerate(getattr(self, kind))
+
+    def _metrics(self) -> Iterator[tuple[str, str]]:
+        """Metrics that a run may have, and whose each is."""
+        yield from (("every run", metric) for metric in OF_RUN)
+        for link in self.topology.links:
+            for device, _ in link.ways:
+                yield from ((f"link {device}", metric.format(device)) for metric in OF_DEVICE)
+        for i, one in self._numbered("sources"):
+            yield from ((f"sources[{i}].name {one.name}", metric.format(one.name)) for metric in OF_SOURCE)
+        for i, one in self._numbered("commands"):
+            yield f"commands[{i}].name {one.name}", f"{one.name}_status"
 
     def _check_limits(self) -> None:
-        names = [item.name for item in self.senders]
-        for name in names:
-            if names.count(name) > 1:
-                raise PlanError(f"{name}: {names.count(name)} flows or sources of this name")
-        in_range("flows", len(self.flows), 0, MAX_FLOWS)
         in_range("ports of sources", sum(source.ports for source in self.sources), 0, MAX_SOURCE_PORTS)
-        in_range("gro_hold_us", self.gro_hold_us, 0)
+        in_range("packets of sources", round(sum(source.packets for source in self.sources)), 0, MAX_SOURCE_PACKETS)
         if self.gro_hold_us and not self.gro:
             raise PlanError(f"gro_hold_us {self.gro_hold_us}: no node is in gro")
-        in_range("sample_s", self.record.sample_s, 0)
-        in_range("settle_s", self.settle_s, 0)
         in_range("the run's length", self.end_s, 0, MAX_SECONDS)
+        self._check_samples()
         if self.traffic not in TRAFFIC:
             raise PlanError(f"traffic {self.traffic}: must be one of {', '.join(TRAFFIC)}")
         if self.traffic == "iperf3":
             self._check_iperf3()
+
+    def _check_samples(self) -> None:
+        every_s = self.record.sample_s
+        if not every_s:
+            return
+        if self.flows and all(flow.seconds for flow in self.flows) and every_s > self.end_s:
+            raise PlanError(f"record: sample_s {every_s}: must be at most the run's length, {self.end_s:g} s")
+        sampled = len(self.flows) + len(self.sampled)
+        what = f"record: sample_s {every_s} for {self.end_s:g} s, {sampled} flows and queues: samples"
+        in_range(what, round(self.end_s / every_s * sampled), 0, MAX_SAMPLES)
 
     def _check_iperf3(self) -> None:
         for flow in self.flows:
@@ -434,6 +551,18 @@ class Plan:
                 "observed": tuple(data.get("observed", ())),
             }
         )
+
+
+def _each_once(what: str, named: Iterable[tuple[str, str]]) -> None:
+    """PlanError if two have one name.
+
+    :param named: where each is, and its name
+    """
+    known: dict[str, str] = {}
+    for where, name in named:
+        if name in known:
+            raise PlanError(f"{where} {name}: 2 {what}, the other is {known[name]}")
+        known[name] = where
 
 
 def changed(way: Way, change: Change) -> Way:

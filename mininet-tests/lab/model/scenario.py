@@ -23,19 +23,23 @@ A scenario is a Python file, of ours or a user's, with
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import difflib
 import importlib.util
 import math
+import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
-from .errors import PlanError, RunError
+from .errors import PlanError, RunError, in_range
 from .plan import Plan
-from .typed import check_types
+from .typed import check_name, check_types, shorter
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenarios"
 
@@ -46,8 +50,13 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "==": lambda measured, expected: bool(measured == expected),
     "in": lambda measured, expected: bool(expected[0] <= measured <= expected[1]),
 }
-Value = float | int | str
+Value = bool | float | int | str
 Values = Mapping[str, Any]
+# What --set takes for a truth, in any case of letters.
+TRUTHS = {**dict.fromkeys(("true", "yes", "on", "1"), True), **dict.fromkeys(("false", "no", "off", "0"), False)}
+# Python would take "1_000", " 1" and digits of other scripts, and fail at some thousand digits.
+WHOLE = re.compile(r"-?\d{1,300}", re.ASCII)
+NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -63,23 +72,49 @@ class Parameter:
 
     def parse(self, name: str, text: str) -> Value:
         """The value that a user typed, or PlanError with the limit that it breaks."""
-        if isinstance(self.default, str):
-            if self.choices and text not in self.choices:
-                raise PlanError(f"{name}={text}: must be one of {', '.join(self.choices)}")
-            return text
-        kind = type(self.default)
-        try:
-            value = kind(text)
-        except ValueError:
-            wanted = "a whole number" if kind is int else "a number"
-            raise PlanError(f"{name}={text}: must be {wanted} ({self.unit})") from None
-        if not math.isfinite(value):
-            raise PlanError(f"{name}={text}: must be a finite number ({self.unit})")
-        if self.low is not None and not value >= self.low:
-            raise PlanError(f"{name}={text}: must be at least {self.low} {self.unit}".rstrip())
-        if self.high is not None and not value <= self.high:
-            raise PlanError(f"{name}={text}: must be at most {self.high} {self.unit}".rstrip())
+        what = f"{name}={text}"
+        value: Value = text
+        if isinstance(self.default, bool):
+            if text.lower() not in TRUTHS:
+                raise PlanError(f"{what}: must be true or false, yes or no, on or off, 1 or 0")
+            value = TRUTHS[text.lower()]
+        elif isinstance(self.default, int):
+            if not WHOLE.fullmatch(text):
+                raise PlanError(f"{what}: must be a whole number{self._in_unit}")
+            value = int(text)
+        elif isinstance(self.default, float):
+            if text.lower().lstrip("+-") in ("inf", "infinity", "nan"):
+                raise PlanError(f"{what}: must be a finite number{self._in_unit}")
+            if not NUMBER.fullmatch(text):
+                raise PlanError(f"{what}: must be a number{self._in_unit}")
+            # of -0.0 and 0.0 one
+            value = float(text) + 0.0
+        self.check(what, value)
         return value
+
+    @property
+    def _in_unit(self) -> str:
+        return f" ({self.unit})" if self.unit else ""
+
+    def check(self, what: str, value: object) -> None:
+        """PlanError if a value is not of the default's type, or breaks a limit."""
+        kind = type(self.default)
+        if type(value) is not kind and (kind, type(value)) != (float, int):
+            raise PlanError(f"{what}: must be a {kind.__name__}, as the default {self.default!r}")
+        if self.choices and value not in self.choices:
+            raise PlanError(f"{what}: must be one of {', '.join(self.choices)}")
+        if not isinstance(value, int | float):
+            return
+        if isinstance(value, float) and not math.isfinite(value):
+            raise PlanError(f"{what}: must be a finite number{self._in_unit}")
+        if self.low is not None and not value >= self.low:
+            raise PlanError(f"{what}: must be at least {self.low} {self.unit}".rstrip())
+        if self.high is not None and not value <= self.high:
+            raise PlanError(f"{what}: must be at most {self.high} {self.unit}".rstrip())
+
+    def of_its_type(self, value: Value) -> Value:
+        """A value of a file: 5 is 5.0 where the parameter is of a fraction, as it is on the command line."""
+        return float(value) if isinstance(self.default, float) and type(value) is int else value
 
 
 @dataclass(frozen=True)
@@ -98,17 +133,23 @@ class Check:
         numbers = self.expected if self.op == "in" else [self.expected]
         if not isinstance(numbers, Sequence) or not all(isinstance(one, int | float) for one in numbers):
             raise PlanError(f"check of {self.quantity}: expected {self.expected!r}: must be a number, and two for in")
-        if self.op == "in" and len(numbers) != len(("lowest", "highest")):
+        if self.op == "in" and (len(numbers) != len(("lowest", "highest")) or numbers[0] > numbers[1]):
             raise PlanError(f"check of {self.quantity}: expected {self.expected!r}: must be lowest and highest")
+        if any(map(math.isnan, numbers)):
+            raise PlanError(f"check of {self.quantity}: expected {self.expected!r}: nothing is as much")
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A scenario file, loaded."""
+    """A scenario file, loaded.
+
+    :param code: of the module, to have it anew
+    """
 
     name: str
     path: Path
     module: ModuleType
+    code: CodeType = field(repr=False)
 
     @property
     def claim(self) -> str:
@@ -147,15 +188,25 @@ class Scenario:
         rows: list[dict[str, Value]] = []
         defaults = {name: one.default for name, one in self.parameters.items()}
         for variant in getattr(self.module, "VARIANTS", [{}]):
-            combined = [{**defaults, **variant}]
+            own = {name: self.parameters[name].of_its_type(value) for name, value in variant.items()}
+            combined = [{**defaults, **own}]
             for name, choices in axes.items():
                 combined = [{**row, name: choice} for row in combined for choice in choices]
             rows += [row for row in combined if row not in rows]
         return rows
 
     def plan(self, values: Values, cc: str, qdisc: str, seed: int) -> Plan:
-        """The plan of one run, checked."""
-        plan = self._call("plan", values, cc, qdisc, seed)
+        """The plan of one run, checked; PlanError if it comes from more than values, cc, qdisc and seed.
+
+        What it may come from beside them is another call: it is compared with that of a module of which nothing
+        was called before.
+        """
+        new = importlib.util.module_from_spec(self.module.__spec__)  # type: ignore[arg-type]
+        try:
+            exec(self.code, vars(new))
+        except (Exception, SystemExit) as error:
+            raise PlanError(_where(self.path, error)) from None
+        plan, used = (self._call(module, "plan", values, cc, qdisc, seed) for module in (new, self.module))
         if not isinstance(plan, Plan):
             raise PlanError(f"{self.path}: plan() returned {type(plan).__name__}, not a Plan")
         try:
@@ -164,20 +215,26 @@ class Scenario:
             raise PlanError(f"{self.path}: {error}") from None
         except Exception as error:
             raise PlanError(f"{self.path}: its plan cannot be: {_said(error)}") from None
+        difference = _difference("plan", plan, used)
+        if difference:
+            raise PlanError(
+                f"{self.path}: two calls of plan() with the same values and seed differ: {difference}; what it draws"
+                " must come from random.Random(seed), and what it changes must be its own"
+            )
         # what is wrong with them is said before anything is booted
         self.checks(values, cc, qdisc)
         return plan
 
     def measure(self, values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
         """The scenario's own metrics of a run."""
-        found = self._call("measure", values, plan, raw) if hasattr(self.module, "measure") else {}
+        found = self._call(self.module, "measure", values, plan, raw) if hasattr(self.module, "measure") else {}
         if not isinstance(found, Mapping):
             raise PlanError(f"{self.path}: measure() returned {type(found).__name__}, not a dict")
         return dict(found)
 
     def checks(self, values: Values, cc: str, qdisc: str) -> list[Check]:
         """What the claim asserts of a run."""
-        found = self._call("checks", values, cc, qdisc) if hasattr(self.module, "checks") else []
+        found = self._call(self.module, "checks", values, cc, qdisc) if hasattr(self.module, "checks") else []
         if not isinstance(found, Sequence) or not all(isinstance(one, Check) for one in found):
             raise PlanError(f"{self.path}: checks() returned {found!r}, not a list of Check")
         for one in found:
@@ -189,12 +246,15 @@ class Scenario:
 
     def draw(self, runs: list[dict[str, Any]], folder: Path) -> list[Path]:
         """The scenario's own pictures of runs."""
-        return list(self._call("draw", runs, folder)) if hasattr(self.module, "draw") else []
+        return list(self._call(self.module, "draw", runs, folder)) if hasattr(self.module, "draw") else []
 
-    def _call(self, name: str, *arguments: Any) -> Any:
-        """One of the file's functions; PlanError says where it fails, since the file may be a user's."""
+    def _call(self, module: ModuleType, name: str, first: Any, *others: Any) -> Any:
+        """One of the file's functions; PlanError says where it fails, since the file may be a user's.
+
+        :param first: what is to be the same for other calls, whatever this one does with it
+        """
         try:
-            return getattr(self.module, name)(*arguments)
+            return getattr(module, name)(copy.deepcopy(first), *others)
         except (PlanError, RunError):
             raise
         except (Exception, SystemExit) as error:
@@ -223,10 +283,12 @@ def load(name: str) -> Scenario:
         raise PlanError(f"{path}: there is no such file")
     path = path.resolve()
     spec = importlib.util.spec_from_file_location(f"scenarios.{path.stem}", path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None and isinstance(spec.loader, SourceFileLoader)
     module = importlib.util.module_from_spec(spec)
     try:
-        spec.loader.exec_module(module)
+        code = spec.loader.get_code(spec.name)
+        assert code is not None
+        exec(code, vars(module))
     except SyntaxError as error:
         raise PlanError(f"{error.filename or path}: line {error.lineno}: {error.msg}") from None
     except UnicodeDecodeError as error:
@@ -239,7 +301,7 @@ def load(name: str) -> Scenario:
         if not hasattr(module, attribute):
             raise PlanError(f"{path}: has no {attribute}: see Documentation/lab/plan.rst")
     _check_module(path, module)
-    return Scenario(path.stem.replace("_", "-"), path, module)
+    return Scenario(path.stem.replace("_", "-"), path, module, code)
 
 
 def _check_module(path: Path, module: ModuleType) -> None:
@@ -253,13 +315,40 @@ def _check_module(path: Path, module: ModuleType) -> None:
     if not isinstance(pairs, list | tuple) or not pairs or not all(map(_is_pair, pairs)):
         raise PlanError(f"{path}: COMBINATIONS {pairs}: must be pairs of a congestion control and a queue")
     wrong = [name for name, one in module.PARAMETERS.items() if not isinstance(one, Parameter)]
+    wrong += [name for name in module.PARAMETERS if not isinstance(name, str)]
     wrong += [name for variant in variants for name in variant if name not in module.PARAMETERS]
     if wrong:
         raise PlanError(f"{path}: {wrong[0]}: must be a Parameter of PARAMETERS")
+    try:
+        for name, one in module.PARAMETERS.items():
+            check_name("parameter", name)
+            check_types(f"parameter {name}", one)
+            if one.low is not None and one.high is not None:
+                in_range(f"parameter {name}: low", one.low, -math.inf, one.high)
+            one.check(f"parameter {name}: default {one.default}", one.default)
+        for variant in variants:
+            for name, value in variant.items():
+                module.PARAMETERS[name].check(f"VARIANTS: {name}={value}", value)
+    except PlanError as error:
+        raise PlanError(f"{path}: {error}") from None
 
 
 def _is_pair(pair: object) -> bool:
     return isinstance(pair, list | tuple) and len(pair) == 2 and all(isinstance(name, str) for name in pair)
+
+
+def _difference(what: str, one: Any, other: Any) -> str:
+    """Where two values first differ, or nothing."""
+    if one == other:
+        return ""
+    if dataclasses.is_dataclass(one) and type(one) is type(other):
+        one, other = vars(one), vars(other)
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        return next(filter(None, (_difference(f"{what}.{key}", one[key], other[key]) for key in one)), "")
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple) and len(one) == len(other):
+        pairs = enumerate(zip(one, other, strict=True))
+        return next(filter(None, (_difference(f"{what}[{i}]", *pair) for i, pair in pairs)), "")
+    return f"{what} is {shorter(one)} and {shorter(other)}"
 
 
 def _where(path: Path, error: BaseException) -> str:

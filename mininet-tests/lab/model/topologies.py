@@ -44,7 +44,8 @@ def topology(name: str, file: str | Path | None = None, **arguments: Any) -> Top
 @functools.lru_cache(maxsize=1024)
 def _read(path: Path, _changed_ns: int, name: str, arguments: str) -> str:
     """What the file's topology is, as JSON; read again when the file has changed."""
-    command = [PYTHON, "-B", "-c", "import sys, lab.topo; sys.exit(lab.topo.main())", str(path), name, arguments]
+    # -P: nothing is imported from where the user is
+    command = [PYTHON, "-B", "-P", "-c", "import sys, lab.topo; sys.exit(lab.topo.main())", str(path), name, arguments]
     # Mininet imports distutils, which setuptools would replace by its own: that takes twice as long as all else
     environment = {**os.environ, "PYTHONPATH": str(FOLDER.parent), "SETUPTOOLS_USE_DISTUTILS": "stdlib"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

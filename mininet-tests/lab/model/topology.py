@@ -10,15 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Annotated, Any
 
-from .errors import PlanError, in_range
-from .typed import check_name, check_types
+from .errors import PlanError
+from .typed import Range, check_name, check_options, check_types
 
 # A device is called "a-b" and has at most 15 characters (IFNAMSIZ).
 DEVICE_NAME_CHARACTERS = 15
-# The least is IPv4's, the most a loopback device's.
-MTU_BYTES = (68, 65535)
+# fq_rr's own bound.
+MAX_LIMIT_PACKETS = 1 << 20
+# What tc takes of one packet in so many.
+MAX_EVERY = 10_000
+# A flow has a minute after its time: a round trip of more never ends.
+Delay = Annotated[float, Range(0, 30_000)]
 IPV6_MTU_BYTES = 1280
 STOCK_MTU_BYTES = 1500
 
@@ -41,16 +45,17 @@ class Way:
     :param loss: part of packets that is lost at random
     """
 
-    rate_bit_s: int = 0
+    # the range of fq_rr's, and within that of all others
+    rate_bit_s: Annotated[int, Range(8_000, 10**12, or_zero=True)] = 0
     queue: str = ""
-    limit_packets: int = 0
+    limit_packets: Annotated[int, Range(0, MAX_LIMIT_PACKETS)] = 0
     options: str = ""
-    delay_ms: float = 0.0
-    jitter_ms: float = 0.0
-    slot_ms: float = 0.0
-    lose_every: int = 0
-    keep_every: int = 0
-    loss: float = 0.0
+    delay_ms: Delay = 0.0
+    jitter_ms: Delay = 0.0
+    slot_ms: Delay = 0.0
+    lose_every: Annotated[int, Range(0, MAX_EVERY)] = 0
+    keep_every: Annotated[int, Range(0, MAX_EVERY)] = 0
+    loss: Annotated[float, Range(0, 1)] = 0.0
 
     @property
     def needs_netem(self) -> bool:
@@ -60,9 +65,7 @@ class Way:
     def check(self, name: str) -> None:
         """PlanError if a value is out of its range; ``name`` is the device's."""
         check_types(f"link {name}", self)
-        for one in ("rate_bit_s", "limit_packets", "lose_every", "keep_every", "delay_ms", "jitter_ms", "slot_ms"):
-            in_range(f"link {name}: {one}", getattr(self, one), 0)
-        in_range(f"link {name}: loss", self.loss, 0, 1)
+        check_options(f"link {name}: options", self.options)
         if self.jitter_ms > self.delay_ms:
             raise PlanError(f"link {name}: jitter_ms {self.jitter_ms}: must be at most delay_ms {self.delay_ms}")
         if self.lose_every == 1:
@@ -84,7 +87,8 @@ class Link:
     b: str
     there: Way = field(default_factory=Way)
     back: Way = field(default_factory=Way)
-    mtu_bytes: int = STOCK_MTU_BYTES
+    # the least is IPv4's, the most a loopback device's
+    mtu_bytes: Annotated[int, Range(68, 65535)] = STOCK_MTU_BYTES
 
     @property
     def device_a(self) -> str:
@@ -112,14 +116,14 @@ class Link:
             if len(device) > DEVICE_NAME_CHARACTERS:
                 raise PlanError(f"link {device}: a device's name has at most {DEVICE_NAME_CHARACTERS} characters")
             way.check(device)
-        low, high = MTU_BYTES
-        if not low <= self.mtu_bytes <= high:
-            raise PlanError(f"link {self.device_a}: mtu_bytes {self.mtu_bytes}: must be {low} to {high}")
 
 
 @dataclass(frozen=True)
 class Topology:
-    """Nodes by their kind ("host" or "router") and the links between them, in the order they were made."""
+    """Nodes by their kind ("host" or "router") and the links between them, in the order they were made.
+
+    What belongs to "root" is the guest's own, so no node is called so.
+    """
 
     name: str
     nodes: Mapping[str, str]
@@ -131,7 +135,10 @@ class Topology:
         check_types(f"topology {self.name}", self)
         for node in self.nodes:
             check_name(f"topology {self.name}: node", node)
+        if "root" in self.nodes:
+            raise PlanError(f"topology {self.name}: node root: is the guest itself: must have another name")
         known: set[frozenset[str]] = set()
+        devices: dict[str, Link] = {}
         for link in self.links:
             link.check()
             for end in (link.a, link.b):
@@ -145,10 +152,18 @@ class Topology:
                     f"topology {self.name}: two links between {link.a} and {link.b}: put a router into one of them"
                 )
             known.add(ends)
+            for device, _ in link.ways:
+                other = devices.setdefault(device, link)
+                if other is not link:
+                    raise PlanError(
+                        f"topology {self.name}: a link between {other.a} and {other.b} and one between {link.a} and"
+                        f" {link.b}: both have a device {device}: rename a node"
+                    )
+        linked = {end for link in self.links for end in (link.a, link.b)}
         for node, kind in self.nodes.items():
             if kind not in ("host", "router"):
                 raise PlanError(f"topology {self.name}: node {node}: kind {kind}: must be host or router")
-            if not any(node in (link.a, link.b) for link in self.links):
+            if node not in linked:
                 raise PlanError(f"topology {self.name}: node {node} has no link")
 
     def way(self, device: str) -> Way:

@@ -18,16 +18,19 @@ from .run import Run
 
 # What a plan says where it uses a module: the congestion controls pktpair, pktpair_averse,
 # pktpair_risky and pktpair_1994, the queue fq_rr, their trace events and their files.
-# A plan that says it elsewhere is run once too often, never once too rarely.
+# A plan that says it of something else is run once too often, never once too rarely.
 MODULE_MARKS = {"tcp_pktpair": "pktpair", "sch_fq_rr": "fq_rr"}
 # Of sources that were drawn before, by all that they are.
 _drawn: dict[str, str] = {}
 
 
-def canonical(data: Any) -> str:
-    """JSON that is the same whatever the order of a mapping; PlanError if it holds what JSON cannot, as infinity."""
+def canonical(data: Any, ordered: bool = False) -> str:
+    """JSON that is the same whatever the order of a mapping; PlanError if it holds what JSON cannot, as infinity.
+
+    :param ordered: the order counts
+    """
     try:
-        return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return json.dumps(data, sort_keys=not ordered, separators=(",", ":"), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise PlanError(f"a parameter or plan has a value that cannot be kept: {error}") from None
 
@@ -53,19 +56,11 @@ def _content(path: Path, mtime_ns: int, size_bytes: int) -> str:
 
 
 def modules_of(run: Run) -> list[str]:
-    """The project's modules that a run uses."""
-    plan = run.plan
-    words = [run.cc, *(flow.cc for flow in plan.flows), *plan.record.events, plan.record.bpftrace]
-    for link in plan.topology.links:
-        words += [f"{way.queue} {way.options}" for way in (link.there, link.back)]
-    for change in plan.changes:
-        words += [str(value) for value in change.values.values()]
-    for command in plan.commands:
-        words += command.argv
-    words += plan.module_parameters
-    for settings in plan.sysctls.values():
-        words += settings.values()
-    text = "\n".join(words)
+    """The project's modules that a run uses: those that its plan mentions, wherever, but in a name."""
+    said = run.job()
+    for one in (said["topology"], *said["flows"], *said["sources"], *said["commands"]):
+        del one["name"]
+    text = f"{run.cc} {canonical(said)}"
     return [module for module, mark in MODULE_MARKS.items() if mark in text]
 
 
@@ -85,7 +80,8 @@ def _times(source: Source) -> str:
 def ingredients(run: Run, surroundings: Surroundings) -> dict[str, str]:
     """All that a run's result comes from, by name; PlanError if a module that it uses is not built."""
     found = {
-        "plan": of_text(canonical(run.job())),
+        # a guest does what mappings say in their order
+        "plan": of_text(canonical(run.job(), ordered=True)),
         "kernel": of_file(surroundings.kernel),
         "emulator": surroundings.emulator,
     }

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..model.layout import lay_out
-from ..model.plan import TCP_HEADER_BYTES, Plan, Source
+from ..model.plan import TCP_HEADER_BYTES, Plan
 from ..model.scenario import Scenario
 from ..model.topology import STOCK_MTU_BYTES
 
@@ -91,12 +91,4 @@ def _packets(plan: Plan) -> int:
         for exchange in flow.exchanges:
             total += math.ceil(exchange.request_bytes / payload_bytes)
             total += math.ceil(exchange.response_bytes / payload_bytes)
-    return round(total + sum(_of_source(source) for source in plan.sources))
-
-
-def _of_source(source: Source) -> float:
-    model = source.model
-    if "rate_packets_s" not in model:
-        return len(source.times_ns()) * source.burst
-    on = model["on_s"] / (model["on_s"] + model["off_s"]) if "on_s" in model else 1.0
-    return max(0.0, source.seconds - model.get("start_s", 0.0)) * model["rate_packets_s"] * on * source.burst
+    return round(total + sum(source.packets for source in plan.sources))

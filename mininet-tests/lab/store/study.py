@@ -8,14 +8,24 @@ import errno
 import gzip
 import json
 import os
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from .. import files
+from .digest import digest as digest_of
 
 FORMAT = 1
 PROGRAM = "lab 0.1"
+# What is read of each file, and of which kind it is.
+RECORD = {"digest": str, "ingredients": dict, "job": dict, "raw": dict}
+FAILURE = {"error": str, "log": list}
+MANIFEST = {"sweeps": list, "runs": list}
+SWEEP = {"builds": list, "host": dict, "asked": dict, "started": str}
+ASKED = {"run": str, "path": str, "scenario": str, "values": dict, "seed": int} | dict.fromkeys(
+    ("cc", "qdisc", "build", "kernel"), str
+)
 # The fastest level: traces still shrink to a fifth.
 COMPRESSION = 1
 
@@ -36,7 +46,14 @@ class Study:
         self._failed = folder / "failed"
 
     def exists(self) -> bool:
-        """Whether the folder is a study, not one yet to be made; StudyError if it is something else."""
+        """Whether the folder is a study, not one yet to be made; StudyError if it is something else, or damaged."""
+        found = self._is_there()
+        if found:
+            self.manifest()
+        return found
+
+    def _is_there(self) -> bool:
+        """Whether it has the mark of a study of this format."""
         store = self.folder / "store.json"
         try:
             names = os.listdir(self.folder)
@@ -50,9 +67,8 @@ class Study:
                 return False
             raise StudyError(f"{self.folder}: is not empty, and not a study: there is no store.json in it")
         try:
-            content = json.loads(store.read_text())
-            version, writer = content["format"], content["program"]
-        except (OSError, ValueError, KeyError, TypeError):
+            version, writer = self._version()
+        except (OSError, ValueError, KeyError):
             raise StudyError(f"{store}: cannot be read, so that its format is not known; nothing was changed") from None
         if version != FORMAT:
             raise StudyError(
@@ -61,13 +77,18 @@ class Study:
             )
         return True
 
+    def _version(self) -> tuple[Any, Any]:
+        """The format, and the program that wrote it."""
+        content = _shaped((self.folder / "store.json").read_bytes(), {})
+        return content["format"], content["program"]
+
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Make the study if it is not there, and keep other sweeps out; StudyError names the one that is at work.
 
         The lock is the kernel's, and ends with the process.
         """
-        self.exists()
+        self._is_there()
         with contextlib.ExitStack() as held:
             with self._explained(self.folder):
                 try:
@@ -78,7 +99,7 @@ class Study:
             yield
 
     def _prepare(self) -> None:
-        if not self.exists():
+        if not self._is_there():
             self.write("store.json", json.dumps({"format": FORMAT, "program": PROGRAM}) + "\n")
         for folder in (self._raw, self._failed):
             folder.mkdir(exist_ok=True)
@@ -102,12 +123,18 @@ class Study:
         self._failed_path(digest).unlink(missing_ok=True)
 
     def load(self, digest: str) -> dict[str, Any]:
-        """A record that ``store`` has kept; StudyError if it cannot be read."""
+        """A record that ``store`` has kept; StudyError if it cannot be read, or is another run's."""
         path = self._raw_path(digest)
         try:
-            return dict(json.loads(gzip.decompress(path.read_bytes())))
-        except (OSError, ValueError, EOFError) as error:
+            record = _shaped(gzip.decompress(path.read_bytes()), RECORD)
+        except (OSError, ValueError, EOFError, zlib.error) as error:
             raise StudyError(f"{path}: cannot be read ({error}): remove it and sweep again") from None
+        for what, its_digest in (("says", record["digest"]), ("comes from", digest_of(record["ingredients"]))):
+            if its_digest != digest:
+                raise StudyError(
+                    f"{path}: is of another run: it {what} {its_digest}, and not {digest}: remove it and sweep again"
+                )
+        return record
 
     def forget(self, digest: str) -> None:
         """Take a raw result away, and why there is none."""
@@ -119,25 +146,45 @@ class Study:
         self._write(self._failed_path(digest), json.dumps(record, indent=1) + "\n")
 
     def failure(self, digest: str) -> dict[str, Any] | None:
-        """What ``fail`` has kept of a run, if it is so."""
-        return self._read(self._failed_path(digest))
+        """What ``fail`` has kept of a run, if it is so; StudyError if it cannot be read."""
+        path = self._failed_path(digest)
+        try:
+            return self._read(path, FAILURE)
+        except ValueError as error:
+            raise StudyError(f"{path}: cannot be read: {error}: remove it and sweep again") from None
 
     def manifest(self) -> dict[str, Any]:
-        """What was asked so far."""
-        return self._read(self.folder / "manifest.json") or {"program": PROGRAM, "sweeps": [], "runs": []}
+        """What was asked so far; StudyError with the version that wrote it if it cannot be read."""
+        path = self.folder / "manifest.json"
+        content: dict[str, Any] = {}
+        try:
+            found = self._read(path, {})
+            content = {"program": PROGRAM, "sweeps": [], "runs": []} if found is None else found
+            _check_shape(content, MANIFEST)
+            for name, keys in (("sweeps", SWEEP), ("runs", ASKED)):
+                for number, one in enumerate(content[name], 1):
+                    _check_shape(one, keys, f"{name}, {number} of {len(content[name])}: ")
+        except ValueError as error:
+            writer = content.get("program") or self._version()[1]
+            raise StudyError(
+                f"{path}: cannot be read: {error}; it was written by {writer}, and this is {PROGRAM};"
+                " nothing was changed"
+            ) from None
+        return content
 
     def write(self, name: str, content: bytes | str) -> Path:
         """Write one of the study's other files; StudyError if it cannot be written."""
         self._write(self.folder / name, content)
         return self.folder / name
 
-    def _read(self, path: Path) -> dict[str, Any] | None:
+    def _read(self, path: Path, keys: Mapping[str, type]) -> dict[str, Any] | None:
+        """What a file has, if it is there; ValueError if that is not of its shape."""
         try:
-            return dict(json.loads(path.read_text()))
+            return _shaped(path.read_bytes(), keys)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
-            raise StudyError(f"{path}: cannot be read: {error}") from None
+        except OSError as error:
+            raise ValueError(error.strerror) from None
 
     def _write(self, path: Path, content: bytes | str) -> None:
         with self._explained(path):
@@ -151,3 +198,23 @@ class Study:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT)
             reason = "no space is left there" if full else error.strerror
             raise StudyError(f"{path}: {reason}") from None
+
+
+def _shaped(text: bytes, keys: Mapping[str, type]) -> dict[str, Any]:
+    """JSON of a mapping with these keys and kinds of values; ValueError names what is otherwise."""
+    try:
+        content = json.loads(text)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+    _check_shape(content, keys)
+    return dict(content)
+
+
+def _check_shape(content: Any, keys: Mapping[str, type], where: str = "") -> None:
+    """ValueError if it is no mapping, or names what is missing or of another kind."""
+    if not isinstance(content, dict):
+        raise ValueError(f"{where}is of kind {type(content).__name__}, and not a mapping")
+    for name, kind in keys.items():
+        if not isinstance(content.get(name), kind):
+            found = f"is of kind {type(content[name]).__name__}" if name in content else "is missing"
+            raise ValueError(f"{where}{name} {found}, and must be of kind {kind.__name__}")

@@ -1,19 +1,40 @@
 # SPDX-License-Identifier: GPL-2.0
 """Builds of the modules: the checkout's, a folder's, or a revision's, which is built."""
 
+import os
+import signal
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
+from conftest import TOP
 from lab.machines import engine
 from lab.model.errors import PlanError
 
 RELEASE = "6.1-lab"
 # What builds the modules in the fake checkout: it knows no more than old revisions' did.
+# With a file "slow" beside the headers it takes a while once.
 BUILD = f"""#!/bin/sh
 [ "$1" = --kdir ] && [ -d "$2" ] && [ $# = 2 ] || {{ echo "build-modules: $*" >&2; exit 1; }}
 mkdir -p build/{RELEASE}/kmod
+if [ -e "$2/slow" ]; then
+	echo half >build/{RELEASE}/kmod/tcp_pktpair.ko
+	mv "$2/slow" "$2/begun"
+	sleep 1
+	echo late >build/{RELEASE}/kmod/tcp_pktpair.ko
+	exit 1
+fi
 cp module.c build/{RELEASE}/kmod/tcp_pktpair.ko
+"""
+BUILDS = """
+import signal, sys
+from pathlib import Path
+from lab.machines import engine
+signal.signal(signal.SIGINT, signal.default_int_handler)
+engine.TOP, engine.CACHE, engine.BUILDS = map(Path, sys.argv[1:4])
+engine.modules_of(sys.argv[4], "HEAD")
 """
 
 
@@ -76,6 +97,23 @@ def test_a_revision_that_does_not_build(checkout) -> None:
     for _ in range(2):
         with pytest.raises(PlanError, match=r"revision [0-9a-f]{40}: scripts/build-modules .*module.c:1: error"):
             built("HEAD")
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_build_that_was_interrupted(checkout, by) -> None:
+    """It is made anew, once what goes on building without its command has ended."""
+    headers = engine.CACHE / "kernels" / RELEASE / "build"
+    (headers / "slow").touch()
+    words = [sys.executable, "-c", BUILDS, checkout, engine.CACHE, engine.BUILDS, RELEASE]
+    environment = {**os.environ, "PYTHONPATH": str(TOP / "mininet-tests")}
+    with subprocess.Popen(words, env=environment, stderr=subprocess.DEVNULL) as builds:
+        while not (headers / "begun").exists():
+            time.sleep(0.01)
+        builds.send_signal(by)
+    assert builds.returncode != 0
+    for _ in range(2):
+        assert built("HEAD") == ["new"]
+        time.sleep(1.2)
 
 
 def test_no_revision(checkout) -> None:

@@ -8,8 +8,10 @@ import dataclasses
 import functools
 import inspect
 import json
+import math
 import re
 import shlex
+import typing
 import zlib
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,7 +28,7 @@ from fake_lab import FakeEngine, sweep
 from lab import cli
 from lab.analyse import figures, series, table
 from lab.front import run as front_run
-from lab.model import arrivals, devices, distributions, plan, scenario, topologies, topology
+from lab.model import arrivals, devices, distributions, plan, scenario, topologies, topology, typed
 from lab.model.errors import PlanError
 from lab.model.plan import Command, Flow, Plan, Record, Source
 from lab.model.topology import Link, Topology, Way
@@ -103,50 +105,63 @@ def test_fields(kind: type) -> None:
         assert repr(given) == repr(default), one.name
 
 
-RANGE = re.compile(
-    r"(?:^|, )(?:(?P<low>[\d.]+) \.\. (?P<high>[\d.]+)|(?P<or>\d or )?>= (?P<least>\d+)|(?P<set>\d or \d))$"
+LINE = Topology(
+    "line",
+    {"a": "host", "r": "router", "b": "host"},
+    (Link("a", "r", mtu_bytes=65_535), Link("r", "b", mtu_bytes=65_535)),
 )
-LINE = Topology("line", {"a": "host", "r": "router", "b": "host"}, (Link("a", "r"), Link("r", "b")))
-FLOW = Flow("f", "a", "b", seconds=1.0)
+FILE = Flow("f", "a", "b", bytes=1000, write_bytes=1000)
 SOURCE = Source("u", "a", "b", {"model": "constant", "rate_packets_s": 10}, 1.0, 500)
+PLANNED = CLASSES[CLASSES.index(Link) :]
 
 
 def with_field(kind: type, name: str, value: float) -> Plan:
     """A plan of which all but this field can be."""
     if kind is Way:
-        return Plan(replace(LINE, links=(LINE.links[0], Link("r", "b", replace(Way(), **{name: value})))))
+        more = {"delay_ms": value} if name == "jitter_ms" else {}
+        return Plan(replace(LINE, links=(LINE.links[0], Link("r", "b", replace(Way(), **{**more, name: value})))))
     if kind is Link:
         return Plan(replace(LINE, links=(LINE.links[0], replace(LINE.links[1], **{name: value}))))
     if kind is Flow:
-        what = {"bytes": 1000, "seconds": 0.0} if name == "seconds" else {}
-        return Plan(LINE, (replace(FLOW, **{**what, name: value}),))
+        # it carries bytes or lasts for seconds
+        other = {("seconds", True): {"bytes": 0}, ("bytes", False): {"seconds": 1.0}}.get((name, bool(value)), {})
+        return Plan(LINE, (replace(FILE, **{**other, name: value}),))
+    if kind is plan.Exchange:
+        return Plan(LINE, (replace(FILE, bytes=0, exchanges=(replace(plan.Exchange(1, 1), **{name: value}),)),))
     if kind is Source:
         return Plan(LINE, sources=(replace(SOURCE, **{name: value}),))
     if kind is Record:
-        return Plan(LINE, record=replace(Record(), **{name: value}))
+        return Plan(LINE, record=replace(Record(), **{name: value}), seconds=999_940.0)
+    if kind is Command:
+        return Plan(LINE, commands=(replace(Command("c", 0.0, "r", ("true",)), **{name: value}),))
+    if kind is plan.Change:
+        return Plan(LINE, changes=(replace(plan.Change(0.0, "r-b"), **{name: value}),))
     return replace(Plan(LINE, gro=("b",)), **{name: value})
 
 
-def ranges() -> Iterator[Any]:
-    for kind in (Way, Link, Flow, Source, Record, Plan):
-        for name, row in rows_of("plan", kind.__name__).items():
-            match = RANGE.search(row.get("unit, range", row.get("unit", "")))
-            if match:
-                yield pytest.param(kind, name, match, id=f"{kind.__name__}.{name}")
+def numbers() -> Iterator[Any]:
+    """Each number of a plan, with its type and its range."""
+    for kind in PLANNED:
+        for name, hint in typed.kinds(kind).items():
+            number, *limits = typing.get_args(hint) or (hint,)
+            if number in (int, float):
+                yield pytest.param(kind, name, number, limits, id=f"{kind.__name__}.{name}")
 
 
-@pytest.mark.parametrize(("kind", "name", "match"), ranges())
-def test_ranges(kind: type, name: str, match: re.Match[str]) -> None:
-    """What the reference says may be, may be; what is beyond is refused."""
-    if match["set"]:
-        good = [int(number) for number in match["set"].split(" or ")]
-        bad = [sum(good) // 2]
-    elif match["least"]:
-        good = [int(match["least"]), *([0] if match["or"] else [])]
-        bad = [-1, *([1] if match["or"] else [good[0] - 1])]
+@pytest.mark.parametrize(("kind", "name", "number", "limits"), numbers())
+def test_ranges(kind: type, name: str, number: type, limits: list[typed.Range]) -> None:
+    """Each number of a plan has a range; what the reference says may be, may be, and what is beyond is refused."""
+    said = rows_of("plan", kind.__name__)[name]["unit, range"].split(", ")[-1]
+    if name == "family":
+        assert said == "4 or 6"
+        good, bad = [4, 6], [0, 5, 7]
     else:
-        good = [int(match["low"]), int(match["high"])]
-        bad = [good[0] - 1, good[1] + 1]
+        (limit,) = limits
+        assert said == str(limit)
+        good = [number(limit.low), number(limit.high), *([number(0)] if limit.or_zero else [])]
+        bad = [number(limit.low / 2) if limit.or_zero else number(limit.low - 1), -1, number(limit.high * 1.001 + 1)]
+        bad += [1] if name in ("lose_every", "keep_every") else []
+        bad += [math.nan, math.inf, True, "1"]
     for value in good:
         with_field(kind, name, value).check()
     for value in bad:
@@ -156,11 +171,19 @@ def test_ranges(kind: type, name: str, match: re.Match[str]) -> None:
 
 def test_ranges_are_understood() -> None:
     """What looks like a range in the reference is one that is tested."""
-    tested = {one.id for one in ranges()}
+    tested = {one.id for one in numbers()}
     for kind in CLASSES:
         for name, row in rows_of("plan", kind.__name__).items():
             limited = re.search(r"\d", row.get("unit, range", row.get("unit", "")))
             assert not limited or f"{kind.__name__}.{name}" in tested
+
+
+def test_metrics_that_names_must_not_have() -> None:
+    """The plan knows each metric of runs, sources and devices, so that no name can stand for two."""
+    known = {*plan.OF_RUN, "{}_status"}
+    known |= {text.format("SOURCE") for text in plan.OF_SOURCE} | {text.format("DEVICE") for text in plan.OF_DEVICE}
+    found = {name.replace("pQ", q) for name in rows_of("results", "Metrics of a run") for q in plan.QUANTILES}
+    assert {name.replace("NAME", "{}") for name in found} == known
 
 
 def test_names_in_the_reference() -> None:

@@ -2,17 +2,25 @@
 """What the engine of sweeps does before a guest is started."""
 
 import hashlib
+import io
+import json
 import os
 import pathlib
 import posixpath
+import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 from lab.machines import core, engine, frozen, image, plans, qemu, sealed
 from lab.model.plan import Plan
+from lab.model.topology import Link, Topology
+from lab.store import digest
+
+LINE = Plan(Topology("line", {"a": "host", "b": "host"}, (Link("a", "b"),)))
 
 
 def test_a_revision_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,6 +54,15 @@ def test_byte_code_depends_on_its_source_only(before: str) -> None:
     made = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     code = image.compiled([pathlib.__file__, posixpath.__file__])
     assert made.stdout.strip() == hashlib.sha256(b"".join(code)).hexdigest()
+
+
+def test_what_is_told_is_read_of_an_emulator_only() -> None:
+    """Elsewhere its ports are something else's, or nobody's, or may not be read."""
+    done = subprocess.run([plans.guest_program("told"), "opt/lab/job"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(
+        r"told: (ioperm: .*|this machine is not QEMU's|the emulator has no file opt/lab/job)\n", done.stderr
+    )
 
 
 def test_the_cached_image_may_be_removed_while_it_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,6 +105,121 @@ def test_the_digest_has_the_whole_command_line(tmp_path: Path, monkeypatch: pyte
     state = f" -incoming exec:cat '{tmp_path / 'state'}'"
     assert line == f"qemu-system-x86_64 {frozen.pathless_command_line()}{state}"
     assert all(option in line for option in (*qemu.KERNEL_OPTIONS, "pvpanic", "virtserialport", "-icount"))
+
+
+class Parts:
+    """What guests are made of, in files that a test may change, and what they were given."""
+
+    NAMES = ("image", "tc plugin", "traffic engine", "told", "tcp_pktpair")
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        places = ("image", "build/tc/q_fq_rr.so", "traffic", "told", "kmod/tcp_pktpair.ko")
+        self.files = {name: folder / place for name, place in zip(self.NAMES, places, strict=True)}
+        self.write("before")
+        self.packed: dict[str, str] = {}
+        self.job: dict[str, Any] = {}
+        vmlinux = folder / "vmlinux"
+        vmlinux.touch()
+        for module, name, value in (
+            (engine, "find_kernel", lambda *_: "6.1"),
+            (qemu, "find_kernel", lambda *_: "6.1"),
+            (engine, "uncompressed_image", lambda *_: vmlinux),
+            (plans, "uncompressed_image", lambda *_: vmlinux),
+            (plans.btf, "ack_probe", lambda _: "p:lab/ack"),
+            (plans, "guest_program", lambda name: folder / name),
+            (sealed, "TOP", folder),
+            (engine, "modules_of", lambda *_: [self.files["tcp_pktpair"]]),
+            (engine, "EMULATOR", "cat"),
+            (image, "copy_base", lambda _, __, out: out.write_text(self.files["image"].read_text())),
+            (image, "build", self.build),
+            (frozen.Template, "freeze", self.freeze),
+        ):
+            monkeypatch.setattr(module, name, value)
+
+    def write(self, text: str) -> None:
+        for path in self.files.values():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def build(
+        self, _: Path, __: Path, job: dict[str, Any], extra: Mapping[str, Path], ___: Path, base: Path | None
+    ) -> None:
+        places = ("lab/build/tc/q_fq_rr.so", "lab/traffic", "lab/told", "lab/modules/tcp_pktpair.ko")
+        assert base is not None and set(extra) == set(places)
+        found = (base, *(extra[place] for place in places))
+        self.packed = {name: path.read_text() for name, path in zip(self.NAMES, found, strict=True)}
+        self.job = job
+
+    @staticmethod
+    def freeze(template: frozen.Template, plan: Plan, *_: object) -> frozen.Frozen:
+        """What the real one does, until the guest is booted."""
+        told = {**template.job([plan]), "structure": plan.structure, "plans": [], "times": []}
+        template._pack({**told, "clock": template.clock})
+        return frozen.Frozen("6.1", Path(), Path(), {})
+
+
+@pytest.mark.parametrize("change", ["after", None])
+def test_guests_are_made_of_what_was_hashed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str | None
+) -> None:
+    """Guest code, programs, modules, plugin or traffic engine that change or go while a sweep is at work reach none."""
+    parts = Parts(tmp_path, monkeypatch)
+    with engine.Guests() as guests:
+        found = guests.surroundings("", "")
+        named = {**found.tools, **found.code, **found.modules}
+        before = {name: digest.of_file(path) for name, path in named.items()}
+        if change is None:
+            for path in parts.files.values():
+                path.unlink()
+        else:
+            parts.write(change)
+        with guests._machine("6.1", "", LINE):
+            assert parts.packed == dict.fromkeys(parts.NAMES, "before")
+        assert set(named) == set(parts.NAMES)
+        assert {name: digest.of_file(path) for name, path in named.items()} == before
+
+
+def test_the_digest_has_all_that_a_guest_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not in the plan is in the surroundings: the whole job but for the modules' paths, and the network."""
+    parts = Parts(tmp_path, monkeypatch)
+    with engine.Guests() as guests:
+        machine = guests.surroundings("", "").machine
+        with guests._machine("6.1", "", LINE):
+            pass
+    of_plan = {"plans": [], "times": [], "structure": LINE.structure}
+    modules = {"modules": ["/lab/modules/tcp_pktpair.ko"]}
+    assert parts.job == {**json.loads(machine["job"]), **of_plan, **modules}
+    assert {"kind", "ack_probe", "traffic", "clock", "top"} == set(json.loads(machine["job"]))
+
+
+def test_an_image_of_another_environment_is_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The image's name changes with each file that is in it, and with Python: what is in the image is as it is now."""
+    tree = tmp_path / "6.1"
+    module = tree / "kernel" / "net" / "sched" / "sch_fq.ko"
+    module.parent.mkdir(parents=True)
+    module.touch()
+    (tree / "modules.dep").write_text("kernel/net/sched/sch_fq.ko:\n")
+    here = {name: tmp_path / name for name in ("tc", "libc.so.6", "json.py", "_json.so")}
+    for path in here.values():
+        path.write_text("")
+    monkeypatch.setattr(image, "programs", lambda: [str(here["tc"])])
+    monkeypatch.setattr(image, "libraries", lambda path: [str(here["libc.so.6"])] if path == str(here["tc"]) else [])
+    monkeypatch.setattr(image, "python_files", lambda: [str(here["json.py"]), str(here["_json.so"])])
+    # what else is in the archive is of the lab's own code
+    archived = io.BytesIO()
+    image.base(tree, archived)
+    for path in (*here.values(), module):
+        assert path.name.encode() in archived.getvalue()
+    keys = [image.base_key(tree)]
+    assert image.base_key(tree) == keys[0]
+    for path in (*here.values(), module, tree / "modules.dep"):
+        os.utime(path, ns=(1, len(keys)))
+        keys.append(image.base_key(tree))
+    other = tmp_path / "python3.12"
+    other.touch()
+    monkeypatch.setattr(image, "PYTHON", other)
+    keys.append(image.base_key(tree))
+    assert len(set(keys)) == len(keys) == 1 + len(here) + 2 + 1
 
 
 def test_bpftrace_has_its_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import TOP, lab
+from conftest import LAB, TOP, lab
 from lab import cli
 from lab.front import run as run_command
 from lab.machines import core as cores
@@ -54,6 +55,29 @@ def test_list() -> None:
     assert names == sorted(names)
     assert {"b1-slow-cross-traffic", "three-bottlenecks", "traffic-engines-agree"} <= set(names)
     assert all(len(line.split()) > 3 for line in done.stdout.splitlines())
+
+
+def test_list_of_some(tmp_path: Path) -> None:
+    """lab list SCENARIO shows each parameter with its meaning, and a file of the user's as well."""
+    assert lab("new", tmp_path / "mine.py").returncode == 0
+    done = lab("list", "b3-short-files", tmp_path / "mine.py")
+    assert done.returncode == 0, done.stderr
+    for name, parameter in scenario.load("b3-short-files").parameters.items():
+        assert re.search(
+            f"^  {name}=.* {parameter.meaning} \\({', '.join(parameter.choices or ())}\\)$", done.stdout, re.M
+        )
+    assert "  rate_mbit=10.0 Mbit/s  of the bottleneck (at least 0.5, at most 200)\n" in done.stdout
+    assert "  combinations: pktpair+fq_rr, cubic+fq_codel\n" in done.stdout
+    done = lab("list", "b3-short")
+    assert (done.returncode, done.stdout) == (2, "") and "no scenario b3-short (near: " in done.stderr
+
+
+def test_a_set_has_one_order(tmp_path: Path) -> None:
+    """What a scenario makes of one is the same each time that the lab is started."""
+    path = tmp_path / "mine.py"
+    path.write_text(SCENARIO.replace('"a flow"', "str(set('abcdefgh'))"))
+    first, second = (lab("list", path, PYTHONHASHSEED=seed) for seed in ("1", "2"))
+    assert first.returncode == 0 and first.stdout == second.stdout
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
@@ -178,6 +202,12 @@ OTHER_RUNS = {
         [{"path": "x", "label": "y", "title": "z", "series": {"flows": [{"name": "f", "goodput_bit_s": [1]}]}}],
         "its series have no 'bin_s': another version's lab run wrote it",
     ),
+    "a label elsewhere": (
+        [{"path": "x", "label": "../y", "title": "z"}],
+        "label '../y': has other characters than those that lab run writes",
+    ),
+    "one label": ([{"path": "x", "label": "y", "title": "z"}] * 2, "2 runs have the label y"),
+    "no series": ([{"path": "x", "label": "y", "title": "z", "series": 5}], "its runs have no series"),
     "nothing recorded": ([{"path": "x", "label": "y", "title": "z"}], "no run in it can be drawn"),
 }
 
@@ -274,6 +304,35 @@ def test_no_space(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
     assert cli.main(["new", "mine.py"]) == 1
     lines = capsys.readouterr().err.splitlines()
     assert lines == [f"lab: {name}: No space left on device" for name in ("mine.py", tempfile.gettempdir())]
+
+
+@pytest.mark.parametrize("words", ["list", "--help", "run --help", "new /dev/null/mine.py"])
+def test_no_space_for_what_is_printed(words: str) -> None:
+    """A standard output that is full is said in a line, with status 1; one that is closed is nobody's."""
+    if words.startswith("new"):
+        # what is wrong with the input is said, and nothing was printed
+        message, status = "lab: /dev/null/mine.py: Not a directory\n", 2
+    else:
+        message, status = "lab: standard output: No space left on device\n", 1
+    command = f"{LAB} {words}"
+    done = subprocess.run(["sh", "-c", f"{command} >/dev/full"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (status, message)
+    done = subprocess.run(["sh", "-c", f"{command} >&-"], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr and done.returncode == (status if status == 2 else 0)
+
+
+def test_no_space_in_the_middle_of_what_is_printed() -> None:
+    """More than is written at once is refused while a command is at work, and said likewise."""
+    program = (
+        "import sys; from lab import cli; from lab.front import list as one;"
+        "one.main = lambda _: print('x' * 100_000); sys.exit(cli.main(['list']))"
+    )
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(
+            command, cwd=TOP / "mininet-tests", stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (1, "lab: standard output: No space left on device\n")
 
 
 def test_what_iperf3_cannot_carry(tmp_path: Path) -> None:

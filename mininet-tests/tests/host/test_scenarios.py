@@ -5,6 +5,7 @@ import dataclasses
 import math
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from conftest import TOP
 from lab.model import flows, scenario
 from lab.model.errors import PlanError
 from lab.model.plan import TCP_HEADER_BYTES, Flow, Plan
-from lab.model.scenario import Scenario
+from lab.model.scenario import Check, Parameter, Scenario
 
 # Of guest's time: a run of the longest that a range allows still ends within a working day.
 LONGEST_S = 4 * 3600
@@ -275,7 +276,144 @@ def test_a_distribution_that_cannot_be_is_refused(sizes: dict[str, object], mess
         flows.drawn(1, "", sizes=sizes, gaps=GAPS, seed=1)
 
 
+@pytest.mark.parametrize("count", [0, -1, 1001, 10**12])
+def test_so_many_flows_cannot_be(count: int) -> None:
+    """Before one is made."""
+    with pytest.raises(PlanError, match=f"count {count}: must be at"):
+        flows.drawn(count, "", sizes=PARETO, gaps=GAPS, seed=1)
+    with pytest.raises(PlanError, match=f"count {count}: must be at"):
+        flows.staggered(count, "", 1, 0, 1, 0)
+
+
 def test_a_flow_alone_needs_no_others_windows() -> None:
     """Windows and buffers of others bind only where there are others."""
     flows.check_backlogged(1000, 1000, 1, 1, 1500, 1)
     assert Flow("f", "a", "b", seconds=1).background is False
+
+
+@pytest.mark.parametrize(
+    ("default", "text", "value"),
+    [
+        *((True, text, False) for text in ("False", "false", "no", "OFF", "0")),
+        *((False, text, True) for text in ("True", "TRUE", "yes", "On", "1")),
+        (3, "-12", -12),
+        (3, "1000000", 10**6),
+        (0.5, "12", 12.0),
+        (0.5, "-.5", -0.5),
+        (0.5, "1.", 1.0),
+        (0.5, "1.5e-3", 0.0015),
+        ("any", "1_000", "1_000"),
+    ],
+)
+def test_a_value_is_what_was_typed(default: object, text: str, value: object) -> None:
+    """Of the default's type."""
+    found = Parameter(default, "", "").parse("x", text)
+    assert (found, type(found)) == (value, type(default))
+
+
+@pytest.mark.parametrize(
+    ("default", "text", "message"),
+    [
+        (True, "2", "^x=2: must be true or false, yes or no, on or off, 1 or 0$"),
+        (True, "", "^x=: must be true or false"),
+        (3, "1_000", "^x=1_000: must be a whole number$"),
+        (3, " 1", "must be a whole number"),
+        (3, "\u0663", "must be a whole number"),
+        (3, "1e3", "must be a whole number"),
+        (3, "+3", "must be a whole number"),
+        (3, "9" * 5000, "must be a whole number"),
+        (0.5, "1_0.5", "^x=1_0.5: must be a number$"),
+        (0.5, "0.5\n", "must be a number"),
+        (0.5, "0x10", "must be a number"),
+        (0.5, "-inf", "must be a finite number"),
+        (0.5, "1e999", "^x=1e999: must be a finite number$"),
+    ],
+)
+def test_a_value_that_nobody_means_is_refused(default: object, text: str, message: str) -> None:
+    """Neither any text for a truth, nor what only Python takes for a number."""
+    with pytest.raises(PlanError, match=message):
+        Parameter(default, "", "").parse("x", text)
+
+
+MINE = """
+import random
+from lab.model.plan import Flow, Plan
+from lab.model.scenario import Parameter
+from lab.model.topology import Link, Topology, Way
+
+CLAIM = "it is so"
+PARAMETERS = {"seconds": Parameter(4.0, "s", "of it", 1, 600)}
+COMBINATIONS = [("cubic", "pfifo")]
+STATE = []
+def plan(values, cc, qdisc, seed):
+    start_s = seconds = 1.0
+    DO
+    nodes = {"a": "host", "b": "host"}
+    flows = [Flow("f", "a", "b", cc, start_s=start_s, seconds=seconds)]
+    return Plan(Topology("pair", nodes, (Link("a", "b"),)), flows)
+"""
+
+
+def mine(folder: Path, do: str, old: str = "", new: str = "") -> Scenario:
+    """A scenario of a user's that does something in plan()."""
+    (folder / "mine.py").write_text(MINE.replace("DO", do).replace(old, new))
+    return scenario.load(str(folder / "mine.py"))
+
+
+@pytest.mark.parametrize(
+    ("do", "message"),
+    [
+        ("start_s = random.random()", r"plan\.flows\[0\]\.start_s is 0\.\d+ and 0\.\d+; what it draws must come from"),
+        ("start_s = random.Random(None).random()", r"plan\.flows\[0\]\.start_s is"),
+        (
+            "STATE.append(1); seconds = len(STATE)",
+            r"flows\[0\]\.seconds is 1 and 2; .* what it changes must be its own",
+        ),
+        ("if seed == 2: STATE.append(1)\n    else: seconds += len(STATE)", r"flows\[0\]\.seconds is 1\.0 and 2\.0"),
+        ("STATE.append(seed); seconds = STATE[0]", r"flows\[0\]\.seconds is 2 and 1"),
+    ],
+)
+def test_a_plan_that_comes_from_elsewhere_is_refused(tmp_path: Path, do: str, message: str) -> None:
+    """Of other draws, or of what earlier runs have left: whichever run is the first to differ."""
+    one = mine(tmp_path, do)
+    with pytest.raises(PlanError, match=f"mine.py: .*{message}"):
+        for seed in (1, 2, 1):
+            one.plan({"seconds": 4.0}, "cubic", "pfifo", seed)
+
+
+def test_a_plan_has_values_of_its_own(tmp_path: Path) -> None:
+    """What plan() does with them, and with the lists that it returns, no other run sees."""
+    one = mine(tmp_path, "seconds = values['seconds'] = values['seconds'] * 2; values['more'] = []")
+    values = {"seconds": 4.0}
+    assert [one.plan(values, "cubic", "pfifo", 1).flows[0].seconds for _ in range(3)] == [8.0] * 3
+    assert values == {"seconds": 4.0}
+    cached = mine(tmp_path, "global flows", "flows = [", "STATE.clear(); flows = STATE; flows += [")
+    first, second = (cached.plan(values, cc, "pfifo", 1) for cc in ("cubic", "reno"))
+    assert [first.flows[0].cc, second.flows[0].cc] == ["cubic", "reno"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("4.0", "0.5", "parameter seconds: default 0.5: must be at least 1 s"),
+        ("4.0", "None", r"parameter seconds: default None \(NoneType\): must be"),
+        ("1, 600", "600, 1", "parameter seconds: low 600: must be at most 1"),
+        ('"seconds"', "5", "mine.py: 5: must be a Parameter of PARAMETERS"),
+        ('"seconds"', '"a,b"', "parameter 'a,b': a name has letters"),
+        ("STATE", 'VARIANTS = [{"seconds": "5"}]\nSTATE', "VARIANTS: seconds=5: must be a float, as the default 4.0"),
+        ("STATE", 'VARIANTS = [{"seconds": 700}]\nSTATE', "VARIANTS: seconds=700: must be at most 600 s"),
+    ],
+)
+def test_a_parameter_that_cannot_be_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    """When its file is read."""
+    with pytest.raises(PlanError, match=message):
+        mine(tmp_path, "", old, new)
+
+
+@pytest.mark.parametrize(
+    ("op", "expected", "message"),
+    [("in", (2, 1), "must be lowest and highest"), (">=", math.nan, "nothing is as much")],
+)
+def test_a_check_that_nothing_can_pass_is_refused(op: str, expected: Any, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        Check("jain", op, expected).check()

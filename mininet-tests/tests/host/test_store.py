@@ -2,8 +2,10 @@
 """A study on disk and its digests: what is refused, what survives, what a digest contains."""
 
 import errno
+import gzip
 import json
 import os
+import re
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +22,11 @@ from lab.store import digest
 from lab.store.run import Run
 from lab.store.study import Study, StudyError
 
+CHAIN = Topology("chain", {"a": "host", "b": "host"}, (Link("a", "b", back=Way(rate_bit_s=1000, queue="cake")),))
+INGREDIENTS = {"plan": "1"}
+KEY = digest.digest(INGREDIENTS)
+RECORD = {"digest": KEY, "ingredients": INGREDIENTS, "job": {}, "raw": {"error": None}}
+
 
 @pytest.fixture
 def run(engine) -> Run:
@@ -31,7 +38,7 @@ def run(engine) -> Run:
     return Run(scenario, values, "bbr", "cake", 1, "", "6.1", scenario.plan(values, "bbr", "cake", 1))
 
 
-def content(folder: Path) -> dict[str, bytes]:
+def content_of(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
@@ -54,11 +61,11 @@ def test_another_store_is_refused_and_untouched(engine, tmp_path, capsys, name, 
     out = tmp_path / "study"
     out.mkdir()
     (out / name).write_text(text)
-    before = content(out)
+    before = content_of(out)
     assert sweep(engine, "--out", out) == 2
     assert fake_lab.report(out) == 2
     assert capsys.readouterr().err.count(message) == 2
-    assert content(out) == before
+    assert content_of(out) == before
     assert not engine.titles
 
 
@@ -138,6 +145,122 @@ def test_a_raw_result_that_is_damaged(engine, tmp_path) -> None:
     assert len(engine.titles) == 1
 
 
+def corrupted(data: bytes) -> bytes:
+    """A whole file, of which the middle cannot be decompressed."""
+    return data[:20] + bytes(20) + data[40:]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (corrupted, "cannot be read (Error -3 while decompressing data"),
+        (lambda data: data + b"more", "cannot be read (Not a gzipped file"),
+        (lambda _: gzip.compress(b"[1]"), "cannot be read (is of kind list, and not a mapping): remove it"),
+        (lambda _: gzip.compress(b"{}"), "cannot be read (digest is missing, and must be of kind str): remove it"),
+        (
+            lambda _: gzip.compress(json.dumps({**RECORD, "job": 5}).encode()),
+            "cannot be read (job is of kind int, and must be of kind dict): remove it",
+        ),
+        (
+            lambda _: gzip.compress(json.dumps({**RECORD, "digest": "ab"}).encode()),
+            f"is of another run: it says ab, and not {KEY}: remove it and sweep again",
+        ),
+        (
+            lambda _: gzip.compress(json.dumps({**RECORD, "ingredients": {"plan": "2"}}).encode()),
+            f"is of another run: it comes from {digest.digest({'plan': '2'})}, and not {KEY}: remove it",
+        ),
+    ],
+)
+def test_a_raw_result_that_is_not_this_runs(tmp_path, damage, message) -> None:
+    """What cannot be read, has another shape, or is of another run, is an error with the file and what is wrong."""
+    study = Study(tmp_path / "study")
+    with study.locked():
+        study.store(KEY, RECORD)
+    path = study.folder / "raw" / f"{KEY}.json.gz"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(StudyError, match=re.escape(f"{path}: {message}")):
+        study.load(KEY)
+
+
+def test_a_raw_result_under_another_runs_name(engine, tmp_path, capsys) -> None:
+    """A file that was renamed is not served as the other run's: its row says so."""
+    out = tmp_path / "study"
+    assert sweep(engine, "--out", out) == 0
+    first, second = sorted((out / "raw").iterdir())
+    first.rename(second)
+    engine.titles.clear()
+    assert sweep(engine, "--out", out) == 0
+    assert len(engine.titles) == 1
+    its, other = (path.name.partition(".")[0] for path in (first, second))
+    (row,) = [line for line in (out / "table.csv").read_text().splitlines() if "is of another run" in line]
+    assert f"{second}: is of another run: it says {its}, and not {other}: remove it and sweep again" in row
+
+
+ASKED = {"run": KEY, "path": "x.py", "scenario": "x", "values": {}, "seed": 1}
+ASKED |= {"cc": "bbr", "qdisc": "cake", "build": "", "kernel": "6.1"}
+OLD = {"program": "lab 0.0.7", "sweeps": [], "runs": [ASKED]}
+
+
+@pytest.mark.parametrize(
+    ("content", "message", "writer"),
+    [
+        ([], "is of kind list, and not a mapping", "lab 0.1"),
+        ("runs", "is of kind str, and not a mapping", "lab 0.1"),
+        (5, "is of kind int, and not a mapping", "lab 0.1"),
+        ({}, "sweeps is missing, and must be of kind list", "lab 0.1"),
+        ({"program": "lab 0.0.7"}, "sweeps is missing, and must be of kind list", "lab 0.0.7"),
+        ({**OLD, "runs": {}}, "runs is of kind dict, and must be of kind list", "lab 0.0.7"),
+        ({**OLD, "runs": [ASKED, "x"]}, "runs, 2 of 2: is of kind str, and not a mapping", "lab 0.0.7"),
+        ({**OLD, "runs": [{**ASKED, "values": None}]}, "runs, 1 of 1: values is of kind NoneType, and ", "lab 0.0.7"),
+        ({**OLD, "sweeps": [{"started": ""}]}, "sweeps, 1 of 1: builds is missing, and must be of kind", "lab 0.0.7"),
+        (b"{", "Expecting property name", "lab 0.1"),
+        (b"[" * 100_000, "is nested too deeply", "lab 0.1"),
+        (b"\xff\xfe\xff", "'utf-16-le' codec can't decode", "lab 0.1"),
+    ],
+    ids=lambda part: part if isinstance(part, str) and part.startswith("lab") else "",
+)
+def test_a_manifest_of_another_shape(engine, tmp_path, capsys, content, message, writer) -> None:
+    """It is refused by sweep and report with what is wrong and who wrote it, and nothing is changed."""
+    out = tmp_path / "study"
+    assert sweep(engine, "--out", out) == 0
+    (out / "manifest.json").write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    engine.titles.clear()
+    (out / "lock").write_text("123\n")
+    before = content_of(out)
+    assert sweep(engine, "--seeds", "1-2", "--out", out) == 2
+    assert fake_lab.report(out) == 2
+    said = capsys.readouterr().err.splitlines()[-2:]
+    assert said[0] == said[1]
+    assert said[0].startswith(f"lab: {out}/manifest.json: cannot be read: {message}")
+    assert said[0].endswith(f"; it was written by {writer}, and this is lab 0.1; nothing was changed")
+    assert content_of(out) == before
+    assert not engine.titles
+
+
+def test_a_manifest_that_is_a_folder(engine, tmp_path, capsys) -> None:
+    """What the file system says of it is said, and nothing is changed."""
+    out = tmp_path / "study"
+    assert sweep(engine, "--out", out) == 0
+    (out / "manifest.json").unlink()
+    (out / "manifest.json").mkdir()
+    assert fake_lab.report(out) == sweep(engine, "--out", out) == 2
+    message = f"lab: {out}/manifest.json: cannot be read: Is a directory; it was written by lab 0.1"
+    assert capsys.readouterr().err.count(message) == 2
+
+
+def test_a_failure_of_another_shape(engine, tmp_path) -> None:
+    """Why a run failed cannot be read: its row says so, and the others are shown."""
+    out = tmp_path / "study"
+    engine.instead = lambda run: "no" if run.cc == "bbr" else None
+    assert sweep(engine, "--out", out) == 1
+    (path,) = (out / "failed").iterdir()
+    path.write_text("[]")
+    assert fake_lab.report(out) == 0
+    lines = (out / "table.csv").read_text()
+    assert f"{path}: cannot be read: is of kind list, and not a mapping: remove it and sweep again" in lines
+    assert len(lines.splitlines()) == 1 + 2 + 1
+
+
 def test_a_record_says_what_it_comes_from(engine, tmp_path) -> None:
     """A stored result has its ingredients, whose digest is its name."""
     out = tmp_path / "study"
@@ -150,6 +273,42 @@ def test_a_record_says_what_it_comes_from(engine, tmp_path) -> None:
         *("plan", "kernel", "emulator", "tool usr/sbin/tc", "code agent.py", "machine cpu", "module tcp_pktpair")
     }
     assert Plan.of(record["job"]).flows[0].cc == "pktpair"
+
+
+SETTINGS = {"net.ipv4.tcp_wmem": "4096 9 9", "net.ipv4.tcp_rmem": "4096 8 8"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("sysctls", {"a": SETTINGS}),
+        ("sysctls", {"a": SETTINGS, "b": SETTINGS}),
+        ("module_parameters", {"tcp_bbr": {"x": "1", "y": "2"}}),
+        ("routes", {"a": "quickack 1", "b": "quickack 1"}),
+        ("topology", {"a": "host", "b": "host"}),
+    ],
+)
+def test_a_digest_changes_with_the_order_of_what_a_guest_does(engine, run, name, value) -> None:
+    """A guest makes nodes and settings one after the other: where the order is another, so may be the result."""
+
+    def backwards(mapping):
+        return {one: backwards(mapping[one]) for one in reversed(mapping)} if isinstance(mapping, dict) else mapping
+
+    found = []
+    for now in (value, dict(value), backwards(value)):
+        what = replace(CHAIN, nodes=now) if name == "topology" else now
+        plan = replace(Plan(CHAIN), **{name: what})
+        found.append(digest.ingredients(replace(run, plan=plan), engine.surroundings("", ""))["plan"])
+    assert found[0] == found[1] != found[2]
+
+
+def test_what_all_nodes_have_goes_before_what_one_has() -> None:
+    """Whichever comes first in the plan: "*" sets each node, and a name then changes it."""
+    of_all, of_b, of_root = {"x": "1"}, {"x": "2"}, {"x": "3"}
+    wanted = [("a", of_all), ("b", of_all), ("root", of_root), ("b", of_b)]
+    for settings in ({"*": of_all, "root": of_root, "b": of_b}, {"root": of_root, "b": of_b, "*": of_all}):
+        assert Plan(CHAIN).by_node(settings) == wanted
+    assert Plan(CHAIN).by_node({"b": of_b}) == [("b", of_b)]
 
 
 @pytest.mark.parametrize("name", ["vmlinuz", "tc", "agent.py"])
@@ -199,9 +358,6 @@ def test_a_manifest_names_what_the_guests_had(engine, tmp_path) -> None:
     assert len(engine.titles) == 2
 
 
-CHAIN = Topology("chain", {"a": "host", "b": "host"}, (Link("a", "b", back=Way(rate_bit_s=1000, queue="cake")),))
-
-
 @pytest.mark.parametrize(
     ("changes", "cc", "modules"),
     [
@@ -214,10 +370,19 @@ CHAIN = Topology("chain", {"a": "host", "b": "host"}, (Link("a", "b", back=Way(r
         ({"module_parameters": {"tcp_pktpair": {"train_min": "5"}}}, "bbr", ["tcp_pktpair"]),
         ({"sysctls": {"a": {"net.ipv4.tcp_congestion_control": "pktpair"}}}, "", ["tcp_pktpair"]),
         ({"record": Record(events=("fq_rr:fq_rr_enqueue",))}, "bbr", ["sch_fq_rr"]),
+        ({"record": Record(bpftrace="kprobe:fq_rr_dequeue { @ = count(); }")}, "bbr", ["sch_fq_rr"]),
+        ({"routes": {"*": "congctl pktpair"}}, "bbr", ["tcp_pktpair"]),
+        ({"sysctls": {"root": {"net.core.default_qdisc": "fq_rr"}}}, "bbr", ["sch_fq_rr"]),
+        ({"commands": (Command("fq_rr", 1.0, "a", ("sh", "-c", "true")),)}, "bbr", []),
+        (
+            {"commands": (Command("c", 1.0, "a", ("sh", "-c", "ip route change default congctl pktpair")),)},
+            "bbr",
+            ["tcp_pktpair"],
+        ),
     ],
 )
 def test_which_modules_a_run_uses(run, changes, cc, modules) -> None:
-    """A run uses a module where its plan says so: flows, queues of any time, commands, settings, trace events."""
+    """A run uses a module where its plan mentions it, wherever that is, but in a name."""
     assert digest.modules_of(replace(run, cc=cc, plan=replace(Plan(CHAIN), **changes))) == modules
 
 
@@ -246,11 +411,11 @@ def test_a_failure_is_forgotten_when_the_run_succeeds(tmp_path) -> None:
     """A run has failed or has a result, never both."""
     study = Study(tmp_path / "study")
     with study.locked():
-        study.fail("ab", {"error": "gone"})
-        assert study.failure("ab") == {"error": "gone"}
-        study.store("ab", {"raw": 1})
-        assert study.failure("ab") is None
-        assert study.load("ab") == {"raw": 1}
+        study.fail(KEY, {"error": "gone", "log": []})
+        assert study.failure(KEY) == {"error": "gone", "log": []}
+        study.store(KEY, RECORD)
+        assert study.failure(KEY) is None
+        assert study.load(KEY) == RECORD
 
 
 def test_a_lock_is_free_after_the_sweep(tmp_path) -> None:

@@ -313,7 +313,7 @@ def test_an_interrupt_ends_the_guests(engine, out, monkeypatch) -> None:
         (("--set", "flows=1", "--set", "flows=1"), "--set flows=1: flows was set before"),
         (("--set", "rate_mbit=13"), "fair_share.py: line 18: KeyError: 'thirteen'"),
         (("--set", "pause_s=inf"), "pause_s=inf: must be a finite number (s)"),
-        (("--set", "pause_s=2e6"), "the run's length 2000000.0: must be at most 1e+06"),
+        (("--set", "pause_s=2e6"), "plan: seconds 2000000.0: must be at most 999940"),
         (("--out", ""), "--out: has no name; must be a folder"),
         (("--out", "/dev/null"), "/dev/null: Not a directory"),
         (("no-such-scenario",), "no scenario no-such-scenario"),
@@ -330,13 +330,10 @@ def test_bad_input(engine, out, capsys, words, message) -> None:
     assert not engine.titles
 
 
-def test_the_order_of_a_mapping_does_not_matter(engine) -> None:
-    """Digests and order of runs do not depend on the order of --set options or of a file's dictionaries."""
+def test_the_order_of_settings_does_not_matter(engine) -> None:
+    """Digests and order of runs do not depend on the order of --set options or of a file's parameters."""
     one = expanded(engine, settings=("rate_mbit=1,2", "flows=1,3"))
-    backwards = fake_lab.SCENARIO.replace(
-        '{"a": "host", "r": "router", "b": "host"}', "dict(b='host', r='router', a='host')"
-    )
-    assert backwards != fake_lab.SCENARIO
+    backwards = fake_lab.SCENARIO + "PARAMETERS = dict(reversed(PARAMETERS.items()))\n"
     (engine.folder / "other.py").write_text(backwards)
     other = sweeping.expand(
         sweeping.Request((load(str(engine.folder / "other.py")),), settings=("flows=1,3", "rate_mbit=1,2")), engine
@@ -345,6 +342,18 @@ def test_the_order_of_a_mapping_does_not_matter(engine) -> None:
     assert len(one.runs) == 8
     again = expanded(engine, settings=("rate_mbit=1,2", "flows=1,3"))
     assert list(one.runs.values()) == list(again.runs.values())
+
+
+@pytest.mark.parametrize(("name", "texts"), [("pause_s", ("5", "5.0", "5e0", "0.5e1")), ("loss", ("0", "0.0", "-0"))])
+def test_a_number_has_one_digest_however_it_is_written(engine, name, texts) -> None:
+    """On the command line, or in a scenario's variants."""
+    found = [expanded(engine, settings=(f"{name}={text}",)) for text in texts]
+    path = engine.folder / "fair_share.py"
+    for text in texts:
+        path.write_text(f"{fake_lab.SCENARIO}\nVARIANTS = [{{'{name}': {text}}}]\n")
+        found.append(sweeping.expand(sweeping.Request((load(str(path)),)), engine))
+    assert len({digest for one in found for digest in one.runs.values()}) == 2
+    assert len({json.dumps(run.identity) for one in found for run in one.runs}) == 2
 
 
 def test_runs_that_are_told_the_same(engine, out) -> None:

@@ -60,6 +60,18 @@ def test_a_link_that_is_down_is_gone_around():
         lay_out(two, {"r-u", "l-x"}).path("s1", "d1")
 
 
+@pytest.mark.parametrize("down", ["s1-r", "r-s1"])
+def test_a_node_has_no_route_by_its_only_link_while_that_is_down(down):
+    """Whichever end is down; the other nodes' routes to that link are gone as well."""
+    for family in (4, 6):
+        layout = lay_out(a_line(), {down})
+        assert (layout.routes("s1", family), layout.routes("d1", family)) == (
+            [],
+            lay_out(a_line()).routes("d1", family),
+        )
+        assert len(lay_out(a_line()).routes("s1", family)) == 1
+
+
 def test_a_host_passes_nothing_on():
     nodes = {"a": "host", "b": "host", "c": "host"}
     layout = lay_out(Topology("chain", nodes, (Link("a", "b"), Link("b", "c"))))
@@ -125,7 +137,7 @@ def test_every_queue_has_the_rate_and_its_own_options(queue):
             "lose_every 2 beside keep_every 3: one of them",
         ),
         ((Link("s1", "r"), Link("r", "d1", Way(loss=1.5))), "loss 1.5: must be at most 1"),
-        ((Link("s1", "r"), Link("r", "d1", mtu_bytes=60)), "mtu_bytes 60: must be 68 to 65535"),
+        ((Link("s1", "r"), Link("r", "d1", mtu_bytes=60)), "mtu_bytes 60: must be at least 68"),
     ],
 )
 def test_a_topology_that_cannot_be_is_refused(links, message):
@@ -150,6 +162,68 @@ def test_a_key_that_is_unknown_is_refused():
     data["links"][0]["there"]["rate"] = 5
     with pytest.raises(PlanError, match="way: unknown rate"):
         Topology.of(data)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "links", "message"),
+    [
+        (
+            {"a-b": "host", "c": "router", "a": "router", "b-c": "host"},
+            (Link("a-b", "c"), Link("c", "a"), Link("a", "b-c")),
+            "a link between a-b and c and one between a and b-c: both have a device a-b-c: rename a node",
+        ),
+        ({"root": "host", "r": "host"}, (Link("root", "r"),), "node root: is the guest itself"),
+        ({"-x": "host", "r": "host"}, (Link("-x", "r"),), "node '-x': a name has letters, .* begins with none of"),
+        ({"..": "host", "r": "host"}, (Link("..", "r"),), "node '..': a name has letters"),
+        (
+            {"a": "host", "b": "host"},
+            (Link("a", "b", Way(8000, options="x\nqdisc del")),),
+            "options 'x.*': options have",
+        ),
+        (
+            {"a": "host", "b": "host"},
+            (Link("a", "b", Way(8000, options="ecn # x")),),
+            "options 'ecn # x': options have",
+        ),
+        ({"a": "host", "b": "host"}, (Link("a", "b", Way(7999)),), "rate_bit_s 7999: must be 0 or at least 8000"),
+        (
+            {"a": "host", "b": "host"},
+            (Link("a", "b", Way(lose_every=10_001)),),
+            "lose_every 10001: must be at most 10000",
+        ),
+    ],
+)
+def test_names_and_numbers_that_no_guest_takes_are_refused(nodes, links, message):
+    with pytest.raises(PlanError, match=message):
+        lay_out(Topology("bad", nodes, links))
+
+
+@pytest.mark.parametrize(
+    ("queue", "limit_packets", "message"),
+    [
+        ("red", 10, "link r-d1: limit_packets of red 10: must be 0 or at least 11"),
+        ("red", 6_001, "limit_packets of red 6001: must be at most 6000"),
+        ("sfq", 1, "limit_packets of sfq 1: must be 0 or at least 2"),
+        ("bfifo", 2**22, "link r-d1: limit_packets 4194304: must be at most 1048576"),
+        ("bfifo", 70_000, "limit_packets of bfifo 70000: must be at most 65523"),
+    ],
+)
+def test_a_limit_that_tc_does_not_take_is_refused(queue, limit_packets, message):
+    """Of packets of 65535 bytes."""
+    link = Link("s1", "d1", mtu_bytes=65_535, back=Way(10**6, queue, limit_packets))
+    with pytest.raises(PlanError, match=message.replace("r-d1", "d1-s1")):
+        Plan(Topology("pair", {"s1": "host", "d1": "host"}, (link,))).check()
+
+
+def test_reds_constant_is_found_for_every_limit():
+    """As tc finds it: tc_red_eval_ewma() and tc_red_eval_P() of iproute2, which warns of constants above 9."""
+    for frame_bytes in (82, 1514, 65_549):
+        for limit_packets in (*range(11, 200), 1_000, 5_999, 6_000):
+            words = devices.LEAVES["red"](devices.Shaped(Way(10**7, "red", limit_packets), frame_bytes - 14, 1)).split()
+            least, most, burst = (int(words[words.index(name) + 1]) for name in ("min", "max", "burst"))
+            above = burst + 1 - least / frame_bytes
+            assert any(above <= (1 - (1 - 2.0**-log) ** burst) * 2**log for log in range(1, 10))
+            assert 0.1 / (most - least) * 2**31 > 1
 
 
 @pytest.mark.parametrize(
@@ -184,6 +258,20 @@ def test_a_users_file_outside_the_checkout_is_read(tmp_path):
     path.write_text("from mininet.topo import Topo\nclass Mine(Topo:\n    pass\n")
     with pytest.raises(PlanError, match=r"mine\.py: line 2"):
         topology("mine", file=path, bw=7)
+
+
+def test_a_topology_is_read_from_anywhere(tmp_path, monkeypatch):
+    """Nothing is imported from where the user is, and what the file prints is no part of it."""
+    for name in ("json", "mininet", "runpy"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('not this one')\n")
+    (tmp_path / "own").mkdir()
+    path = tmp_path / "own" / "mine.py"
+    path.write_text(
+        MINE + "    def build(self):\n        print('building')\n        self.addHost('a'); self.addHost('b')\n"
+        "        self.addLink('a', 'b')\ntopos = {'mine': Mine}\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert list(topology("mine", file=path).nodes) == ["a", "b"]
 
 
 MINE = "from lab.topo import LabTopo\nclass Mine(LabTopo):\n"
@@ -245,7 +333,7 @@ def test_data_of_a_plan_read_back_are_the_same():
         flows=(Flow("f1", "s1", "d1", exchanges=(Exchange(100, 2000, 0.5),)), Flow("f2", "s1", "d1", bytes=5)),
         sources=(Source("u1", "s1", "d1", {"model": "constant", "rate_packets_s": 10}, 1.0, 500),),
         commands=(Command("c1", 0.5, "r", ("true",)),),
-        changes=(Change(0.7, "r-d1", {"rate_bit_s": 5}),),
+        changes=(Change(0.7, "r-d1", {"rate_bit_s": 50_000}),),
         record=Record(events=("a:b",), pcaps=("r-d1",)),
         gro=("d1",),
         gro_hold_us=500.0,
@@ -287,7 +375,7 @@ def test_data_of_a_plan_read_back_are_the_same():
             a_plan(changes=(Change(1.0, "r-d1", {"delay_ms": float("inf")}),)),
             "link r-d1: delay_ms inf: must be finite",
         ),
-        (a_plan(gro=("d1",), gro_hold_us=-1.0), "gro_hold_us -1.0: must be at least 0"),
+        (a_plan(gro=("d1",), gro_hold_us=-1.0), "gro_hold_us -1.0: must be 0 or at least 0.001"),
         (
             dataclasses.replace(
                 a_plan(flows=(Flow("f1", "s1", "d1", bytes=1, family=6),)),
@@ -300,6 +388,138 @@ def test_data_of_a_plan_read_back_are_the_same():
 def test_a_plan_that_cannot_be_is_refused(plan, message):
     with pytest.raises(PlanError, match=message):
         plan.check()
+
+
+def sending(model: str, **arguments) -> Plan:
+    """A source for 10 s through a line."""
+    return a_plan(sources=(Source("u", "s1", "d1", {"model": model, **arguments}, 10.0, 500),))
+
+
+EVEN = {"model": "constant", "rate_packets_s": 10}
+
+
+def sending_to_itself() -> Plan:
+    return a_plan(sources=(Source("u", "d1", "d1", EVEN, 1.0, 500),))
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        *(
+            (sending("constant", rate_packets_s=rate), f"source u: arrivals constant: rate_packets_s {said}")
+            for rate, said in (
+                (0, "0: must be at least 1e-06"),
+                (-1.0, "-1.0: must be at least"),
+                (float("nan"), "nan: must be at least"),
+                (float("inf"), "inf: must be finite"),
+                (1e9, "1000000000.0: must be at most 10000000"),
+                ("5", r"'5' \(str\): must be a number"),
+            )
+        ),
+        (sending("constant", rate_packets_s=2e6), "source u: packets in 10 s 20000000: must be at most 10000000"),
+        (sending("poisson", rate_packets_s=1.0, start_s=-1.0, seed="x"), "poisson: start_s -1.0: must be at least 0"),
+        (sending("poisson", rate_packets_s=1.0, start_s=0.0, seed=None), r"poisson: seed None \(NoneType\): must be a"),
+        (sending("on_off", rate_packets_s=1.0, start_s=0.0, on_s=0.0, off_s=1.0), "on_off: on_s 0.0: must be at least"),
+        (sending("on_off", rate_packets_s=1.0, start_s=0.0, on_s=1.0, off_s=-1.0), "off_s -1.0: must be at least 0"),
+        (sending("listed", times_s=[0.5, float("inf")]), "arrivals listed: times_s inf: must be finite"),
+        (sending("listed", times_s=5), r"arrivals listed: times_s 5 \(int\): must be a list, each a number"),
+        (a_plan(flows=(Flow("f", "s1", "d1", seconds=1e6),)), "flow f: seconds 1000000.0: must be at most 999940"),
+        (a_plan(flows=(Flow("f", "s1", "d1", bytes=10**20),)), "flow f: bytes 1.*: must be at most 1125899906842624"),
+        (a_plan(flows=(Flow("f", "s1", "d1", bytes=2**31),)), "f: bytes 2147483648: are handed over at once: must be"),
+        (
+            a_plan(flows=(Flow("f", "s1", "d1", bytes=1, window_bytes=2**31),)),
+            "window_bytes .*: must be at most 1073741824",
+        ),
+        (
+            a_plan(flows=(Flow("f", "s1", "d1", bytes=1, packet_bytes=1501),)),
+            "flow f: packet_bytes over link s1-r 1501: must be at most 1500",
+        ),
+        (
+            a_plan(sources=(Source("u", "s1", "d1", EVEN, 1.0, 1501),)),
+            "source u: packet_bytes over link s1-r 1501: must",
+        ),
+        (a_plan(flows=(Flow("f", "s1", "d1", "a b", bytes=1),)), "flow f: cc 'a b': a name has letters"),
+        (a_plan(flows=(Flow("f", "s1", "d1", "c" * 16, bytes=1),)), "cc c+: characters 16: must be at most 15"),
+        (a_plan(flows=(Flow("f", "s1", "s1", bytes=1),)), "flow f: sink s1: must be another node than its source"),
+        (sending_to_itself(), "source u: sink d1: must be another node than its source"),
+        (a_plan(hash_seed=0), "plan: hash_seed 0: must be at least 1"),
+        (a_plan(hash_seed=2**32), "plan: hash_seed 4294967296: must be at most 4294967295"),
+        (a_plan(record=Record(sample_s=1e-7)), "record: sample_s 1e-07: must be 0 or at least 1e-06"),
+        (a_plan(record=Record(sample_s=2.0)), "record: sample_s 2.0: must be at most the run's length, 1 s"),
+        (
+            a_plan(record=Record(sample_s=1e-6), seconds=2.0),
+            "2 flows and queues: samples 4000000: must be at most 2000",
+        ),
+        (a_plan(record=Record(events=("../x",))), "record: events '../x': must be as fq_rr:fq_rr_enqueue"),
+        (a_plan(commands=(Command("c", float("nan"), "r", ("true",)),)), "command c: at_s nan: must be at least 0"),
+        (a_plan(commands=(Command("c", 0.0, "r", ("a\0b",)),)), "command c: argv .*: no word can have a character 0"),
+        (a_plan(commands=(Command("c", 0.0, "*", ("true",)),)), r"command c: topology line has no node \*"),
+        (a_plan(gro=("root",)), "gro: topology line has no node root"),
+        (a_plan(routes={"root": "quickack 1"}), "routes: topology line has no node root"),
+        (a_plan(routes={"r": "quickack 1"}), "routes of r: all networks are its own: it has no route"),
+        (a_plan(routes={"s1": "quickack 1\nroute del default"}), "routes of s1 'quick.*: options have letters"),
+        (a_plan(sysctls={"*": {"/etc/passwd": "x"}}), r"sysctls of \* '/etc/passwd': must be as net.ipv4"),
+        (a_plan(sysctls={"*": {"..etc.passwd": "x"}}), r"sysctls of \* '..etc.passwd': must be as"),
+        (a_plan(module_parameters={"../m": {"p": "x"}}), "module_parameters '../m': a name has letters"),
+        (a_plan(observed=("s1-r",), record=Record(sample_s=0.1)), "observed s1-r: never has a queue: must have a rate"),
+        (a_plan(observed=("r-d1",)), "observed r-d1: record.sample_s is 0"),
+    ],
+)
+def test_what_would_fail_late_or_mean_nothing_is_refused(plan, message):
+    """With the field, the value, and the limit."""
+    with pytest.raises(PlanError, match=message):
+        plan.check()
+
+
+def named(*names: str) -> Plan:
+    """Sources of these names."""
+    return a_plan(sources=tuple(Source(name, "s1", "d1", EVEN, 1.0, 500) for name in names))
+
+
+def done(*names: str) -> tuple[Command, ...]:
+    return tuple(Command(name, 0.0, "r", ("true",)) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("plan", "message"),
+    [
+        (named("u", "f1"), r"^sources\[1\].name f1: 2 flows or sources of this name, the other is flows\[0\].name$"),
+        (
+            a_plan(commands=done("c", "c")),
+            r"^commands\[1\].name c: 2 commands of this name, the other is commands\[0\]",
+        ),
+        (named("queue"), r"^sources\[0\].name queue queue_delay_p50_s: 2 parts of .*, the other is every run$"),
+        (named("start_queue"), "start_queue_delay_p50_s: 2 parts of the plan with this metric"),
+        (
+            a_plan(
+                record=Record(sample_s=0.1, pcaps=("r-d1", "r-d1")),
+            ),
+            r"^record.pcaps\[1\] r-d1: 2 of this name, the other is record.pcaps\[0\]$",
+        ),
+        (a_plan(record=Record(sample_s=0.1), observed=("r-d1",) * 2), r"^observed\[1\] r-d1: 2 of this name"),
+        (
+            a_plan(changes=(Change(1.0, "r-d1", {"delay_ms": 1.0}), Change(1.0, "r-d1", {"delay_ms": 2.0}))),
+            r"^changes\[1\] delay_ms of r-d1 at 1.0 s: 2 changes at once, the other is changes\[0\]$",
+        ),
+        (a_plan(changes=(Change(1.0, "r-d1", up=False), Change(1.0, "r-d1", up=True))), r"^changes\[1\] up of r-d1"),
+    ],
+)
+def test_two_of_one_name_are_refused(plan, message):
+    """Where one's results would replace the other's."""
+    with pytest.raises(PlanError, match=message):
+        plan.check()
+
+
+def test_what_differs_may_be_told_at_once():
+    one = Change(1.0, "r-d1", {"delay_ms": 1.0})
+    a_plan(changes=(one, dataclasses.replace(one, at_s=2.0), Change(1.0, "r-d1", {"loss": 0.1}))).check()
+    a_plan(changes=(one, Change(1.0, "d1-r", {"delay_ms": 1.0}))).check()
+    a_plan(observed=("d1-r",), record=Record(sample_s=0.1), changes=(Change(0.5, "d1-r", {"delay_ms": 1.0}),)).check()
+
+
+def test_listed_times_may_be_in_any_order():
+    found = arrivals.until(arrivals.of({"model": "listed", "times_s": [0.3, 9.0, 0.1]}), 10**9)
+    assert found == [10**8, 3 * 10**8]
 
 
 NET = {"net.ipv4.tcp_sack": 0}

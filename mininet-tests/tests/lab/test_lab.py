@@ -78,6 +78,48 @@ def checks(values, cc, qdisc):
     arrived = [Check("listed_received", "==", 4), Check("v6source_received", "==", 80)]
     return [Check("utilisation", ">=", 0.95), Check("backlog_r-x_max_packets", ">=", 1), *arrived]
 """
+# A host's only link goes down by one of its devices, and up by the same or the other; what each node knows of it.
+LINK_DOWN = """
+from lab.model.plan import Change, Command, Flow, Plan
+from lab.model.scenario import Parameter
+from lab.model.topology import Link, Topology, Way
+
+CLAIM = "a host's only link comes back with its routes"
+PARAMETERS = {name: Parameter("s1-r", "", "goes so", choices=("s1-r", "r-s1")) for name in ("down", "up")}
+COMBINATIONS = [("cubic", "pfifo")]
+KNOWN = "ip -4 route; ip -6 route | grep -v ^fe80; ip neigh show nud permanent"
+
+def plan(values, cc, qdisc, seed):
+    nodes = {"s1": "host", "r": "router", "d1": "host"}
+    rated = Way(10**7, qdisc, 100)
+    network = Topology("line", nodes, (Link("s1", "r", Way(delay_ms=5.0)), Link("r", "d1", rated, Way(delay_ms=5.0))))
+    flows = [Flow(f"f{family}", "s1", "d1", cc, bytes=2_000_000, family=family) for family in (4, 6)]
+    changes = (Change(0.5, values["down"], up=False), Change(1.0, values["up"], up=True))
+    known = [Command(f"{node}-{when}", at_s, node, ("sh", "-c", KNOWN))
+        for node in ("s1", "r") for when, at_s in (("before", 0.2), ("while", 0.7), ("after", 1.3))]
+    return Plan(network, tuple(flows), commands=tuple(known), changes=changes, routes={"s1": "quickack 1"})
+"""
+# Three runs: one leaves a process behind, one cannot be set up, and one looks for that process.
+ONE_BOOT = """
+from lab.model.plan import Command, Flow, Plan
+from lab.model.scenario import Check, Parameter
+from lab.model.topologies import topology
+
+CLAIM = "a run does not reach the next"
+PARAMETERS = {"turn": Parameter(1, "", "which of the runs", 1, 3)}
+COMBINATIONS = [("cubic", "fq_codel")]
+LEAVE = Command("leave", 0.2, "s1", ("sh", "-c", "setsid sleep 1000 &"))
+LOOK = Command("look", 0.2, "root", ("sh", "-c", "! busybox ps | grep '[s]leep 1000'"))
+
+def plan(values, cc, qdisc, seed):
+    network = topology("dumbbell", pairs=1, rate_mbit=5.0, queue=qdisc, limit_packets=100, delays_ms=[20.0])
+    commands = {1: (LEAVE,), 3: (LOOK,)}.get(values["turn"], ())
+    sysctls = {"s1": {"net.ipv4.nonsense": "1"}} if values["turn"] == 2 else {}
+    return Plan(network, (Flow("f", "s1", "d1", cc, seconds=2.0),), commands=commands, sysctls=sysctls)
+
+def checks(values, cc, qdisc):
+    return {1: [Check("leave_status", "==", 0)], 3: [Check("look_status", "==", 0)]}.get(values["turn"], [])
+"""
 # The traced run's plan, at a tenth of a second that a guest has to hold.
 TRACED = (
     "three-bottlenecks",
@@ -120,6 +162,20 @@ def recording(folder: Path) -> Runs:
     runs = run_scenarios(folder / "recording.json", str(folder / "recording.py"))
     assert_png(lab("draw", str(folder / "recording.json")), 1)
     return runs
+
+
+def link_down(folder: Path) -> Runs:
+    """Each end goes down, and comes up by itself or by the other."""
+    (folder / "link_down.py").write_text(LINK_DOWN)
+    words = ("--set", "down=s1-r,r-s1", "--set", "up=s1-r,r-s1")
+    return run_scenarios(folder / "link_down.json", str(folder / "link_down.py"), *words)
+
+
+def one_boot(folder: Path) -> Runs:
+    """Runs that share a boot: with the virtual clock each has a machine of its own."""
+    (folder / "one_boot.py").write_text(ONE_BOOT)
+    words = ("--clock", "emulated", "--set", "turn=1,2,3")
+    return run_scenarios(folder / "one_boot.json", str(folder / "one_boot.py"), *words)
 
 
 def traced(folder: Path) -> tuple[Runs, list[Path]]:
@@ -169,6 +225,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             "traced": pool.submit(traced, folder),
             "agree": pool.submit(run_scenarios, folder / "agree.json", "traffic-engines-agree"),
             "recording": pool.submit(recording, folder),
+            "link_down": pool.submit(link_down, folder),
+            "one boot": pool.submit(one_boot, folder),
             "exec": pool.submit(lab, "exec", "--", "bash", "-c", f"{MN} echo $TC_LIB_DIR; exit 7"),
         }
         found = {name: job.result() for name, job in jobs.items()}
@@ -316,3 +374,25 @@ def test_recording(results: dict[str, Any]) -> None:
     # at 8 Mbit/s so many packets wait as long as they are delayed
     delay_s, waiting = run["metrics"]["queue_delay_p50_s"], run["metrics"]["backlog_r-x_p50_packets"]
     assert abs(waiting - delay_s * 8e6 / 8 / 1500) <= 3
+
+
+@pytest.mark.parametrize("down", ["s1-r", "r-s1"])
+@pytest.mark.parametrize("up", ["s1-r", "r-s1"])
+def test_a_link_comes_back(results: dict[str, Any], down: str, up: str) -> None:
+    """A host's only link that was down has its routes and neighbours again, whichever end went down and up."""
+    (run,) = [one for one in results["link_down"] if one["parameters"] == {"down": down, "up": up}]
+    assert_passed(run)
+    assert [flow["bytes"] for flow in run["flows"]] == [2_000_000] * 2
+    known = {one["name"]: set(one["output"].splitlines()) for one in run["commands"]}
+    assert len([line for line in known["s1-before"] if line.startswith("default")]) == 2
+    assert not [line for line in known["s1-while"] if line.startswith("default")]
+    for node in ("s1", "r"):
+        assert known[f"{node}-before"] == known[f"{node}-after"] != known[f"{node}-while"]
+
+
+def test_a_run_does_not_reach_the_next(results: dict[str, Any]) -> None:
+    """In one boot a run that fails ends no other, and a process that a command has detached is gone in the next."""
+    left, failed, looked = results["one boot"]
+    assert (left["error"], left["metrics"]["leave_status"]) == (None, 0)
+    assert "net.ipv4.nonsense" in failed["error"]
+    assert (looked["error"], looked["metrics"]["look_status"]) == (None, 0)

@@ -220,3 +220,38 @@ def test_flows_outlive_what_happens_to_their_path(tmp_path):
     # 15 ms, of which 4 ms come or go
     assert 0.0105 < flow["rtt_s"]["min"] < 0.0135
     assert flow["rtt_s"]["p95"] > 0.0175
+
+
+# Settings of one node that stand before those of all.
+SETTINGS = """
+from lab.model.plan import Command, Flow, Plan
+from lab.model.scenario import Check
+from lab.model.topology import Link, Topology, Way
+
+CLAIM = "what a node has of its own counts, wherever it stands"
+PARAMETERS = {}
+COMBINATIONS = [("cubic", "pfifo")]
+
+
+def plan(values, cc, qdisc, seed):
+    network = Topology("line", {"s": "host", "r": "router", "d": "host"}, (Link("s", "r", Way(4_000_000, qdisc)),
+                       Link("r", "d")))
+    name = "net/ipv4/tcp_retries2"
+    commands = tuple(Command(f"{what}-{node}", 1.0, node, argv) for node in ("s", "d") for what, argv in (
+        ("retries", ("cat", f"/proc/sys/{name}")), ("routes", ("ip", "route", "show", "default"))))
+    sysctls = {"d": {name: "7"}, "*": {name: "5"}}
+    routes = {"d": "initcwnd 7", "*": "initcwnd 5"}
+    return Plan(network, (Flow("f", "s", "d", cc, seconds=2.0),), commands=commands, hash_seed=seed,
+                sysctls=sysctls, routes=routes)
+"""
+
+
+def test_what_a_node_has_of_its_own(tmp_path):
+    """It goes after what all nodes have, although the plan has it before."""
+    mine = tmp_path / "settings.py"
+    mine.write_text(SETTINGS)
+    said("sweep", mine, "-j", "1", "--out", tmp_path / "study")
+    (raw,) = raws(tmp_path / "study").values()
+    output = {one["name"]: one["output"].strip() for one in raw["commands"]}
+    assert (output["retries-s"], output["retries-d"]) == ("5", "7")
+    assert "initcwnd 5" in output["routes-s"] and "initcwnd 7" in output["routes-d"]
