@@ -83,3 +83,22 @@ def test_list() -> None:
     assert done.returncode == 0
     assert "start: " in done.stdout
     assert "    goal: cells bad at start <= 30\n" in done.stdout
+
+
+def test_the_labs_cases(tmp_path, monkeypatch) -> None:
+    """Ten cases that the lab can run, and that the simulator reads"""
+    monkeypatch.syspath_prepend(str(TOP / "kmod/tests/simulator"))
+    import lab_cases
+
+    assert len(lab_cases.CASES) == 10
+    small(tmp_path)  # which builds the program
+    lines = [lab_cases.words(name, 1).replace("seconds=12", "seconds=3") for name in lab_cases.CASES]
+    program = [TOP / "build/simulate/simulate"]
+    done = subprocess.run(program, input="\n".join(lines), capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [result["name"] for result in results] == list(lab_cases.CASES)
+    for name, result in zip(lab_cases.CASES, results, strict=True):
+        plan = lab_cases.plan({"case": name}, "", "", 1)
+        plan.check()
+        assert [flow.cc for flow in plan.flows] == [flow["cc"] for flow in result["flows"]]
