@@ -24,7 +24,7 @@ MAN_PAGE := tc-plugin/tc-fq_rr.8
 
 .PHONY: help all bootstrap check-bootstrap modules plugin lab-modules demo \
 	transfers transfers-quick cost cost-native cost-ack tdc torture torture-short hostile hostile-short \
-	mutants test check unit lint install uninstall clean distclean
+	mutants simulate test check unit lint install uninstall clean distclean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -88,6 +88,9 @@ unit: ## unit tests and fuzzers of the formula headers, in 64 and 32 bits
 
 mutants: bootstrap ## change formula headers line by line: how much of it tests notice
 	@scripts/lab mutants
+
+simulate: bootstrap ## the law over whole grids of simulated networks, beside goals
+	@scripts/simulate
 
 lint: ## compilers, sparse, checkpatch, kernel-doc, ruff, mypy, shellcheck, sphinx
 	@scripts/lint

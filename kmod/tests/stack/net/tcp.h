@@ -183,6 +183,8 @@ struct sock {
 	u32 snd_cwnd, snd_cwnd_clamp, snd_ssthresh, data_segs_out;
 	u32 packets_out, retrans_out, sacked_out, lost_out;
 	u32 total_retrans, undo_marker, prior_cwnd;
+	u32 snd_cwnd_cnt;
+	u32 min_rtt_us;	/* of rtt_min */
 	bool sackless;	/* of rx_opt.sack_ok */
 	u32 windows_set;	/* how often; no member of the kernel's */
 	struct list_head tsorted_sent_queue;
@@ -204,6 +206,12 @@ struct rate_sample {
 	bool is_app_limited, is_retrans, is_ack_delayed;
 };
 
+struct ack_sample {
+	u32 pkts_acked;
+	s32 rtt_us;
+	u32 in_flight;
+};
+
 struct tcp_bbr_info {
 	u32 bbr_bw_lo, bbr_bw_hi, bbr_min_rtt, bbr_pacing_gain, bbr_cwnd_gain;
 };
@@ -223,6 +231,8 @@ struct tcp_congestion_ops {
 	void (*set_state)(struct sock *sk, u8 new_state);
 	u32 (*ssthresh)(struct sock *sk);
 	u32 (*undo_cwnd)(struct sock *sk);
+	void (*cong_avoid)(struct sock *sk, u32 ack, u32 acked);
+	void (*pkts_acked)(struct sock *sk, const struct ack_sample *sample);
 	u32 (*sndbuf_expand)(struct sock *sk);
 	size_t (*get_info)(struct sock *sk, u32 ext, int *attr, union tcp_cc_info *info);
 };

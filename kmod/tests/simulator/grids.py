@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Grids of cases that laws are judged by: axes, what a case is, goals.
+
+A grid's cases are the cross of its axes, for each of its laws. Times in axes are seconds, as in the rows.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Point = Mapping[str, Any]
+Row = dict[str, Any]
+Rows = Sequence[Row]
+
+LAWS = ("pktpair", "pktpair_averse")
+# A full packet of 1448 bytes of payload.
+WIRE_BYTES = 1514
+# A window of 3 MB, which the 6 MB of a stock tcp_rmem come to, or a little more.
+WINDOW_PACKETS = 2198
+SETPOINT_PACKETS = 5
+TRAIN_PACKETS = 4
+RATES_MBIT = (2, 5, 10, 20, 40, 100, 1000)
+PATHS_S = (0.02, 0.04, 0.1)
+ACKS_S = (0.0005, 0.001, 0.002, 0.004, 0.005, 0.008, 0.01, 0.02)
+# Goals are met within so much where seeds are drawn.
+WITHIN = 1.1
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a grid's rows of one law should come to.
+
+    :param text: what is measured
+    :param limit: the most that it may be, or the least
+    """
+
+    text: str
+    measure: Callable[[Rows], float]
+    limit: float
+    least: bool = False
+
+    def met(self, value: float) -> bool:
+        """Whether a measured value will do."""
+        return value >= self.limit if self.least else value <= self.limit
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cases and what should come of them.
+
+    :param words: of a case, KEY=VALUE, but for name, cc and seed
+    :param picture: axes of its heat maps: down, across, beside each other; empty: none
+    :param shown: what of a row the heat maps show, the worst of those that fall together
+    :param beside: a law that is run for comparison, without goals
+    """
+
+    name: str
+    claim: str
+    axes: Mapping[str, Sequence[Any]]
+    words: Callable[[Point], list[str]]
+    goals: tuple[Goal, ...]
+    laws: tuple[str, ...] = LAWS
+    picture: tuple[str, ...] = ("rate_mbit", "ack_s", "path_s")
+    shown: str = "rtt_max_ratio"
+    beside: tuple[str, ...] = ()
+
+
+def count(name: str) -> Callable[[Rows], float]:
+    """How many rows have it."""
+    return lambda rows: sum(bool(row[name]) for row in rows)
+
+
+def largest(name: str) -> Callable[[Rows], float]:
+    """The most of it in any row."""
+    return lambda rows: max(row[name] for row in rows)
+
+
+def smallest(name: str) -> Callable[[Rows], float]:
+    """The least of it in any row."""
+    return lambda rows: min(row[name] for row in rows)
+
+
+def at_least(name: str, least: float) -> Callable[[Rows], float]:
+    """How many rows have so much of it."""
+    return lambda rows: sum(row[name] >= least for row in rows)
+
+
+def worst_of(measure: Callable[[Rows], float], *names: str, least: bool = False) -> Callable[[Rows], float]:
+    """Of groups of rows that are equal in these."""
+
+    def of_groups(rows: Rows) -> float:
+        groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+        for row in rows:
+            groups[tuple(row[name] for name in names)].append(row)
+        values = [measure(group) for group in groups.values()]
+        return min(values) if least else max(values)
+
+    return of_groups
+
+
+def service_s(rate_mbit: float) -> float:
+    """Of a full packet."""
+    return WIRE_BYTES * 8 / rate_mbit / 1e6
+
+
+def one_flow(point: Point, seconds: float) -> list[str]:
+    """One flow at one server, and what round trips of the start are too long."""
+    path_s, ack_s = point["path_s"], point.get("ack_s", 0)
+    return [
+        f"rate_mbit={point['rate_mbit']} path_ms={path_s * 1e3:g} seconds={seconds:g} from_s=2",
+        f"rtt_limit_ms={3 * (path_s + ack_s) * 1e3:g}",
+    ]
+
+
+def slots(point: Point) -> list[str]:
+    """ACKs are handed over every so often."""
+    seconds = 5 if point["rate_mbit"] >= 1000 else 15
+    return [*one_flow(point, seconds), f"ack_period_ms={point['ack_s'] * 1e3:g}"]
+
+
+def slots_window(point: Point) -> list[str]:
+    """The same, with a receive window."""
+    return [*slots(point), f"window={WINDOW_PACKETS}"]
+
+
+def drawn_gaps(point: Point) -> list[str]:
+    """The same, with hand-overs at random times."""
+    return [*slots_window(point), f"ack_gaps={point['gaps']}"]
+
+
+def stretched(point: Point) -> list[str]:
+    """A receiver that acknowledges many segments at once."""
+    service = service_s(point["rate_mbit"])
+    allowed_s = point["path_s"] + (SETPOINT_PACKETS + TRAIN_PACKETS + point["ack_every"]) * service
+    return [
+        f"rate_mbit={point['rate_mbit']} path_ms={point['path_s'] * 1e3:g} seconds=15 from_s=2",
+        f"ack_every={point['ack_every']} rtt_limit_ms={2.5 * allowed_s * 1e3:g} queue=rr limit_packets=5000",
+    ]
+
+
+def grown(point: Point) -> list[str]:
+    """A share that grows while no train is longer than a segment; the link is measured from 3 s later on."""
+    low = point["rate_mbit"] / point["times"]
+    return [
+        f"rate_mbit={low:.6g} rate_mbit@5={point['rate_mbit']} path_ms={point['path_s'] * 1e3:g} gso_segments=1",
+        "seconds=12 from_s=8",
+    ]
+
+
+def beside_cubic(point: Point) -> list[str]:
+    """The first of some flows at a FIFO; the others are CUBIC."""
+    pipe = point["rate_mbit"] * 1e6 * point["path_s"] / 8 / WIRE_BYTES
+    others = [f"cc.{i}=cubic start_s.{i}={0.1 * i:g}" for i in range(1, point["others"] + 1)]
+    return [
+        f"flows={point['others'] + 1} rate_mbit={point['rate_mbit']} path_ms={point['path_s'] * 1e3:g}",
+        f"queue=fifo limit_packets={max(1, round(pipe * point['buffer_bdp']))} seconds=20 from_s=10 jitter_ms=0.5",
+        *others,
+    ]
+
+
+def policed(point: Point) -> list[str]:
+    """A policer with a burst of 20 ms."""
+    burst = max(3 * WIRE_BYTES, point["rate_mbit"] * 1e6 * 0.02 / 8)
+    return [
+        f"rate_mbit={point['rate_mbit']} path_ms={point['path_s'] * 1e3:g} queue=policer burst_bytes={burst:.0f}",
+        "seconds=15 from_s=2",
+    ]
+
+
+def among_neighbours(point: Point) -> list[str]:
+    """Some flows in a small buffer of a round robin, fq_rr's flush or fq_codel's CoDel."""
+    queue = {
+        "fq_rr": f"queue=rr overflow=flush limit_packets={point['limit']}",
+        "fq_codel": f"queue=drr overflow=batch codel=1 limit_packets={point['limit']}",
+    }[point["queue"]]
+    return [
+        f"flows={point['flows']} rate_mbit={point['rate_mbit']} path_ms={point['path_s'] * 1e3:g} {queue}",
+        "seconds=15 from_s=2 jitter_ms=0.2",
+        *[f"start_s.{i}={0.05 * i:g}" for i in range(point["flows"])],
+    ]
+
+
+# The file transfers of packet-pair-1994, 9.4, as in mininet-tests/lab/model/benchmarks.py: a packet takes
+# 100 us; with the Ethernet header, which links of the lab do not count, 514 bytes.
+TRANSFERS = {"b1": (0.044, 440), "b2": (0.004, 440), "b8": (0.044, 44)}
+OPTIMAL_S = 1.444
+
+
+def transfer(point: Point) -> list[str]:
+    """A file of 4000 packets among ten of 1000, which begin one after another."""
+    spacing_s, limit = TRANSFERS[point["benchmark"]]
+    late_us = [(point["seed"] * 37 + i * 61) % 100 for i in range(11)]
+    starts = [0.0, *[0.1 + i * spacing_s for i in range(10)]]
+    return [
+        "flows=11 rate_mbit=41.12 path_ms=44 mss=448 queue=rr overflow=flush seconds=10",
+        f"limit_packets={limit} segments=1000 segments.0=4000 window=18000",
+        *[
+            f"start_s.{i}={start + late * 1e-6:.6f}"
+            for i, (start, late) in enumerate(zip(starts, late_us, strict=True))
+        ],
+    ]
+
+
+START_GOALS = (
+    Goal("cells bad at start", count("bad_start"), 30),
+    Goal("cells bad later", count("bad_later"), 10),
+    Goal("worst round trip over path", largest("rtt_max_ratio"), 15),
+    Goal("cells with 0.9 of the link", at_least("link", 0.9), 150, least=True),
+)
+START_AXES = {"rate_mbit": RATES_MBIT, "path_s": PATHS_S, "ack_s": ACKS_S}
+
+# A window of 3 MB fills 1 Gbit/s over no path of these, so there 24 cells are left out of account.
+WINDOW_GOALS = (*START_GOALS[:3], Goal("cells with 0.9 of the link", at_least("link", 0.9), 126, least=True))
+
+GRIDS = (
+    Grid("start", "ACKs in slots, a receive window that never binds", START_AXES, slots, START_GOALS),
+    Grid("start-window", "ACKs in slots, a receive window of 3 MB", START_AXES, slots_window, WINDOW_GOALS),
+    Grid(
+        "gaps",
+        "hand-overs at random times, a receive window of 3 MB",
+        {**START_AXES, "gaps": ("uniform", "exponential", "on-off"), "seed": tuple(range(1, 11))},
+        drawn_gaps,
+        (
+            Goal("cells bad at start, worst seed", worst_of(count("bad_start"), "gaps", "seed"), 30 * WITHIN),
+            Goal("cells bad later, worst seed", worst_of(count("bad_later"), "gaps", "seed"), 10 * WITHIN),
+            Goal("worst round trip over path", largest("rtt_max_ratio"), 15 * WITHIN),
+            Goal(
+                "cells with 0.9 of the link, worst seed",
+                worst_of(at_least("link", 0.9), "gaps", "seed", least=True),
+                126 / WITHIN,
+                least=True,
+            ),
+        ),
+    ),
+    Grid(
+        "stretch",
+        "6 to 32 segments an ACK",
+        {"rate_mbit": (2, 5, 10, 20, 40, 100), "path_s": PATHS_S, "ack_every": (6, 8, 12, 16, 24, 32)},
+        stretched,
+        (
+            Goal("least part of the link", smallest("link"), 0.8, least=True),
+            Goal("cells with round trips above 2.5 times what they must be", count("bad_any"), 0),
+        ),
+        picture=("rate_mbit", "ack_every", "path_s"),
+    ),
+    Grid(
+        "grown",
+        "a share that grows while no train shows a gap",
+        {"rate_mbit": (5, 20, 100), "path_s": PATHS_S, "times": (2, 6, 10)},
+        grown,
+        (Goal("least part of the link, 3 s later", smallest("link"), 0.9, least=True),),
+        picture=("rate_mbit", "times", "path_s"),
+        shown="link",
+    ),
+    Grid(
+        "fifo",
+        "a FIFO beside CUBIC: part of what one more CUBIC flow gets",
+        {"rate_mbit": (5, 20, 50), "path_s": (0.04,), "buffer_bdp": (1, 2, 5), "others": (1, 4, 8), "seed": (1, 2, 3)},
+        beside_cubic,
+        (
+            Goal("least of what CUBIC gets there, seeds' mean", smallest("of_cubic"), 0.7, least=True),
+            Goal("most of what CUBIC gets there, seeds' mean", largest("of_cubic"), 1.3),
+        ),
+        picture=("others", "buffer_bdp", "rate_mbit"),
+        shown="share",
+        beside=("cubic",),
+    ),
+    Grid(
+        "policer",
+        "a rate without a queue",
+        {"rate_mbit": (2, 5, 10, 20, 50), "path_s": PATHS_S},
+        policed,
+        (
+            Goal("least part of the rate", smallest("link"), 0.9, least=True),
+            Goal("most that is lost", largest("retransmitted"), 0.03),
+        ),
+        picture=("rate_mbit", "path_s"),
+        shown="retransmitted",
+        beside=("cubic",),
+    ),
+    Grid(
+        "neighbours",
+        "small buffers of a round robin",
+        {
+            "rate_mbit": (10, 40),
+            "path_s": (0.04,),
+            "flows": (2, 4, 16),
+            "queue": ("fq_rr", "fq_codel"),
+            "limit": (32, 128),
+            "seed": (1, 2, 3),
+        },
+        among_neighbours,
+        (
+            Goal("most that is sent again", largest("retransmitted"), 0.05),
+            Goal("least part of the link", smallest("link"), 0.95, least=True),
+        ),
+        picture=("flows", "limit", "queue"),
+        shown="retransmitted",
+        beside=("cubic",),
+    ),
+    Grid(
+        "transfers",
+        "b1, b2 and b8: a file among ten others",
+        {"benchmark": tuple(TRANSFERS), "seed": (1, 2, 3)},
+        transfer,
+        (
+            Goal("b1, primary behind its optimum, %", lambda rows: behind(rows, "b1"), 7.5),
+            Goal("b8, primary behind its optimum, %", lambda rows: behind(rows, "b8"), 16),
+            Goal("sent again in b1 and b8", largest("retransmitted"), 0.05),
+        ),
+        laws=("pktpair", "pktpair_averse", "pktpair_1994"),
+        picture=("benchmark", "seed"),
+        shown="behind",
+        beside=("cubic", "reno"),
+    ),
+)
+
+
+def behind(rows: Rows, benchmark: str) -> float:
+    """By how many percent the primary is behind, over all seeds in the mean."""
+    found = [row["behind"] for row in rows if row["benchmark"] == benchmark]
+    return 100 * sum(found) / len(found) if found else 0.0

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0
+"""scripts/simulate: rows, goals and pictures of a small grid, and what it refuses."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import TOP
+
+ROW = {"grid", "law", "rate_mbit", "path_s", "ack_s", "seed", "bad_start", "bad_later", "rtt_max_ratio", "link"} | {
+    "rounds",
+    "false_alarms",
+}
+
+
+def simulate(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, TOP / "scripts/simulate", *words], capture_output=True, text=True)
+
+
+def small(folder: Path, *words: str) -> dict:
+    """Four cells of one law."""
+    cells = ("--only", "rate_mbit=10,20", "--only", "path_s=0.02", "--only", "ack_s=0.001,0.01")
+    done = simulate("--grid", "start", "--law", "pktpair", *cells, "--out", str(folder), *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "not judged" in done.stdout
+    return json.loads((folder / "summary.json").read_text())
+
+
+def test_a_part_of_a_grid(tmp_path) -> None:
+    """A row for each cell in the order of the axes; the goals of a part are measured and not judged"""
+    summary = small(tmp_path / "one")
+    assert [(row["rate_mbit"], row["ack_s"]) for row in summary["rows"]] == [
+        (10, 0.001),
+        (10, 0.01),
+        (20, 0.001),
+        (20, 0.01),
+    ]
+    for row in summary["rows"]:
+        assert row.keys() >= ROW
+        assert row["false_alarms"] is None
+        assert row["rounds"] > 0
+    (grid,) = summary["grids"]
+    assert grid["cases"] == 4
+    assert {goal["met"] for goal in grid["goals"]} == {None}
+    assert [path.name for path in (tmp_path / "one").glob("*.png")] == ["start-pktpair.png"]
+    # a millisecond is no more than a packet's time
+    assert not summary["rows"][0]["bad_start"]
+    assert small(tmp_path / "two", "--jobs", "1")["rows"] == summary["rows"]
+
+
+def test_words_for_every_case(tmp_path) -> None:
+    """What is set on the command line holds for every case: nobody hands over ACKs in slots"""
+    rows = small(tmp_path, "--set", "ack_period_ms=0")["rows"]
+    assert all(row["rtt_max_ratio"] < 3 and row["link"] > 0.95 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--grid", "none"], "--grid none: not one of: start "),
+        (["--law", "vegas"], "--law vegas: not one of: cubic "),
+        (["--only", "rate_mbit"], "--only rate_mbit: not AXIS=VALUE,... with an axis of: "),
+        (["--only", "rate_mbit=3"], "--only rate_mbit=3: 3 is not one of: "),
+        (["--jobs", "0"], "--jobs 0: not from 1 to 1024"),
+        (["--grid", "start", "--set", "window=0"], "line 1: window=0: not a number from 1 to 10000000"),
+    ],
+)
+def test_refused(tmp_path, words, said) -> None:
+    """Bad input is named with its value and limits; the status is 2, and nothing is written"""
+    done = simulate("--out", str(tmp_path / "out"), *words)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"simulate: {said}")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_list() -> None:
+    """Every grid, with its axes and goals"""
+    done = simulate("--list")
+    assert done.returncode == 0
+    assert "start: " in done.stdout
+    assert "    goal: cells bad at start <= 30\n" in done.stdout
+
+
+def test_the_labs_cases(tmp_path, monkeypatch) -> None:
+    """Ten cases that the lab can run, and that the simulator reads"""
+    monkeypatch.syspath_prepend(str(TOP / "kmod/tests/simulator"))
+    import lab_cases
+
+    assert len(lab_cases.CASES) == 10
+    small(tmp_path)  # which builds the program
+    lines = [lab_cases.words(name, 1).replace("seconds=12", "seconds=3") for name in lab_cases.CASES]
+    program = [TOP / "build/simulate/simulate"]
+    done = subprocess.run(program, input="\n".join(lines), capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [result["name"] for result in results] == list(lab_cases.CASES)
+    for name, result in zip(lab_cases.CASES, results, strict=True):
+        plan = lab_cases.plan({"case": name}, "", "", 1)
+        plan.check()
+        assert [flow.cc for flow in plan.flows] == [flow["cc"] for flow in result["flows"]]
