@@ -262,7 +262,7 @@ def test_summary(tmp_path, capsys) -> None:
     reference |= {"slowdown", "published_slowdown", "mean_slowdown", "worst_slowdown", "packets", "retransmits"}
     assert set(row) == reference | {"row_set", "flows"}
     assert row["mean_slowdown"] == pytest.approx(1.0)
-    goal = {"kind", "name", "hosts", "qdisc", "measured", "limit", "met", "text"}
+    goal = {"kind", "name", "hosts", "qdisc", "measured", "limit", "met", "text", "row_set"}
     assert set(summary["goals"][0]) == goal
     assert (tmp_path / "out" / "b3.png").read_bytes().startswith(b"\x89PNG")
     said = capsys.readouterr()
