@@ -118,7 +118,11 @@ PLANNED = CLASSES[CLASSES.index(Link) :]
 def with_field(kind: type, name: str, value: float) -> Plan:
     """A plan of which all but this field can be."""
     if kind is Way:
-        more = {"delay_ms": value} if name == "jitter_ms" else {}
+        beside: dict[str, dict[str, Any]] = {
+            "jitter_ms": {"delay_ms": value},
+            "limit_packets": {"rate_bit_s": 1_000_000, "queue": "pfifo"},
+        }
+        more = beside.get(name, {})
         return Plan(replace(LINE, links=(LINE.links[0], Link("r", "b", replace(Way(), **{**more, name: value})))))
     if kind is Link:
         return Plan(replace(LINE, links=(LINE.links[0], replace(LINE.links[1], **{name: value}))))
