@@ -8,7 +8,6 @@ prints TAP with a plan, and adds up what they said.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -81,11 +80,6 @@ class CheckedGuest(SealedGuest):
     def _boot_limit_s(self) -> float:
         return self.boot_limit_s
 
-    def stop(self) -> None:
-        """End it from another thread, which waits for what it says."""
-        if self._process is not None:
-            os.killpg(self._process.pid, signal.SIGKILL)
-
     def console(self) -> str:
         """All that the kernel said there."""
         path = self._folder / "console"
@@ -114,7 +108,7 @@ def watch(
     began = time.monotonic()
     with guest, (out / f"{label}.log").open("w") as log:
         # a kernel that hangs says nothing more
-        alarm = threading.Timer(limit_s, guest.stop)
+        alarm = threading.Timer(limit_s, guest.kill_process)
         alarm.start()
         try:
             guest.start({"kind": "exec", "command": command, "cwd": "/"})
@@ -128,7 +122,7 @@ def watch(
                     lines.append(text)
                     print(text, file=log, flush=True)
                     if heard(text):
-                        guest.stop()
+                        guest.kill_process()
                         return lines
         except (LabError, OSError) as error:
             lines.append(f"# {str(error).splitlines()[0]}")

@@ -130,9 +130,10 @@ class Line:
 class Verdict:
     """One goal: what was to be reached, what was measured.
 
-    :param kind: "primary", "ahead", "apart", "mean", "worst", "retransmits", or what is
-        compared with a peer ("mean beside bbr"); of a name, hosts and queue there is one of each kind
-    :param name: a row, or for what is over all transfers of a run the row set
+    :param kind: "primary", "ahead", "apart", "mean", "worst", "peers" or "retransmits"
+    :param name: a row; of what is over all transfers of a run, one of the run's
+    :param text: what is judged; of a name, hosts and queue there is one of each text
+    :param row_set: of what is over all transfers of a run, else ""
     """
 
     kind: str
@@ -143,6 +144,17 @@ class Verdict:
     limit: float
     met: bool
     text: str
+    row_set: str
+
+    @property
+    def about(self) -> str:
+        """The run's name, or the row's."""
+        return self.row_set or self.name
+
+    @property
+    def is_beside_a_peer(self) -> bool:
+        """Whether its limit is what a peer has."""
+        return " beside " in self.text
 
 
 # Kinds that are about a row's own transfer; the others are about its run.
@@ -198,8 +210,8 @@ def percent(value: float) -> str:
 
 
 def _verdict(line: Line, kind: str, measured: float, limit: float, text: str) -> Verdict:
-    name = line.name if kind in OF_ROW else line.row_set
-    return Verdict(kind, name, line.hosts, line.qdisc, measured, limit, measured <= limit, text)
+    row_set = "" if kind in OF_ROW else line.row_set
+    return Verdict(kind, line.name, line.hosts, line.qdisc, measured, limit, measured <= limit, text, row_set)
 
 
 def of_row(line: Line) -> list[Verdict]:
@@ -246,11 +258,10 @@ def of_peers(line: Line, peers: dict[str, Line]) -> list[Verdict]:
         for figure, word in figures:
             text = f"{word} of all flows beside {cc}" if line.flows > 1 else f"slowdown beside {cc}"
             limit = peer.mean(figure) + PEER_ABOVE
-            found.append(_verdict(line, f"{word} beside {cc}", line.mean(figure), limit, text))
+            found.append(_verdict(line, "peers", line.mean(figure), limit, text))
         if cc == "bbr" or line.qdisc == "fq_rr":
             measured, limit = line.mean("retransmits"), peer.mean("retransmits")
-            text = f"retransmissions beside {cc}"
-            found.append(_verdict(line, f"retransmits beside {cc}", measured, limit, text))
+            found.append(_verdict(line, "retransmits", measured, limit, f"retransmissions beside {cc}"))
     return found
 
 
@@ -300,5 +311,9 @@ def best_peer(line: Line, all_lines: list[Line]) -> Line | None:
 
 def concerning(line: Line, verdicts: list[Verdict]) -> list[Verdict]:
     """The goals of a row and of its run."""
-    where = [(name, line.hosts, line.qdisc) for name in (line.name, line.row_set)]
-    return [verdict for verdict in verdicts if (verdict.name, verdict.hosts, verdict.qdisc) in where]
+    return [
+        verdict
+        for verdict in verdicts
+        if (verdict.hosts, verdict.qdisc) == (line.hosts, line.qdisc)
+        and (verdict.row_set == line.row_set if verdict.row_set else verdict.name == line.name)
+    ]

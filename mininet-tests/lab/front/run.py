@@ -181,6 +181,8 @@ def as_data(run: Run, place: Place, raw: dict[str, Any], found: Figures) -> dict
     """A run's JSON, without what is drawn."""
     return {
         **run.described(found),
+        **of_benchmark(run, found),
+        "metrics": {**found.metrics, **lists(found)},
         "path": str(run.scenario.path),
         "label": label(run),
         "kernel": place.kernel,
@@ -195,6 +197,32 @@ def as_data(run: Run, place: Place, raw: dict[str, Any], found: Figures) -> dict
         "bpftrace": raw.get("bpftrace", ""),
         "pass": found.error is None and all(check["pass"] for check in found.checks),
     }
+
+
+def lists(found: Figures) -> dict[str, list[Any]]:
+    """Figures of the window as programs that read the JSON knew them before there were tables, which hold no lists."""
+    if "window_end_s" not in found.metrics:
+        return {}
+    goodput = [flow["window_goodput_bit_s"] for flow in found.flows if "window_goodput_bit_s" in flow]
+    return {
+        "window_s": [found.metrics["window_begin_s"], found.metrics["window_end_s"]],
+        "window_goodput_bit_s": goodput,
+    }
+
+
+def of_benchmark(run: Run, found: Figures) -> dict[str, Any]:
+    """Of one of the nine benchmarks, its hosts and its lines of the transfers' summary.json."""
+    its_own = run.scenario.path.resolve().parent == scenario.FOLDER
+    if found.error or not its_own or not hasattr(run.scenario.module, "benchmark"):
+        return {}
+    return {"hosts": run.values["hosts"], "rows": summary_lines(run, found.metrics)}
+
+
+def summary_lines(run: Run, metrics: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A benchmark's run in the transfers' summary.json."""
+    labels = {"hosts": run.values["hosts"], "cc": run.cc, "qdisc": run.qdisc, "seed": run.seed}
+    lines: list[dict[str, Any]] = run.scenario.module.benchmark(run.values, run.seed).table_rows(labels, metrics)
+    return lines
 
 
 def _plain(value: Any) -> Any:
@@ -234,7 +262,9 @@ def show(run: dict[str, Any]) -> None:
     if run["error"]:
         print(f"  ERROR: {run['error']}")
     for name, value in run["metrics"].items():
-        print(f"  {name:24} {value}")
+        # in the JSON only: the window's are there twice
+        if name not in ("window_s", "window_goodput_bit_s"):
+            print(f"  {name:24} {value}")
     for check in run["checks"]:
         verdict = "ok" if check["pass"] else "NOT OK"
         print(f"  {verdict}: {check['quantity']} {check['op']} {check['expected']} (measured {check['measured']})")

@@ -38,6 +38,7 @@ from ..store.study import Study
 from ..store.sweep import Request
 from .measuring import Measured, in_guests, measure, versions
 from .options import MAX_GUESTS, MAX_SEEDS, number
+from .run import summary_lines
 
 CCS = ("pktpair", "bbr", "cubic")
 QDISCS = ("fq_rr", "fq_codel", "cake")
@@ -115,9 +116,7 @@ def rows(measured: Measured, build: str) -> list[dict[str, Any]]:
     found = []
     for run, figures in measured.runs.items():
         if run.build == build:
-            labels = {"hosts": run.values["hosts"], "cc": run.cc, "qdisc": run.qdisc, "seed": run.seed}
-            benchmark = run.scenario.module.benchmark(run.values, run.seed)
-            found += benchmark.table_rows(labels, figures.metrics)
+            found += summary_lines(run, figures.metrics)
     return found
 
 

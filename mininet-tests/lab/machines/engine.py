@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from .. import files
 from ..checkout import CACHE, TOP
@@ -37,6 +37,8 @@ BUILDS = CACHE / "builds"
 # A frozen machine takes 200 MB of disk.
 KEPT_MACHINES = 4
 
+AnyGuest = TypeVar("AnyGuest", bound=Guest)
+
 
 @dataclass
 class Machine:
@@ -56,7 +58,7 @@ class Guests:
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._copying = threading.Lock()
-        self._copies: set[Guest] = set()
+        self._guests: set[Guest] = set()
         self._stopped = False
         # what its guests are made of: copies, so that each guest has what the digests are of
         self._common: dict[str, Copies] = {}
@@ -124,8 +126,9 @@ class Guests:
         """End every guest at once."""
         with self._lock:
             self._stopped = True
-            for copy in self._copies:
-                copy.kill()
+            for guest in self._guests:
+                # its thread closes it
+                guest.kill_process()
 
     @contextlib.contextmanager
     def _machine(self, kernel: str, build: str, plan: Plan) -> Iterator[Frozen]:
@@ -182,13 +185,19 @@ class Guests:
                 self._modules[release, build] = copies
             return self._modules[release, build]
 
-    def _kept(self, guest: Any) -> Any:
+    @contextlib.contextmanager
+    def _kept(self, guest: AnyGuest) -> Iterator[AnyGuest]:
+        """The guest, which "stop" ends; closed at the end."""
         with self._lock:
             if self._stopped:
-                guest.close()
                 raise LabError("the sweep has ended")
-            self._copies = {one for one in self._copies if one.is_running} | {guest}
-        return guest
+            self._guests.add(guest)
+        try:
+            with guest:
+                yield guest
+        finally:
+            with self._lock:
+                self._guests.discard(guest)
 
 
 def ccs(release: str, modules: list[Path]) -> list[str]:

@@ -36,16 +36,25 @@ def leave_no_guest() -> None:
     """Have a signal that ends this program end its guests, which have sessions of their own."""
 
     def end(number: int, frame: FrameType | None) -> None:
-        for group in _running:
-            os.killpg(group, signal.SIGKILL)
+        for group in list(_running):
+            _kill(group)
         raise SystemExit(128 + number)
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, end)
 
 
+def _kill(group: int) -> None:
+    # another thread may have seen its end
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+
+
 class Guest:
-    """A machine with an agent; a context manager that always ends it."""
+    """A machine with an agent; a context manager that always ends it.
+
+    It belongs to one thread, which closes it; ``kill_process`` is for any.
+    """
 
     _held: IO[bytes]
 
@@ -60,6 +69,7 @@ class Guest:
         self._modules = modules
         self.ready: dict[str, Any] = {}
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_killed = False
         self._used_s = 0.0
 
     @functools.cached_property
@@ -126,22 +136,17 @@ class Guest:
 
     def close(self) -> None:
         """End the guest, whatever state it is in."""
-        if self._process is not None:
+        process, self._process = self._process, None
+        if process is not None:
             try:
-                self._process.wait(timeout=5)
+                process.wait(timeout=5)
             except subprocess.TimeoutExpired:
-                os.killpg(self._process.pid, signal.SIGKILL)
-                self._process.wait()
-            _running.discard(self._process.pid)
-            self._process = None
+                _kill(process.pid)
+                process.wait()
+            _running.discard(process.pid)
         if "_folder" in self.__dict__:
             shutil.rmtree(self.__dict__.pop("_folder"), ignore_errors=True)
             self._held.close()
-
-    @property
-    def is_running(self) -> bool:
-        """Whether its process is there."""
-        return self._process is not None and self._process.poll() is None
 
     def cpu_s(self) -> float:
         """Time of this machine's cores that the guest has used; of one that is gone, when it was last asked."""
@@ -152,9 +157,11 @@ class Guest:
         return self._used_s
 
     def kill_process(self) -> None:
-        """End the process that is the guest."""
-        if self._process is not None and self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
+        """End the process that is the guest; one that is not there yet ends as soon as it is."""
+        self._is_killed = True
+        process = self._process
+        if process is not None and process.poll() is None:
+            _kill(process.pid)
 
     def kill(self) -> None:
         """End the guest without waiting for it."""
@@ -174,6 +181,8 @@ class Guest:
                 **more,
             )
         _running.add(self._process.pid)
+        if self._is_killed:
+            self.kill_process()
 
     def _failure(self, what: str, exit_message: dict[str, Any] | None = None) -> str:
         lines = [what]

@@ -23,6 +23,7 @@ mean, worst slowdown
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -178,7 +179,7 @@ class Benchmark:
     def _topology(self, setting: HostSetting, qdisc: str) -> Topology:
         options = f"memlimit {self.limit_packets * CAKE_BYTES_PER_PACKET}" if qdisc == "cake" else ""
         queue = Way(setting.rate_bit_s, qdisc, self.limit_packets, options)
-        bare = topology("dumbbell", pairs=PAIRS, rate_mbit=0, queue="", limit_packets=0, delays_ms=[0])
+        bare = _dumbbell()
         links = []
         for link in bare.links:
             ways = {}
@@ -189,7 +190,7 @@ class Benchmark:
             narrow = qdisc in LEAVES and {link.device_a, link.device_b} & set(self.bottlenecks)
             mtu_bytes = setting.packet_bytes if narrow else link.mtu_bytes
             links.append(Link(link.a, link.b, ways["there"], ways["back"], mtu_bytes))
-        return Topology("dumbbell", bare.nodes, tuple(links), bare.arguments)
+        return Topology("dumbbell", dict(bare.nodes), tuple(links), dict(bare.arguments))
 
     @property
     def row_sets(self) -> list[str]:
@@ -270,6 +271,12 @@ class Benchmark:
             }
             for row, row_set in zip(self.rows, self.row_sets, strict=True)
         ]
+
+
+@functools.cache
+def _dumbbell() -> Topology:
+    """Links of which each benchmark makes its own: built once, since a campaign has more than a thousand runs."""
+    return topology("dumbbell", pairs=PAIRS, rate_mbit=0, queue="", limit_packets=0, delays_ms=[0])
 
 
 def cross_traffic(spacing_s: float, first_pair: int = 2) -> tuple[Transfer, ...]:

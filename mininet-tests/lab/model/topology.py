@@ -75,8 +75,14 @@ class Way:
         losses = [f"{one} {getattr(self, one)}" for one in ("loss", "lose_every", "keep_every") if getattr(self, one)]
         if len(losses) > 1:
             raise PlanError(f"link {name}: {' beside '.join(losses)}: one of them")
-        if self.queue and not self.rate_bit_s:
-            raise PlanError(f"link {name}: a queue ({self.queue}) needs a rate: rate_bit_s is 0")
+        needing = {
+            f"a queue ({self.queue})": self.queue,
+            f"limit_packets {self.limit_packets}": self.limit_packets,
+            f"options {self.options}": self.options,
+        }
+        for what, is_there in needing.items():
+            if is_there and not self.rate_bit_s:
+                raise PlanError(f"link {name}: {what} needs a rate: rate_bit_s is 0")
 
 
 @dataclass(frozen=True)

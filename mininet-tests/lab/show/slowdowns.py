@@ -38,7 +38,7 @@ def spread(figure: Spread) -> str:
 
 def is_beside_peers(verdict: Verdict) -> bool:
     """Whether a goal stands in the table of all queues, not in that of the rows."""
-    return "beside" in verdict.kind or verdict.kind == "retransmits"
+    return verdict.kind in ("peers", "retransmits")
 
 
 def verdict_word(own: list[Verdict]) -> str:
@@ -230,10 +230,10 @@ def document(
 def misses(verdicts: list[Verdict]) -> list[str]:
     """One line per goal that was missed."""
     return [
-        f"{v.name}, hosts {v.hosts}, {v.qdisc}: {v.text} "
+        f"{v.about}, hosts {v.hosts}, {v.qdisc}: {v.text} "
         + (
             f"{v.measured:.0f}, at most {v.limit:.0f}"
-            if v.kind.startswith("retransmits beside")
+            if v.kind == "retransmits" and v.is_beside_a_peer
             else f"{percent(v.measured)}, at most {percent(v.limit)}"
         )
         for v in verdicts

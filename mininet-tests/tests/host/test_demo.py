@@ -247,7 +247,8 @@ def test_the_page_needs_nothing_else(tmp_path) -> None:
     assert not re.search(r"https?:|@import|url\(", text)
     assert '<meta name="viewport" content="width=device-width' in text
     assert page.tags.count("tr") == 2 + 8
-    # nothing on it is scrolled sideways: no box of its own, and a table that is a list where it is narrow
+    # no box scrolls sideways by itself, and there are rules for where it is narrow; what a browser makes of them,
+    # no test here sees
     assert "overflow-x" not in text and "@media (max-width" in text
 
 

@@ -118,7 +118,11 @@ PLANNED = CLASSES[CLASSES.index(Link) :]
 def with_field(kind: type, name: str, value: float) -> Plan:
     """A plan of which all but this field can be."""
     if kind is Way:
-        more = {"delay_ms": value} if name == "jitter_ms" else {}
+        beside: dict[str, dict[str, Any]] = {
+            "jitter_ms": {"delay_ms": value},
+            "limit_packets": {"rate_bit_s": 1_000_000, "queue": "pfifo"},
+        }
+        more = beside.get(name, {})
         return Plan(replace(LINE, links=(LINE.links[0], Link("r", "b", replace(Way(), **{**more, name: value})))))
     if kind is Link:
         return Plan(replace(LINE, links=(LINE.links[0], replace(LINE.links[1], **{name: value}))))
@@ -288,6 +292,24 @@ def test_raw_results() -> None:
         assert fields <= words(row["fields"])
 
 
+def of_guests() -> set[str]:
+    """The ingredients of a digest that an engine with guests names."""
+    code = ast.parse((TOP / "mininet-tests" / "lab" / "machines" / "engine.py").read_text())
+    (made,) = [
+        one for one in ast.walk(code) if isinstance(one, ast.Call) and getattr(one.func, "id", "") == "Surroundings"
+    ]
+    kinds = {"tools": "tool", "programs": "tool", "code": "code", "machine": "machine"}
+    return {
+        f"{kinds[one.arg]} {key.value}"
+        for one in made.keywords
+        if one.arg in kinds
+        for names in ast.walk(one.value)
+        if isinstance(names, ast.Dict)
+        for key in names.keys
+        if isinstance(key, ast.Constant)
+    }
+
+
 def test_store(tmp_path: Path) -> None:
     """The reference has each file of a study, each key of a run and of the manifest, each kind of ingredient."""
     out = tmp_path / "study"
@@ -301,9 +323,8 @@ def test_store(tmp_path: Path) -> None:
     # a plan with sources has times; this one has none
     used = {"times"} | {name.split()[0] for record in records for name in record["ingredients"]}
     assert used == {name.split()[0] for name in ingredients}
-    code = (TOP / "mininet-tests" / "lab" / "machines" / "engine.py").read_text()
-    named = [name.partition(" ")[2] for name in ingredients if " " in name and not name.endswith("NAME")]
-    assert not [name for name in named if f'"{name}"' not in code]
+    named = {name for name in ingredients if " " in name and not name.endswith("NAME")}
+    assert named == of_guests()
     manifest = json.loads((out / "manifest.json").read_text())
     assert set(manifest["sweeps"][0]) == set(rows_of("store", "The manifest"))
     asked = rows_of("store", "The manifest")["asked"]["what it is"]

@@ -1,24 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the engine of sweeps does before a guest is started."""
 
+import contextlib
 import hashlib
 import io
 import json
 import os
 import pathlib
 import posixpath
+import queue
 import re
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
 import pytest
 from lab.machines import core, engine, frozen, image, plans, qemu, sealed
+from lab.machines.guest import Guest
+from lab.model.errors import LabError
 from lab.model.plan import Plan
+from lab.model.scenario import load
 from lab.model.topology import Link, Topology
 from lab.store import digest
+from lab.store.run import Run
 
 LINE = Plan(Topology("line", {"a": "host", "b": "host"}, (Link("a", "b"),)))
 
@@ -78,6 +87,66 @@ def test_the_cached_image_may_be_removed_while_it_is_copied(tmp_path: Path, monk
     monkeypatch.setattr(image, "kept_base", removed)
     image.copy_base(tmp_path, tmp_path, tmp_path / "copy")
     assert (tmp_path / "copy").read_bytes() == b"image"
+
+
+class Sleeper(Guest):
+    """A guest that says nothing; ``before`` is called before it starts."""
+
+    before = staticmethod(lambda: None)
+
+    def __init__(self, machine: Any) -> None:
+        super().__init__("x", "virtual", [])
+
+    def do(self, plan: Plan) -> dict[str, Any]:
+        """As a copy does."""
+        self.before()
+        self._spawn(["sleep", "60"])
+        assert self._process is not None
+        STARTED.put(self._process)
+        self._process.wait()
+        raise LabError(self._failure("the guest ended without a word"))
+
+
+STARTED: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
+
+
+@contextlib.contextmanager
+def sleepers(guests: engine.Guests, monkeypatch: pytest.MonkeyPatch, count: int) -> Iterator[list[str]]:
+    """So many runs at a time, in guests that sleep; at the end the errors that they have ended with."""
+    monkeypatch.setattr(engine, "Copy", Sleeper)
+    monkeypatch.setattr(guests, "_machine", lambda *_: contextlib.nullcontext())
+    run = Run(load("smoke"), {}, "reno", "pfifo", 1, "", "x", LINE)
+    with ThreadPoolExecutor(count) as pool:
+        futures = [pool.submit(guests.run, run) for _ in range(count)]
+        errors: list[str] = []
+        yield errors
+        errors += [str(one.exception(timeout=10)) for one in futures]
+
+
+def test_a_sweep_that_ends_leaves_each_guest_to_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which may close it at the same moment."""
+    for _ in range(20):
+        with engine.Guests() as guests, sleepers(guests, monkeypatch, 2) as errors:
+            processes = [STARTED.get(timeout=10) for _ in range(2)]
+            guests.stop()
+        assert errors == ["the guest ended without a word"] * 2
+        assert [one.returncode for one in processes] == [-signal.SIGKILL] * 2
+
+
+def test_a_guest_that_starts_as_the_sweep_ends_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And so is one of several, whichever started last."""
+    both, stopped = threading.Barrier(3, timeout=10), threading.Event()
+
+    def before() -> None:
+        both.wait()
+        stopped.wait(10)
+
+    monkeypatch.setattr(Sleeper, "before", staticmethod(before))
+    with engine.Guests() as guests, sleepers(guests, monkeypatch, 2) as errors:
+        both.wait()
+        guests.stop()
+        stopped.set()
+    assert errors == ["the guest ended without a word"] * 2
 
 
 def test_the_digest_has_the_whole_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

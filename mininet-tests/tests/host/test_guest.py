@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,24 @@ def test_a_background_command_is_not_waited_for(tmp_path: Path) -> None:
     # it is still there
     os.kill(int(err), signal.SIGKILL)
     assert out == bytes(200000)
+
+
+def test_two_threads_may_end_a_guest() -> None:
+    """One sees that it has ended, the other ends it."""
+    for _ in range(20):
+        guest = Guest("x", "real", [])
+        guest._spawn(["sleep", "60"])
+        process = guest._process
+        assert process is not None
+
+        def closes(guest: Guest = guest, process: subprocess.Popen[bytes] = process) -> None:
+            process.wait()
+            guest.close()
+
+        worker = threading.Thread(target=closes)
+        worker.start()
+        guest.kill()
+        worker.join()
 
 
 def test_an_ended_guest_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,12 +16,16 @@ from lab.analyse.figures import Figures
 from lab.front import run as run_command
 from lab.machines import engine as machines
 from lab.machines import plans
+from lab.model import benchmarks
 from lab.model.errors import LabError, PlanError
 from lab.model.plan import Flow, Plan, Record
+from lab.model.scenario import load
 from lab.model.topology import Link, Topology, Way
 from lab.store.engine import EngineError
+from lab.store.run import Run
 from test_documentation import rows_of
 
+LINE = Plan(Topology("line", {"a": "host", "b": "host"}, (Link("a", "b"),)))
 RAW = {"error": None, "warnings": [], "dmesg_tail": ["all is well"]}
 # The keys of a run that has ended well.
 SHAPE = set(rows_of("results", "The JSON of a run")) - {"dmesg_tail"}
@@ -120,6 +124,26 @@ def test_one_run_has_the_shape_of_several(run) -> None:
     assert status == 0 and [one["cc"] for one in several] == ["bbr", "cubic"]
     assert [set(one) for one in several] == [SHAPE, SHAPE]
     assert several[0]["metrics"] == {"count": 3, "delays_s": [1.0, 1.0]}
+
+
+def test_the_json_keeps_its_earlier_names() -> None:
+    """The window's lists, and of a benchmark its hosts and rows; of another's scenario, or after an error, none"""
+    of_flows = [{"name": name, "window_goodput_bit_s": 5.0} for name in ("a", "b")] + [{"name": "background"}]
+    found = Figures(metrics={"window_begin_s": 1.0, "window_end_s": 4.0}, flows=of_flows)
+    place = run_command.Place("6.1", "virtual", {})
+    smoke = Run(load("smoke"), {}, "cubic", "pfifo", 1, "", "6.1", LINE)
+    data = run_command.as_data(smoke, place, {}, found)
+    assert data["metrics"] == {**found.metrics, "window_s": [1.0, 4.0], "window_goodput_bit_s": [5.0, 5.0]}
+    assert not {"hosts", "rows"} & set(data)
+    values = {"hosts": "stock"}
+    b4 = Run(load("b4-path-lengths"), values, "pktpair", "fq_rr", 1, "", "6.1", LINE)
+    one = b4.scenario.module.benchmark(values, 1)
+    metrics = {row.metric(name): 1.0 for row in one.rows for name in benchmarks.OF_ROW}
+    metrics |= dict.fromkeys(benchmarks.OF_RUN, 2)
+    data = run_command.as_data(b4, place, {}, Figures(metrics=metrics))
+    assert data["metrics"] == metrics
+    assert data["hosts"] == "stock" and [row["variant"] for row in data["rows"]] == ["short", "long"]
+    assert "rows" not in run_command.as_data(b4, place, {}, Figures(error="it ended"))
 
 
 def test_one_run(run) -> None:

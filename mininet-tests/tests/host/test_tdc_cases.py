@@ -2,8 +2,10 @@
 """The cases for tdc, and fq_rr in the place of another child."""
 
 import json
+import marshal
 from pathlib import Path
 
+from lab.machines import image
 from tc_testing import cases as tdc_cases
 from tc_testing import drive, run_tdc
 
@@ -179,3 +181,29 @@ def test_own_child() -> None:
     changed = tdc_cases.own_child({**COMMON, "setup": setup, "scapy": {"packet": "Ether()"}})
     assert changed["setup"] == ["$TC qdisc add dev $DUMMY parent 2: netem delay 270s", setup[1]]
     assert {**changed, "setup": setup} == {**COMMON, "setup": setup, "scapy": {"packet": "Ether()"}}
+
+
+def test_the_guest_has_the_suite_and_what_it_imports(tmp_path: Path) -> None:
+    """Of a made-up suite, which has Debian's packages too: sources, their byte code, libraries of what is neither."""
+    suite = tmp_path / "suite"
+    empty = ("plugins/one.py", "scapy/all.py")
+    made_up = {"tdc.py": "import _ctypes\n", "pyroute2.py": "IPRoute = netns = 0\n", **dict.fromkeys(empty, "")}
+    for name, text in made_up.items():
+        (suite / name).parent.mkdir(parents=True, exist_ok=True)
+        (suite / name).write_text(text)
+    one = {**COMMON, "setup": []}
+    with drive.TdcGuest("default", suite, [one]) as guest:
+        files = guest.more_files()
+        missing = [path for path in files.values() if not path.exists()]
+        assert not missing
+        assert json.loads(files[drive.CASES].read_text()) == [one]
+        assert {f"{drive.SUITE}/{name}": suite / name for name in made_up}.items() <= files.items()
+        source = Path(run_tdc.__file__)
+        inside = Path(image.inside(str(source)))
+        major, minor = image.python_version()
+        code = files[f"{inside.parent}/__pycache__/{inside.stem}.cpython-{major}{minor}.pyc"].read_bytes()
+        # behind the header
+        assert marshal.loads(code[16:]).co_filename == str(inside)
+        assert files[str(inside)] == source
+        (library,) = [path for path in files.values() if path.name.startswith("_ctypes.")]
+        assert set(map(Path, image.libraries(str(library)))) <= set(files.values())

@@ -126,6 +126,14 @@ def test_every_queue_has_the_rate_and_its_own_options(queue):
         ((Link("s1", "r"), Link("r", "s1")), "two links between r and s1"),
         ((Link("s1", "r"),), "node d1 has no link"),
         ((Link("s1", "r"), Link("r", "d1", Way(queue="cake"))), "link r-d1: a queue \\(cake\\) needs a rate"),
+        (
+            (Link("s1", "r"), Link("r", "d1", Way(limit_packets=9))),
+            "link r-d1: limit_packets 9 needs a rate: rate",
+        ),
+        (
+            (Link("s1", "r"), Link("r", "d1", Way(options="ecn"))),
+            "link r-d1: options ecn needs a rate: rate_bit_s",
+        ),
         ((Link("s1", "r"), Link("r", "d1", Way(delay_ms=-1))), "link r-d1: delay_ms -1: must be at least 0"),
         ((Link("s1", "r"), Link("r", "d1", Way(delay_ms=float("nan")))), "delay_ms nan: must be at least 0"),
         ((Link("s1", "r"), Link("r", "d1", Way(delay_ms=3, jitter_ms=4))), "jitter_ms 4: must be at most delay_ms 3"),

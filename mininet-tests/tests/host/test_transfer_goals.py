@@ -119,17 +119,29 @@ def test_each_figure_is_judged_once() -> None:
     """No goal of a row set, hosts and queue is there twice, although b4, b6 and b9 have several rows a run"""
     rows = whole_campaign()
     verdicts = transfer_goals.judge(transfer_goals.lines(rows))
-    counts = Counter((verdict.name, verdict.hosts, verdict.qdisc, verdict.kind) for verdict in verdicts)
+    counts = Counter((verdict.about, verdict.hosts, verdict.qdisc, verdict.text) for verdict in verdicts)
     assert {key: count for key, count in counts.items() if count > 1} == {}
     sets = {row["row_set"] for row in rows if row["variant"] in ("short", "reverse", "conn1")}
     assert sets == {"b4", "b6", "b9"}
     # over all transfers of a run: under the run's name alone
-    of_runs = {verdict.name for verdict in verdicts if verdict.kind not in ("primary", "ahead")}
+    of_runs = {verdict.row_set for verdict in verdicts if verdict.kind not in ("primary", "ahead")}
     assert of_runs <= {row["row_set"] for row in rows}
     # what is over all of one transfer is its own slowdown, once
     alone = [v for v in verdicts if (v.name, v.hosts, v.qdisc) == ("b3 200", "open", "cake")]
-    beside = [v.text for v in alone if "beside" in v.kind]
+    beside = [v.text for v in alone if v.is_beside_a_peer]
     assert beside == ["slowdown beside bbr", "retransmissions beside bbr", "slowdown beside cubic"]
+
+
+def test_goals_are_named_as_in_earlier_summaries() -> None:
+    """By kinds and rows that programs which read summary.json know; what is of a run says of which"""
+    rows = whole_campaign()
+    verdicts = transfer_goals.judge(transfer_goals.lines(rows))
+    assert {v.kind for v in verdicts} == {"primary", "ahead", "apart", "mean", "worst", "peers", "retransmits"}
+    assert {v.name for v in verdicts} <= {f"{row['benchmark']} {row['variant']}".strip() for row in rows}
+    named = {(v.kind, v.name, v.row_set) for v in verdicts if v.hosts == "open" and v.name.startswith("b4")}
+    of_rows = {(kind, f"b4 {path}", "") for kind in ("primary", "ahead") for path in ("short", "long")}
+    of_run = {(kind, "b4 short", "b4") for kind in ("mean", "worst", "peers", "retransmits")}
+    assert named == of_rows | of_run | {("apart", "b4 long", "b4")}
 
 
 def test_every_goal_has_its_row() -> None:
@@ -155,7 +167,7 @@ def test_few_retransmissions_are_counted() -> None:
     (verdict,) = [
         v
         for v in transfer_goals.judge(transfer_goals.lines([ours, {**ours, "cc": "bbr", "retransmits": 0}]))
-        if "retr" in v.kind
+        if v.kind == "retransmits"
     ]
     assert slowdowns.misses([verdict]) == ["b1, hosts open, fq_rr: retransmissions beside bbr 1, at most 0"]
 
