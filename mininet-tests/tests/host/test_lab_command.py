@@ -494,3 +494,30 @@ def test_a_core_is_taken_in_a_cache_that_is_new(tmp_path: Path, monkeypatch: pyt
     core = Core()
     assert (tmp_path / "new" / "cores" / str(core.number)).exists()
     core.release()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (None, "6.1.0-56-amd64"),
+        ("default", "6.1.0-56-amd64"),
+        ("6.1", "6.1.0-56-amd64"),
+        ("6.1.", "6.1.0-56-amd64"),
+        ("6.1.0-56-amd64", "6.1.0-56-amd64"),
+        ("6.12", "6.12.48+deb12-amd64"),
+        ("6", "6.12.48+deb12-amd64"),
+        ("6.1.0-5", None),
+        ("", None),
+    ],
+)
+def test_a_kernel_by_the_beginning_of_its_version(tmp_path, wanted, found):
+    """Of whole numbers: 6.1 is not 6.12, and the newest is the one with the greatest."""
+    for release in ("6.1.0-56-amd64", "6.12.48+deb12-amd64", "6.9.1-amd64"):
+        (tmp_path / "kernels" / release).mkdir(parents=True)
+        (tmp_path / "kernels" / release / "complete").touch()
+    (tmp_path / "kernels" / "default").symlink_to("6.1.0-56-amd64")
+    if found:
+        assert find_kernel(wanted, tmp_path) == found
+        return
+    with pytest.raises(LabError, match="6.12.48"):
+        find_kernel(wanted, tmp_path)
