@@ -11,7 +11,7 @@ goodput of a flow
 utilisation of a device
     packets delivered in the window of flows that pass it (selectively acknowledged ones
     included), each with the IP and TCP headers of a full packet, over what its rate
-    allows. ``utilisation`` is that of the device that is used most, of those that measured
+    allows, each rate for its time. ``utilisation`` is that of the device that is used most, of those that measured
     flows' data pass.
 queue delay
     round trip of the newest segment of each acknowledgement, minus the path's
@@ -40,9 +40,9 @@ from numpy.typing import NDArray
 
 from ..model.errors import PlanError, RunError
 from ..model.layout import Layout, lay_out
-from ..model.plan import Flow, Plan
+from ..model.plan import Flow, Plan, changed
 from ..model.scenario import OPERATORS, Check, Scenario, Values
-from ..model.topology import STOCK_MTU_BYTES
+from ..model.topology import STOCK_MTU_BYTES, Way
 
 QUANTILES = (0.5, 0.95, 0.99)
 _LINE = re.compile(r"\s(\d+\.\d+): (\w+): (.*)")
@@ -301,34 +301,56 @@ def queue_delays(plan: Plan, layout: Layout, seen: Mapping[int, Seen], begin_s: 
 def utilisations(
     plan: Plan, layout: Layout, acks: Mapping[int, Acks], begin_s: float, end_s: float
 ) -> dict[str, float]:
-    """Of each device that has a rate, by its name."""
+    """Of each device that has a rate all the time, by its name."""
     bits: dict[str, float] = {}
+    allowed = {name: _allowed_bits(plan, name, begin_s, end_s) for name in layout.devices}
     for flow in plan.flows:
         one = acks[plan.port(flow)]
         packets = one.at(one.delivered_packets, end_s) - one.at(one.delivered_packets, begin_s)
         for device in layout.path(flow.source, flow.sink):
-            if device.leaving.rate_bit_s:
+            if allowed[device.name]:
                 sent = packets * full_packet_bytes(layout, flow) * 8
                 bits[device.name] = bits.get(device.name, 0.0) + sent
-    return {
-        name: rounded(value / (layout.devices[name].leaving.rate_bit_s * (end_s - begin_s)))
-        for name, value in bits.items()
-    }
+    return {name: rounded(value / allowed[name]) for name, value in bits.items()}
 
 
-def queue_figures(raw: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
+def _ways(plan: Plan, device: str) -> list[tuple[float, Way]]:
+    """The ways that what leaves a device takes in a run, one after another: from when, and which."""
+    found = [(0.0, plan.topology.way(device))]
+    for change in sorted(plan.changes, key=lambda one: one.at_s):
+        if change.device == device:
+            found.append((change.at_s, changed(found[-1][1], change)))
+    return found
+
+
+def _allowed_bits(plan: Plan, device: str, begin_s: float, end_s: float) -> float:
+    """What a device's rate allows between two moments; 0 if it had none at a time."""
+    ways = _ways(plan, device)
+    ends_s = [*(at_s for at_s, _ in ways[1:]), end_s]
+    bits = 0.0
+    for (at_s, way), until_s in zip(ways, ends_s, strict=True):
+        lasted_s = min(until_s, end_s) - max(at_s, begin_s)
+        if lasted_s > 0 and not way.rate_bit_s:
+            return 0.0
+        bits += way.rate_bit_s * max(0.0, lasted_s)
+    return bits
+
+
+def queue_figures(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Drops of each device's queue; a delay line that dropped is an error."""
     figures: dict[str, Any] = {}
     for device, entries in raw["qdiscs"].items():
-        way = layout.devices[device].leaving
+        ways = [way for _, way in _ways(plan, device)]
         # a parent counts its child's drops as well
         leaves = [entry for entry in entries if not entry.get("root")] or entries
         # what filters drop of what leaves is a policer's; of what arrives, it is another device's link's
-        counted = [entry for entry in leaves if entry["kind"] != "clsact" or way.queue == "policer"]
+        counted = [
+            entry for entry in leaves if entry["kind"] != "clsact" or any(way.queue == "policer" for way in ways)
+        ]
         dropped = sum(int(entry.get("drops", 0)) for entry in counted)
-        if way.rate_bit_s:
+        if any(way.rate_bit_s for way in ways):
             figures[f"drops_{device}"] = dropped
-        elif dropped and not way.loss:
+        elif dropped and not any(way.loss for way in ways):
             raise RunError(f"the delay line of {device} dropped {dropped} packets that it was not told to")
     return {"drops": sum(figures.values()), **figures}
 
@@ -422,7 +444,7 @@ def fill_in(found: Figures, scenario: Scenario, values: Values, plan: Plan, raw:
         flow["retransmits"] for flow, planned in zip(found.flows, plan.flows, strict=True) if not planned.background
     )
     found.metrics |= window_figures(plan, layout, acks)
-    found.metrics |= queue_figures(raw, layout)
+    found.metrics |= queue_figures(plan, raw)
     found.metrics |= source_figures(plan, raw)
     found.metrics |= backlog_figures(plan, raw)
     own = scenario.measure(values, plan, raw)

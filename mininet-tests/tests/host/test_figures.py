@@ -11,7 +11,7 @@ import pytest
 from lab.analyse import figures, table
 from lab.model import scenario
 from lab.model.layout import lay_out
-from lab.model.plan import FIRST_FLOW_PORT, Exchange, Flow, Plan, Record, Source
+from lab.model.plan import FIRST_FLOW_PORT, Change, Exchange, Flow, Plan, Record, Source
 from lab.model.scenario import Check
 from lab.model.topology import Link, Topology, Way
 
@@ -158,18 +158,44 @@ def test_a_delay_line_that_drops() -> None:
     """A delay line that dropped a packet makes the run an error, unless it was told to."""
     entry = {"kind": "netem", "root": True, "drops": 1}
     with pytest.raises(figures.RunError, match="the delay line of s1-r dropped 1 packets"):
-        figures.queue_figures({"qdiscs": {"s1-r": [entry]}}, LAYOUT)
-    assert figures.queue_figures({"qdiscs": {"s1-r": [{**entry, "drops": 0}]}}, LAYOUT) == {"drops": 0}
-    lossy = lay_out(replace(LINE, links=(Link("s1", "r", Way(loss=0.1)), LINE.links[1])))
-    assert figures.queue_figures({"qdiscs": {"s1-r": [entry]}}, lossy) == {"drops": 0}
+        figures.queue_figures(plan(), {"qdiscs": {"s1-r": [entry]}})
+    assert figures.queue_figures(plan(), {"qdiscs": {"s1-r": [{**entry, "drops": 0}]}}) == {"drops": 0}
+    lossy = replace(LINE, links=(Link("s1", "r", Way(loss=0.1)), LINE.links[1]))
+    for told in (plan(topology=lossy), plan(changes=(Change(2.0, "s1-r", {"loss": 0.1}),))):
+        assert figures.queue_figures(told, {"qdiscs": {"s1-r": [entry]}}) == {"drops": 0}
+
+
+def test_a_queue_that_a_change_makes_drops() -> None:
+    """It is no delay line, whatever was there before."""
+    changes = (Change(1.0, "s1-r", {"rate_bit_s": 10**6}),)
+    found = figures.queue_figures(
+        plan(changes=changes), {"qdiscs": {"s1-r": [{"kind": "tbf", "root": True, "drops": 4}]}}
+    )
+    assert found == {"drops": 4, "drops_s1-r": 4}
+
+
+@pytest.mark.parametrize(
+    ("changes", "used"),
+    [
+        # half of the link all the time; in the last of three seconds its rate is another
+        ((Change(3.0, "r-d1", {"rate_bit_s": RATE_BIT_S // 2}),), 0.6),
+        ((Change(3.0, "d1-r", {"rate_bit_s": RATE_BIT_S // 2}),), 0.5),
+        ((Change(0.5, "r-d1", {"rate_bit_s": 2 * RATE_BIT_S}), Change(9.0, "r-d1", {"rate_bit_s": 8000})), 0.25),
+        ((Change(3.0, "r-d1", {"rate_bit_s": 0, "queue": ""}),), None),
+    ],
+)
+def test_utilisation_is_of_the_rate_at_its_time(changes: tuple[Change, ...], used: float | None) -> None:
+    """Also where the rate changes; of a link that has none at a time there is no utilisation."""
+    found = figures.window_figures(plan(changes=changes), LAYOUT, acks(full_link(of=2)))
+    assert found.get("utilisation_r-d1") == (used if used is None else pytest.approx(used, abs=0.002))
 
 
 def test_what_a_policer_drops_is_counted() -> None:
     """Of filters' drops, those of a policer: a link that loses what arrives has its own."""
     entries = [{"kind": "noqueue", "root": True}, {"kind": "clsact", "parent": "ffff:fff1", "drops": 3}]
     for queue, drops in (("policer", 3), ("pfifo", 0)):
-        layout = lay_out(replace(LINE, links=(LINE.links[0], Link("r", "d1", Way(10**6, queue)))))
-        found = figures.queue_figures({"qdiscs": {"r-d1": entries}}, layout)
+        topology = replace(LINE, links=(LINE.links[0], Link("r", "d1", Way(10**6, queue))))
+        found = figures.queue_figures(plan(topology=topology), {"qdiscs": {"r-d1": entries}})
         assert found == {"drops": drops, "drops_r-d1": drops}
 
 
@@ -177,7 +203,7 @@ def test_drops_counted_once() -> None:
     """Drops are the leaf's, since its parent counts them too."""
     tbf, leaf = {"kind": "tbf", "root": True, "drops": 5}, {"kind": "pfifo", "parent": "1:1", "drops": 5}
     for entries in ([tbf, leaf], [tbf]):
-        found = figures.queue_figures({"qdiscs": {"r-d1": entries}}, LAYOUT)
+        found = figures.queue_figures(plan(), {"qdiscs": {"r-d1": entries}})
         assert found == {"drops": 5, "drops_r-d1": 5}
 
 
