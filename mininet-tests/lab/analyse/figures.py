@@ -447,6 +447,16 @@ def fill_in(found: Figures, scenario: Scenario, values: Values, plan: Plan, raw:
     found.metrics |= queue_figures(plan, raw)
     found.metrics |= source_figures(plan, raw)
     found.metrics |= backlog_figures(plan, raw)
-    own = scenario.measure(values, plan, raw)
+    own = _plain(scenario.measure(values, plan, raw))
     found.series = own.pop("series", {})
+    if not isinstance(found.series, dict):
+        raise RunError(f"measure(): series is a {type(found.series).__name__}: must be a dict")
     found.metrics |= own
+
+
+def _plain(value: Any) -> Any:
+    """What a scenario has measured, as a check compares it and a table and JSON hold it: numpy's values as Python's."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    return list(map(_plain, value)) if isinstance(value, list | tuple) else value

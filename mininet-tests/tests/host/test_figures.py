@@ -2,6 +2,7 @@
 """Figures of a run's raw result are computed as they are defined."""
 
 import base64
+import json
 import zlib
 from dataclasses import replace
 from typing import Any
@@ -188,6 +189,27 @@ def test_utilisation_is_of_the_rate_at_its_time(changes: tuple[Change, ...], use
     """Also where the rate changes; of a link that has none at a time there is no utilisation."""
     found = figures.window_figures(plan(changes=changes), LAYOUT, acks(full_link(of=2)))
     assert found.get("utilisation_r-d1") == (used if used is None else pytest.approx(used, abs=0.002))
+
+
+def test_what_a_scenario_measures_may_be_numpys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is compared, and kept, as Python's."""
+    one = scenario.load("smoke")
+    own = {"n": np.int64(5), "x": np.float32(0.5), "ok": np.bool_(True), "each": np.arange(2), 3: {4: np.int64(1)}}
+    monkeypatch.setattr(one.module, "measure", lambda *_: own, raising=False)
+    found = [Check("n", "==", 5), Check("x", ">=", 0.25), Check("ok", "==", 1)]
+    monkeypatch.setattr(one.module, "checks", lambda *_: found, raising=False)
+    computed = figures.figures(one, one.values({})[0], "cubic", "pfifo", plan(), raw(full_link()))
+    assert computed.error is None and all(check["pass"] for check in computed.checks)
+    assert computed.metrics["each"] == [0, 1] and computed.metrics["3"] == {"4": 1}
+    assert json.loads(json.dumps(computed.metrics)) == computed.metrics
+
+
+def test_a_series_that_is_none_is_the_runs_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other runs of the command are none the worse for it."""
+    one = scenario.load("smoke")
+    monkeypatch.setattr(one.module, "measure", lambda *_: {"series": [1, 2]}, raising=False)
+    computed = figures.figures(one, one.values({})[0], "cubic", "pfifo", plan(), raw(full_link()))
+    assert computed.error == "measure(): series is a list: must be a dict"
 
 
 def test_what_a_policer_drops_is_counted() -> None:
