@@ -368,6 +368,16 @@ def test_lists_and_repeated_options(tmp_path: Path) -> None:
     assert len({run_command.label(run) for run in runs}) == len(runs)
 
 
+def test_labels_of_any_text(tmp_path: Path) -> None:
+    """They are names of files, and no two are one."""
+    path = tmp_path / "mine.py"
+    path.write_text(SCENARIO + 'PARAMETERS["note"] = Parameter("", "", "any text")\n')
+    texts = ["a_b", "a/b", "a b", "\udcff", "ü" * 300, "ü" * 299, "x" * 300]
+    labels = [run_command.label(run) for run in asked(path, "--set", f"note={','.join(texts)}")]
+    assert labels[0] == "mine-note-a_b-cubic-fq_codel-1" and len(set(labels)) == len(texts)
+    assert all(re.fullmatch(r"[\w.+-]{1,220}", label, re.ASCII) for label in labels)
+
+
 @pytest.mark.parametrize("name", scenario.names())
 def test_trace_and_pcap_of_any_scenario(name: str) -> None:
     """Traced are ACKs and what the modules in use have to say; captured is what leaves each queue."""
