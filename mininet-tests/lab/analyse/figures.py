@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..model.errors import PlanError, RunError
-from ..model.layout import Layout, lay_out
+from ..model.layout import Device, Layout, lay_out
 from ..model.plan import Flow, Plan, changed
 from ..model.scenario import OPERATORS, Check, Scenario, Values
 from ..model.topology import STOCK_MTU_BYTES, Way
@@ -258,7 +258,8 @@ def window_figures(plan: Plan, layout: Layout, acks: Mapping[int, Acks]) -> dict
     if not len(delay_s):
         raise RunError(f"nothing was acknowledged from {begin_s:.3f} to {end_s:.3f} s, while all flows should send")
     used = utilisations(plan, layout, acks, begin_s, end_s)
-    passed = {device.name for flow in plan.measured for device in layout.path(flow.source, flow.sink)}
+    then = [its_layout for _, _, its_layout in _layouts(plan, begin_s, end_s)]
+    passed = {device.name for one in then for flow in plan.measured for device in _path(one, flow)}
     of_measured = [value for name, value in used.items() if name in passed]
     return {
         "window_begin_s": rounded(begin_s),
@@ -304,13 +305,14 @@ def utilisations(
     """Of each device that has a rate all the time, by its name."""
     bits: dict[str, float] = {}
     allowed = {name: _allowed_bits(plan, name, begin_s, end_s) for name in layout.devices}
-    for flow in plan.flows:
-        one = acks[plan.port(flow)]
-        packets = one.at(one.delivered_packets, end_s) - one.at(one.delivered_packets, begin_s)
-        for device in layout.path(flow.source, flow.sink):
-            if allowed[device.name]:
-                sent = packets * full_packet_bytes(layout, flow) * 8
-                bits[device.name] = bits.get(device.name, 0.0) + sent
+    for first_s, last_s, then in _layouts(plan, begin_s, end_s):
+        for flow in plan.flows:
+            one = acks[plan.port(flow)]
+            packets = one.at(one.delivered_packets, last_s) - one.at(one.delivered_packets, first_s)
+            for device in _path(then, flow):
+                if allowed[device.name]:
+                    sent = packets * full_packet_bytes(then, flow) * 8
+                    bits[device.name] = bits.get(device.name, 0.0) + sent
     return {name: rounded(value / allowed[name]) for name, value in bits.items()}
 
 
@@ -321,6 +323,27 @@ def _ways(plan: Plan, device: str) -> list[tuple[float, Way]]:
         if change.device == device:
             found.append((change.at_s, changed(found[-1][1], change)))
     return found
+
+
+def _layouts(plan: Plan, begin_s: float, end_s: float) -> list[tuple[float, float, Layout]]:
+    """From when to when which links were up, between two moments."""
+    down: frozenset[str] = frozenset()
+    found = [(begin_s, lay_out(plan.topology))]
+    for change in sorted(plan.changes, key=lambda one: one.at_s):
+        if change.up is not None and change.at_s < end_s:
+            link = plan.topology.link(change.device)
+            down = down - {link.device_a, link.device_b} if change.up else down | {change.device}
+            found.append((max(begin_s, change.at_s), lay_out(plan.topology, down)))
+    ends_s = [*(at_s for at_s, _ in found[1:]), end_s]
+    return [(at_s, until_s, layout) for (at_s, layout), until_s in zip(found, ends_s, strict=True) if at_s < until_s]
+
+
+def _path(layout: Layout, flow: Flow) -> list[Device]:
+    """By which a flow's data leave, none where there is no path."""
+    try:
+        return layout.path(flow.source, flow.sink)
+    except PlanError:
+        return []
 
 
 def _allowed_bits(plan: Plan, device: str, begin_s: float, end_s: float) -> float:

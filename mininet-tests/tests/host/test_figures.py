@@ -212,6 +212,22 @@ def test_a_series_that_is_none_is_the_runs_error(monkeypatch: pytest.MonkeyPatch
     assert computed.error == "measure(): series is a list: must be a dict"
 
 
+def test_utilisation_is_of_the_path_at_its_time() -> None:
+    """Of three seconds one by the upper path, and after half a second without any, the rest by the lower one."""
+    way = Way(rate_bit_s=RATE_BIT_S, queue="pfifo")
+    nodes = {"s1": "host", "r": "router", "u": "router", "l": "router", "x": "router", "d1": "host"}
+    ends = (("s1", "r"), ("r", "u"), ("u", "x"), ("r", "l"), ("l", "x"), ("x", "d1"))
+    topology = Topology("two", nodes, tuple(Link(a, b, way if b == "x" else Way()) for a, b in ends))
+    changes = (
+        *(Change(2.0, device, up=False) for device in ("u-x", "x-l")),
+        Change(2.5, "l-x", up=True),
+        Change(9.0, "u-x", up=True),
+    )
+    found = figures.window_figures(plan(topology=topology, changes=changes), lay_out(topology), acks(full_link()))
+    assert found["utilisation_u-x"] == pytest.approx(1 / 3, abs=0.002)
+    assert found["utilisation"] == found["utilisation_l-x"] == pytest.approx(1.5 / 3, abs=0.002)
+
+
 def test_what_a_policer_drops_is_counted() -> None:
     """Of filters' drops, those of a policer: a link that loses what arrives has its own."""
     entries = [{"kind": "noqueue", "root": True}, {"kind": "clsact", "parent": "ffff:fff1", "drops": 3}]
