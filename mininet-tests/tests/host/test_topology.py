@@ -632,6 +632,49 @@ def test_a_queue_of_another_rate_stays_with_what_it_holds(queue):
         assert lines[0] == "filter del dev r-d1 egress" and "police rate 8074666bit" in lines[1]
 
 
+@pytest.mark.parametrize(
+    ("way", "less", "gone"),
+    [
+        (Way(4_000_000, "fq_codel", 5), {"limit_packets": 0}, " limit 5 "),
+        (Way(4_000_000, "fq_codel", options="ce_threshold 1ms"), {"options": ""}, "ce_threshold"),
+        (Way(4_000_000, "fq_codel", options="ecn"), {"options": "noecn"}, " ecn"),
+        (Way(4_000_000, "fq_rr", 5), {"limit_packets": 0}, " limit 5 "),
+        (Way(4_000_000, "cake", options="memlimit 1mb"), {"options": ""}, "memlimit"),
+        (Way(4_000_000, "netem", options="slot 5ms"), {"options": ""}, "slot"),
+    ],
+)
+def test_an_option_that_a_change_takes_away_is_gone(way, less, gone):
+    """A change of tc's keeps what it does not name, so that the queue is made anew."""
+    after = dataclasses.replace(way, **less)
+    bare, *lines = lines_after(way, after)
+    assert bare == "qdisc del dev r-d1 root" and gone not in " ".join(lines)
+    assert lines == lay_out(a_line(**dataclasses.asdict(after))).devices["r-d1"].sending_lines(1)
+
+
+@pytest.mark.parametrize("queue", ["sfq", "htb"])
+def test_a_queue_that_cannot_be_changed_is_made_anew(queue):
+    way = Way(4_000_000, queue, limit_packets=50, options="r2q 5" if queue == "htb" else "")
+    less = dataclasses.replace(way, limit_packets=20, options="r2q 6" if queue == "htb" else "")
+    assert lines_after(way, less)[0] == "qdisc del dev r-d1 root"
+
+
+def test_a_delay_line_that_changes_stays_with_what_it_holds():
+    """What it does no more, it is told."""
+    line = "qdisc change dev r-d1 root handle 1: netem limit 1000000 delay"
+    assert lines_after(Way(delay_ms=9.0, slot_ms=300.0), Way(delay_ms=9.0)) == [f"{line} 9.0ms slot 0ms 0ms"]
+    assert lines_after(Way(delay_ms=9.0, jitter_ms=3.0), Way(delay_ms=9.0)) == [f"{line} 9.0ms rate 0bit"]
+    assert lines_after(Way(delay_ms=9.0, loss=0.5), Way(delay_ms=9.0)) == [f"{line} 9.0ms"]
+
+
+@pytest.mark.parametrize(("limit_packets", "said"), [(0, 1000), (50, 50)])
+def test_a_bucket_that_changes_leaves_the_limit_of_its_queue(limit_packets, said):
+    """The kernel gives a FIFO inside it the bucket's own."""
+    slow, fast = (Way(rate_bit_s, "pfifo", limit_packets) for rate_bit_s in (4_000_000, 8_000_000))
+    bucket, leaf = lines_after(slow, fast)
+    assert bucket.startswith("qdisc change dev r-d1 root") and " tbf rate 8000000bit " in bucket
+    assert leaf == f"qdisc change dev r-d1 parent 1:1 handle 10: pfifo limit {said}"
+
+
 def test_what_is_lost_may_change_beside_a_policer():
     """Filters of the other direction stay, and so does what they hang on."""
     losing, more = Way(lose_every=7), Way(lose_every=9)
