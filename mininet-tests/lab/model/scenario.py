@@ -52,6 +52,8 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 }
 Value = bool | float | int | str
 Values = Mapping[str, Any]
+# Among a run's values, what --traffic has made of it, unless the scenario has a parameter of this name.
+TRAFFIC_LABEL = "traffic"
 # What --set takes for a truth, in any case of letters.
 TRUTHS = {**dict.fromkeys(("true", "yes", "on", "1"), True), **dict.fromkeys(("false", "no", "off", "0"), False)}
 # Python would take "1_000", " 1" and digits of other scripts, and fail at some thousand digits.
@@ -206,7 +208,7 @@ class Scenario:
             exec(self.code, vars(new))
         except (Exception, SystemExit) as error:
             raise PlanError(_where(self.path, error)) from None
-        plan, used = (self._call(module, "plan", values, cc, qdisc, seed) for module in (new, self.module))
+        plan, used = (self._of_values(module, "plan", values, cc, qdisc, seed) for module in (new, self.module))
         if not isinstance(plan, Plan):
             raise PlanError(f"{self.path}: plan() returned {type(plan).__name__}, not a Plan")
         try:
@@ -227,14 +229,14 @@ class Scenario:
 
     def measure(self, values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
         """The scenario's own metrics of a run."""
-        found = self._call(self.module, "measure", values, plan, raw) if hasattr(self.module, "measure") else {}
+        found = self._of_values(self.module, "measure", values, plan, raw) if hasattr(self.module, "measure") else {}
         if not isinstance(found, Mapping):
             raise PlanError(f"{self.path}: measure() returned {type(found).__name__}, not a dict")
         return dict(found)
 
     def checks(self, values: Values, cc: str, qdisc: str) -> list[Check]:
         """What the claim asserts of a run."""
-        found = self._call(self.module, "checks", values, cc, qdisc) if hasattr(self.module, "checks") else []
+        found = self._of_values(self.module, "checks", values, cc, qdisc) if hasattr(self.module, "checks") else []
         if not isinstance(found, Sequence) or not all(isinstance(one, Check) for one in found):
             raise PlanError(f"{self.path}: checks() returned {found!r}, not a list of Check")
         for one in found:
@@ -259,6 +261,11 @@ class Scenario:
             raise
         except (Exception, SystemExit) as error:
             raise PlanError(_where(self.path, error)) from None
+
+    def _of_values(self, module: ModuleType, name: str, values: Values, *others: Any) -> Any:
+        """Likewise, of the parameters' values without the label of ``--traffic``."""
+        own = {key: one for key, one in values.items() if key != TRAFFIC_LABEL or key in self.parameters}
+        return self._call(module, name, own, *others)
 
 
 def nearest(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from ..model.devices import QUEUES
 from ..model.errors import PlanError
 from ..model.plan import Plan
-from ..model.scenario import Scenario, Values, nearest
+from ..model.scenario import TRAFFIC_LABEL, Scenario, Values, nearest
 from .digest import canonical, digest, ingredients
 from .engine import Engine, EngineError, Surroundings
 from .manifest import Counts
@@ -107,15 +107,18 @@ def _check_count(runs: Mapping[str, Run]) -> None:
 
 def _runs(request: Request, machines: Sequence[tuple[str, str]]) -> Iterable[Run]:
     for scenario in request.scenarios:
+        if request.traffic and TRAFFIC_LABEL in scenario.parameters:
+            own = f"{scenario.name} has a parameter {TRAFFIC_LABEL}: must be --set {TRAFFIC_LABEL}=..."
+            raise PlanError(f"--traffic {request.traffic}: {own}")
         axes = scenario.axes(_settings_of(scenario, request))
         for values in scenario.values(axes):
             for cc, qdisc in _combinations(scenario, request):
                 for seed in request.seeds:
                     plan = _plan(scenario, values, cc, qdisc, seed)
                     other = request.traffic not in ("", plan.traffic)
-                    chosen = {**values, "traffic": request.traffic} if other else values
+                    chosen = {**values, TRAFFIC_LABEL: request.traffic} if other else values
                     if other:
-                        plan = _plan(scenario, chosen, cc, qdisc, seed, request.traffic)
+                        plan = _plan(scenario, values, cc, qdisc, seed, request.traffic)
                     for kernel, build in machines:
                         yield Run(scenario, chosen, cc, qdisc, seed, build, kernel, plan)
 

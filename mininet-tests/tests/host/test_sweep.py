@@ -85,6 +85,33 @@ def test_iperf3_in_place_of_the_labs_own_traffic(engine, out, capsys) -> None:
     assert "files pktpair+fq_rr seed 1: flow f0: iperf3 hangs up" in capsys.readouterr().err
 
 
+def test_what_drives_the_flows_is_no_value_of_the_scenarios(engine, out, capsys) -> None:
+    """A plan, a measure and checks that take each parameter by its name take those of --traffic as well."""
+    path = engine.folder / "strict.py"
+    plan = "def plan(values, cc, qdisc, seed):\n    sorted_out(**values)\n"
+    strict = fake_lab.SCENARIO.replace("def plan(values, cc, qdisc, seed):\n", plan)
+    strict = strict.replace("    return [Check(", "    sorted_out(**values)\n    return [Check(")
+    strict += "\ndef sorted_out(rate_mbit, loss, flows, pause_s, note):\n    pass\n"
+    path.write_text(strict + "\ndef measure(values, plan, raw):\n    sorted_out(**values)\n    return {}\n")
+    assert sweep(engine, path, "--traffic", "iperf3", "--out", out) == 0
+    asked = json.loads((out / "manifest.json").read_text())["runs"]
+    assert {one["values"]["traffic"] for one in asked} == {"iperf3"}
+    one = load(str(path))
+    assert one.measure(asked[-1]["values"], None, {}) == {} and one.checks(asked[-1]["values"], "bbr", "cake")
+
+
+def test_a_parameter_called_traffic_is_the_scenarios(engine, out, capsys) -> None:
+    """--traffic does not replace it."""
+    path = engine.folder / "own.py"
+    path.write_text(fake_lab.SCENARIO.replace('"note":', '"traffic":').replace("hash_seed=seed", "hash_seed=VALUE + 1"))
+    path.write_text(path.read_text().replace("VALUE", 'len(values["traffic"])'))
+    assert sweep(engine, path, "--set", "traffic=none", "--out", out) == 0
+    capsys.readouterr()
+    assert sweep(engine, path, "--traffic", "iperf3", "--out", out) == 2
+    said = "lab: --traffic iperf3: own has a parameter traffic: must be --set traffic=...\n"
+    assert capsys.readouterr().err == said
+
+
 def test_a_program_that_only_some_plans_use(engine, out, capsys, monkeypatch) -> None:
     """bpftrace is part of what a run with a script comes from; where it is missing, what to install is said."""
     path = engine.folder / "scripted.py"
