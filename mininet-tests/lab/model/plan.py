@@ -209,8 +209,11 @@ class Source:
         model = self.model
         if "rate_packets_s" not in model:
             return len(self.times_ns()) * self.burst
-        on = model["on_s"] / (model["on_s"] + model["off_s"]) if "on_s" in model else 1.0
-        return max(0.0, self.seconds - model.get("start_s", 0.0)) * model["rate_packets_s"] * on * self.burst
+        sending_s = max(0.0, self.seconds - model.get("start_s", 0.0))
+        if "on_s" in model:
+            periods, rest_s = divmod(sending_s, model["on_s"] + model["off_s"])
+            sending_s = periods * model["on_s"] + min(rest_s, model["on_s"])
+        return sending_s * model["rate_packets_s"] * self.burst
 
     def times_ns(self) -> list[int]:
         """When each packet or burst leaves, from the beginning of the run."""

@@ -417,6 +417,10 @@ def sending_to_itself() -> Plan:
             )
         ),
         (sending("constant", rate_packets_s=2e6), "source u: packets in 10 s 20000000: must be at most 10000000"),
+        (
+            sending("on_off", rate_packets_s=2e6, start_s=0.0, on_s=12.0, off_s=900_000.0),
+            "source u: packets in 10 s 20000000: must be at most 10000000",
+        ),
         (sending("poisson", rate_packets_s=1.0, start_s=-1.0, seed="x"), "poisson: start_s -1.0: must be at least 0"),
         (sending("poisson", rate_packets_s=1.0, start_s=0.0, seed=None), r"poisson: seed None \(NoneType\): must be a"),
         (sending("on_off", rate_packets_s=1.0, start_s=0.0, on_s=0.0, off_s=1.0), "on_off: on_s 0.0: must be at least"),
@@ -469,6 +473,13 @@ def test_what_would_fail_late_or_mean_nothing_is_refused(plan, message):
     """With the field, the value, and the limit."""
     with pytest.raises(PlanError, match=message):
         plan.check()
+
+
+@pytest.mark.parametrize(("start_s", "seconds"), [(0.0, 4.0), (0.5, 12.0), (7.0, 7.5), (2.0, 1.0), (0.0, 200.0)])
+def test_packets_of_a_source_that_pauses(start_s, seconds):
+    model = {"model": "on_off", "rate_packets_s": 100.0, "start_s": start_s, "on_s": 1.5, "off_s": 8.0}
+    source = Source("u", "s1", "d1", model, seconds, 500)
+    assert abs(source.packets - len(source.times_ns())) <= 1
 
 
 def named(*names: str) -> Plan:
