@@ -100,7 +100,7 @@ def sampled(plan: Plan) -> Plan:
     often = replace(plan, record=replace(plan.record, sample_s=SAMPLE_S))
     series = len(plan.flows) + len(often.sampled)
     # half of the most, since a number of samples is rounded
-    every_s = max(SAMPLE_S, 2 * plan.end_s * series / MAX_SAMPLES)
+    every_s = max(SAMPLE_S, 2 * plan.longest_s * series / MAX_SAMPLES)
     if plan.flows and all(flow.seconds for flow in plan.flows):
         every_s = min(every_s, plan.end_s)
     return replace(plan, record=replace(plan.record, sample_s=every_s))

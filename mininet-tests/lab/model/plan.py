@@ -13,7 +13,7 @@ from . import arrivals, devices
 from .errors import PlanError, in_range
 from .layout import Layout, lay_out
 from .topology import IPV6_MTU_BYTES, Link, Topology, Way
-from .typed import MAX_SECONDS, Range, Seconds, check_name, check_options, check_types
+from .typed import DRAIN_S, MAX_SECONDS, Range, Seconds, check_name, check_options, check_types
 
 # A flow's port is FIRST_FLOW_PORT + its number, its server's is so much higher; traces are
 # kept of the flows' own ports, so that a server's side does not pass for a sender's.
@@ -334,6 +334,15 @@ class Plan:
         return max([self.seconds, *ends])
 
     @property
+    def longest_s(self) -> float:
+        """What it may last where flows end that have no time of their own."""
+        return self.end_s + (0 if self._flows_are_timed else DRAIN_S)
+
+    @property
+    def _flows_are_timed(self) -> bool:
+        return all(flow.seconds for flow in self.flows)
+
+    @property
     def window_s(self) -> tuple[float, float] | None:
         """The measured window, in which every flow is sending that is measured, or None."""
         if not self.measured or any(not flow.seconds for flow in self.measured):
@@ -513,11 +522,11 @@ class Plan:
         every_s = self.record.sample_s
         if not every_s:
             return
-        if self.flows and all(flow.seconds for flow in self.flows) and every_s > self.end_s:
+        if self.flows and self._flows_are_timed and every_s > self.end_s:
             raise PlanError(f"record: sample_s {every_s}: must be at most the run's length, {self.end_s:g} s")
         sampled = len(self.flows) + len(self.sampled)
-        what = f"record: sample_s {every_s} for {self.end_s:g} s, {sampled} flows and queues: samples"
-        in_range(what, round(self.end_s / every_s * sampled), 0, MAX_SAMPLES)
+        what = f"record: sample_s {every_s} for {self.longest_s:g} s, {sampled} flows and queues: samples"
+        in_range(what, round(self.longest_s / every_s * sampled), 0, MAX_SAMPLES)
 
     def _check_iperf3(self) -> None:
         for flow in self.flows:

@@ -454,6 +454,15 @@ def sending_to_itself() -> Plan:
             a_plan(record=Record(sample_s=1e-6), seconds=2.0),
             "2 flows and queues: samples 4000000: must be at most 2000",
         ),
+        (
+            # it may take the minute after the run's time
+            a_plan(flows=(Flow("f", "s1", "d1", bytes=10**9),), record=Record(sample_s=1e-5)),
+            "sample_s 1e-05 for 60 s, 2 flows and queues: samples 12000000: must be at most 2000000",
+        ),
+        (
+            a_plan(flows=(Flow("f", "s1", "d1", exchanges=(Exchange(1, 1),)),), record=Record(sample_s=1e-5)),
+            "samples 12000000: must be at most 2000000",
+        ),
         (a_plan(record=Record(events=("../x",))), "record: events '../x': must be as fq_rr:fq_rr_enqueue"),
         (a_plan(commands=(Command("c", float("nan"), "r", ("true",)),)), "command c: at_s nan: must be at least 0"),
         (a_plan(commands=(Command("c", 0.0, "r", ("a\0b",)),)), "command c: argv .*: no word can have a character 0"),
