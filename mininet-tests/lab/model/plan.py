@@ -511,6 +511,8 @@ class Plan:
         in_range("packets of sources", round(sum(source.packets for source in self.sources)), 0, MAX_SOURCE_PACKETS)
         if self.gro_hold_us and not self.gro:
             raise PlanError(f"gro_hold_us {self.gro_hold_us}: no node is in gro")
+        if self.ends_with_flows and not self.flows:
+            raise PlanError("ends_with_flows True: there is no flow, so that no source would send: must be False")
         in_range("the run's length", self.end_s, 0, MAX_SECONDS)
         self._check_samples()
         if self.traffic not in TRAFFIC:

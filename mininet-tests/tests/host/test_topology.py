@@ -5,6 +5,7 @@ import dataclasses
 import itertools
 import json
 import subprocess
+from types import MappingProxyType
 
 import pytest
 from lab.model import arrivals, devices
@@ -322,6 +323,9 @@ def test_mininets_own_command_takes_each_of_our_files():
     assert done.returncode == 0, done.stderr
 
 
+EVEN = {"model": "constant", "rate_packets_s": 10}
+
+
 def a_plan(**more) -> Plan:
     """A flow of a second through a line."""
     flows = more.pop("flows", (Flow("f1", "s1", "d1", "cubic", seconds=1.0),))
@@ -359,6 +363,10 @@ def test_data_of_a_plan_read_back_are_the_same():
         (a_plan(traffic="netperf"), "traffic netperf: must be one of engine, iperf3"),
         (a_plan(sysctls={"q": {}}), "no node q"),
         (a_plan(routes={"q": "quickack 1"}), "no node q"),
+        (
+            a_plan(flows=(), sources=(Source("u", "s1", "d1", EVEN, 1.0, 500),), ends_with_flows=True),
+            "^ends_with_flows True: there is no flow, so that no source would send: must be False$",
+        ),
         (a_plan(gro_hold_us=100.0), "gro_hold_us 100.0: no node is in gro"),
         (a_plan(commands=(Command("c", -1.0, "r", ("true",)),)), "command c: at_s -1.0: must be at least 0"),
         (a_plan(changes=(Change(-1.0, "r-d1", up=False),)), "change of r-d1: at_s -1.0: must be at least 0"),
@@ -393,9 +401,6 @@ def test_a_plan_that_cannot_be_is_refused(plan, message):
 def sending(model: str, **arguments) -> Plan:
     """A source for 10 s through a line."""
     return a_plan(sources=(Source("u", "s1", "d1", {"model": model, **arguments}, 10.0, 500),))
-
-
-EVEN = {"model": "constant", "rate_packets_s": 10}
 
 
 def sending_to_itself() -> Plan:
@@ -564,6 +569,11 @@ MODEL = {"model": "constant", "rate_packets_s": 10}
         (a_plan(sysctls={"s1": NET}), r"^plan: sysctls: s1: net.ipv4.tcp_sack 0 \(int\): must be a text$"),
         (a_plan(module_parameters={"m": {"p": 5}}), r"plan: module_parameters: m: p 5 \(int\): must be a text"),
         (a_plan(sysctls={"s1": "x"}), r"plan: sysctls: s1 'x' \(str\): must be a dict, each value a text"),
+        (a_plan(routes=MappingProxyType({})), r"plan: routes mappingproxy\(\{\}\) \(mappingproxy\): must be a dict"),
+        (
+            a_plan(sources=(Source("u", "s1", "d1", MappingProxyType(MODEL), 1.0, 500),)),
+            r"source u: model mappingproxy\(.*\(mappingproxy\): must be a dict, each value any$",
+        ),
         (a_plan(ends_with_flows=1), r"plan: ends_with_flows 1 \(int\): must be True or False"),
         (a_plan(record=Record(events="a:b")), r"record: events 'a:b' \(str\): must be a list, each a text"),
         (a_plan(changes=(Change("1", "r-d1"),)), r"change of r-d1: at_s '1' \(str\): must be a number"),
