@@ -85,6 +85,31 @@ def test_iperf3_in_place_of_the_labs_own_traffic(engine, out, capsys) -> None:
     assert "files pktpair+fq_rr seed 1: flow f0: iperf3 hangs up" in capsys.readouterr().err
 
 
+def test_two_scenarios_of_one_name_in_a_study(engine, out, capsys) -> None:
+    """The second is refused, since its runs would replace the first's; a file that was moved or copied is the same."""
+    mine, other = (engine.folder / name / "alike.py" for name in ("mine", "other"))
+    for path in (mine, other):
+        path.parent.mkdir()
+        path.write_text(fake_lab.SCENARIO)
+    assert sweep(engine, mine, "--seeds", "1-2", "--out", out) == 0
+    assert sweep(engine, other, "--out", out) == 0
+    own = [one["path"] for one in json.loads((out / "manifest.json").read_text())["runs"] if one["scenario"] == "alike"]
+    assert own == [str(other)] * 4
+    before = (out / "manifest.json").read_bytes()
+    mine.write_text(fake_lab.SCENARIO.replace("hash_seed=seed", "hash_seed=seed + 1"))
+    engine.titles.clear()
+    capsys.readouterr()
+    assert sweep(engine, mine, "--out", out) == 2
+    said = capsys.readouterr().err
+    assert f"{out}: has runs of alike by {other}, and {mine} is another scenario of this name: rename one" in said
+    assert (out / "manifest.json").read_bytes() == before and not engine.titles
+    # it was moved, and edited
+    other.unlink()
+    assert sweep(engine, mine, "--out", out) == 0
+    assert {one["path"] for one in json.loads((out / "manifest.json").read_text())["runs"]} >= {str(mine)}
+    assert str(other) not in (out / "manifest.json").read_text()
+
+
 def test_what_drives_the_flows_is_no_value_of_the_scenarios(engine, out, capsys) -> None:
     """A plan, a measure and checks that take each parameter by its name take those of --traffic as well."""
     path = engine.folder / "strict.py"
