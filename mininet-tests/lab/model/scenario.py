@@ -27,6 +27,7 @@ import copy
 import dataclasses
 import difflib
 import importlib.util
+import itertools
 import math
 import re
 import traceback
@@ -187,14 +188,21 @@ class Scenario:
 
     def values(self, axes: Mapping[str, Sequence[Value]]) -> list[dict[str, Value]]:
         """The values of every run: each variant, with every combination of what is set."""
-        rows: list[dict[str, Value]] = []
+        combined = list(itertools.product(*map(dict.fromkeys, axes.values())))
+        return [{**row, **dict(zip(axes, choice, strict=True))} for row in self._variants(axes) for choice in combined]
+
+    def count(self, axes: Mapping[str, Sequence[Value]]) -> int:
+        """How many ``values`` would be, of which none is made."""
+        return len(self._variants(axes)) * math.prod(len(set(choices)) for choices in axes.values())
+
+    def _variants(self, axes: Mapping[str, Sequence[Value]]) -> list[dict[str, Value]]:
+        """Those that differ in more than what is set."""
         defaults = {name: one.default for name, one in self.parameters.items()}
+        rows: list[dict[str, Value]] = []
         for variant in getattr(self.module, "VARIANTS", [{}]):
             own = {name: self.parameters[name].of_its_type(value) for name, value in variant.items()}
-            combined = [{**defaults, **own}]
-            for name, choices in axes.items():
-                combined = [{**row, name: choice} for row in combined for choice in choices]
-            rows += [row for row in combined if row not in rows]
+            row = {**defaults, **own, **{name: choices[0] for name, choices in axes.items()}}
+            rows += [row] if row not in rows else []
         return rows
 
     def plan(self, values: Values, cc: str, qdisc: str, seed: int) -> Plan:

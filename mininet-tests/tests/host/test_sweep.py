@@ -17,7 +17,7 @@ from conftest import TOP
 from fake_lab import FakeEngine, sweep
 from lab.machines import plans
 from lab.model.errors import PlanError
-from lab.model.scenario import load
+from lab.model.scenario import Scenario, load
 from lab.show.progress import Progress
 from lab.store import sweep as sweeping
 from lab.store.engine import EngineError
@@ -83,6 +83,24 @@ def test_iperf3_in_place_of_the_labs_own_traffic(engine, out, capsys) -> None:
     path.write_text(fake_lab.SCENARIO.replace("seconds=5.0", "bytes=1000"))
     assert sweep(engine, path, "--traffic", "iperf3", "--out", out) == 2
     assert "files pktpair+fq_rr seed 1: flow f0: iperf3 hangs up" in capsys.readouterr().err
+
+
+def test_too_many_runs_are_counted_and_not_made(engine, out, capsys, monkeypatch) -> None:
+    """Neither their values nor their plans."""
+    ones = [",".join(str(1 + n / 10) for n in range(9000)), ",".join(str(n) for n in range(9000))]
+
+    def never(*_, **__) -> None:
+        raise AssertionError("made")
+
+    for name in ("values", "plan"):
+        monkeypatch.setattr(Scenario, name, never)
+    assert sweep(engine, "--set", f"pause_s={ones[0]}", "--set", f"flows={ones[1]}", "--out", out) == 2
+    said = "lab: 162000000 runs: must be at most 100000: fewer --seeds, or fewer values of --set\n"
+    assert capsys.readouterr().err == said
+    # what is asked for twice is one
+    monkeypatch.undo()
+    assert sweep(engine, "--set", "flows=1,1", "--set", f"pause_s={','.join(['0'] * 9000)}", "--out", out) == 0
+    assert len(engine.titles) == 2
 
 
 def test_two_scenarios_of_one_name_in_a_study(engine, out, capsys) -> None:
