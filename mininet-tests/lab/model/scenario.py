@@ -225,10 +225,10 @@ class Scenario:
             raise PlanError(f"{self.path}: {error}") from None
         except Exception as error:
             raise PlanError(f"{self.path}: its plan cannot be: {_said(error)}") from None
-        difference = _difference("plan", plan, used)
-        if difference:
+        found = difference("plan", plan, used)
+        if found:
             raise PlanError(
-                f"{self.path}: two calls of plan() with the same values and seed differ: {difference}; what it draws"
+                f"{self.path}: two calls of plan() with the same values and seed differ: {found}; what it draws"
                 " must come from random.Random(seed), and what it changes must be its own"
             )
         # what is wrong with them is said before anything is booted
@@ -352,17 +352,17 @@ def _is_pair(pair: object) -> bool:
     return isinstance(pair, list | tuple) and len(pair) == 2 and all(isinstance(name, str) for name in pair)
 
 
-def _difference(what: str, one: Any, other: Any) -> str:
+def difference(what: str, one: Any, other: Any) -> str:
     """Where two values first differ, or nothing."""
     if one == other:
         return ""
     if dataclasses.is_dataclass(one) and type(one) is type(other):
         one, other = vars(one), vars(other)
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
-        return next(filter(None, (_difference(f"{what}.{key}", one[key], other[key]) for key in one)), "")
+        return next(filter(None, (difference(f"{what}.{key}", one[key], other[key]) for key in one)), "")
     if isinstance(one, list | tuple) and isinstance(other, list | tuple) and len(one) == len(other):
         pairs = enumerate(zip(one, other, strict=True))
-        return next(filter(None, (_difference(f"{what}[{i}]", *pair) for i, pair in pairs)), "")
+        return next(filter(None, (difference(f"{what}[{i}]", *pair) for i, pair in pairs)), "")
     return f"{what} is {shorter(one)} and {shorter(other)}"
 
 

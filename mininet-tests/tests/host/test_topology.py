@@ -607,6 +607,34 @@ def test_a_burst_larger_than_a_datagram_is_refused():
         Source("u", "s1", "d1", model, 1.0, 1500, burst=50).check()
 
 
+DRAWN = """
+import random
+
+from lab.topo import LabTopo, way
+
+
+class Drawn(LabTopo):
+    def build(self, seed=None):
+        a, b = self.addHost("a"), self.addHost("b")
+        self.addLink(a, b, there=way(delay_ms=random.Random(seed).random()))
+
+
+topos = {"drawn": Drawn}
+"""
+
+
+def test_a_topology_that_is_drawn_anew_each_time_is_refused(tmp_path):
+    """No plan of it were ever the same, although a process reads it once."""
+    path = tmp_path / "drawn.py"
+    path.write_text(DRAWN)
+    message = (
+        r"two readings of topology drawn .* differ: topology.links\[0\].there.delay_ms is 0\.\d+ and 0\.\d+; what it"
+    )
+    with pytest.raises(PlanError, match=message):
+        topology("drawn", file=path)
+    assert topology("drawn", file=path, seed=1) == topology("drawn", file=path, seed=1)
+
+
 def test_a_change_leaves_what_it_does_not_name():
     before = Way(rate_bit_s=5, queue="cake", delay_ms=3)
     assert changed(before, Change(0.0, "x", {"rate_bit_s": 7})) == dataclasses.replace(before, rate_bit_s=7)
