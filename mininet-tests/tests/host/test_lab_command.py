@@ -292,6 +292,20 @@ def test_a_file_that_is_wrong(case: str, tmp_path: Path) -> None:
     assert message in said and len(said.splitlines()) == 1
 
 
+def test_a_new_scenario_of_any_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command that is shown takes it for a file."""
+    monkeypatch.chdir(tmp_path)
+    for name, word in (("-x.py", "./-x.py"), ("-a b.py", "'./-a b.py'"), ("x.py", "x.py")):
+        assert cli.main(["new", "--", name]) == 0
+        assert capsys.readouterr().out == (
+            f"{name} is there. Run it: scripts/lab sweep {word} --seeds 1-3 --out study\n"
+        )
+    (one,) = cli.parse(["sweep", "./-x.py"]).scenarios
+    assert (tmp_path / one).is_file()
+
+
 def test_no_space(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A full disk, also that of the temporary folder, is said in a line, with status 1; other errors are the lab's."""
 
