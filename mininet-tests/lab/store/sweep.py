@@ -42,7 +42,8 @@ class Request:
 
     def as_data(self) -> dict[str, Any]:
         """For the manifest."""
-        return {**vars(self), "scenarios": [one.name for one in self.scenarios]}
+        traffic = [self.traffic] if self.traffic else []
+        return {**vars(self), "scenarios": [one.name for one in self.scenarios], "traffic": traffic}
 
 
 @dataclass(frozen=True)
