@@ -29,6 +29,9 @@ SFQ_LIMIT_PACKETS = 65408
 # tc has 32 bits for each: RED's bandwidth is in bytes per second.
 RED_BANDWIDTH_BIT_S = 34_359_738_360
 BFIFO_LIMIT_BYTES = 2**32 - 1
+# RED's average has 32 bits: 22 of the upper threshold, three tenths of the limit, and 9 of the most packets' constant.
+RED_LIMIT_BYTES = 2**22 * 10 // 3
+RED_LIMIT_PACKETS = 6_000
 # What a policer lets through at once: two full packets, or none of a pair would ever pass
 POLICER_BURST_PACKETS = 2
 # A device's own txqueuelen, which a pfifo takes that is told nothing.
@@ -230,7 +233,7 @@ def queue(device: str, way: Way, hash_seed: int, packet_bytes: int = STOCK_MTU_B
     limits = {
         "bfifo": Range(1, BFIFO_LIMIT_BYTES // shaped.frame_bytes, or_zero=True),
         # with less tc finds no constant for the average, with more it warns of a slow one
-        "red": Range(11, 6_000, or_zero=True),
+        "red": Range(11, min(RED_LIMIT_PACKETS, RED_LIMIT_BYTES // shaped.frame_bytes), or_zero=True),
         "sfq": Range(2, MAX_LIMIT_PACKETS, or_zero=True),
     }
     if name in limits:

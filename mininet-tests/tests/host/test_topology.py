@@ -203,7 +203,7 @@ def test_names_and_numbers_that_no_guest_takes_are_refused(nodes, links, message
     ("queue", "limit_packets", "message"),
     [
         ("red", 10, "link r-d1: limit_packets of red 10: must be 0 or at least 11"),
-        ("red", 6_001, "limit_packets of red 6001: must be at most 6000"),
+        ("red", 6_001, "limit_packets of red 6001: must be at most 213"),
         ("sfq", 1, "limit_packets of sfq 1: must be 0 or at least 2"),
         ("bfifo", 2**22, "link r-d1: limit_packets 4194304: must be at most 1048576"),
         ("bfifo", 70_000, "limit_packets of bfifo 70000: must be at most 65523"),
@@ -688,6 +688,27 @@ def test_a_queue_of_another_rate_stays_with_what_it_holds(queue):
     assert lines and not any(line.startswith("qdisc del") or " add " in line for line in lines if "filter" not in line)
     if queue == "policer":
         assert lines[0] == "filter del dev r-d1 egress" and "police rate 8074666bit" in lines[1]
+
+
+def red_bits(line: str) -> int:
+    """What the kernel's average needs of a RED's line: its larger threshold's bits, and those of tc's constant."""
+    words = line.split()
+    least, most, packet, burst = (int(words[words.index(name) + 1]) for name in ("min", "max", "avpkt", "burst"))
+    above = burst + 1 - least / packet
+    constant = next(bits for bits in range(1, 32) if above <= (1 - (1 - 0.5**bits) ** burst) * 2**bits)
+    return most.bit_length() + constant
+
+
+@pytest.mark.parametrize("mtu_bytes", [68, 500, 1500, 2315, 2316, 4000, 9000, 32_000, 65_535])
+def test_what_red_takes_the_kernel_takes(mtu_bytes):
+    """It refuses an average of 32 bits; of 9000 bytes that are 1553 packets where 6000 of 1500 bytes are taken."""
+    way = Way(10**9, "red", 0)
+    most = min(6_000, 13_981_013 // (mtu_bytes + 14))
+    for limit_packets in (0, 11, 12, 100, most // 2, most - 1, most):
+        lines = devices.queue("r-x", dataclasses.replace(way, limit_packets=limit_packets), 1, mtu_bytes)
+        assert red_bits(lines[1]) < 32
+    with pytest.raises(PlanError, match=f"limit_packets of red {most + 1}: must be at most {most}$"):
+        devices.queue("r-x", dataclasses.replace(way, limit_packets=most + 1), 1, mtu_bytes)
 
 
 @pytest.mark.parametrize(
