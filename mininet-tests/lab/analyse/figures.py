@@ -14,9 +14,9 @@ utilisation of a device
     allows, each rate for its time. ``utilisation`` is that of the device that is used most, of those that measured
     flows' data pass.
 queue delay
-    round trip of the newest segment of each acknowledgement, minus the path's
-    propagation delay, over all flows' acknowledgements in the window. It contains
-    the packet's own time on each link.
+    round trip of the newest segment of each acknowledgement, minus the least
+    propagation delay that the path had meanwhile, over all flows' acknowledgements
+    in the window. It contains the packet's own time on each link.
 Jain index
     of the flows' goodputs: 1 when all are equal, 1/n when one has all.
 backlog of a device
@@ -32,7 +32,7 @@ import base64
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from ..model.errors import PlanError, RunError
 from ..model.layout import Device, Layout, lay_out
-from ..model.plan import Flow, Plan, changed
+from ..model.plan import Flow, Plan, after, changed
 from ..model.scenario import OPERATORS, Check, Scenario, Values
 from ..model.topology import STOCK_MTU_BYTES, Way
 
@@ -254,7 +254,7 @@ def window_figures(plan: Plan, layout: Layout, acks: Mapping[int, Acks]) -> dict
         return {}
     begin_s, end_s = window
     goodput = [acks[plan.port(flow)].goodput_bit_s(begin_s, end_s) for flow in plan.measured]
-    delay_s = queue_delays(plan, layout, acks, begin_s, end_s)
+    delay_s = queue_delays(plan, acks, begin_s, end_s)
     if not len(delay_s):
         raise RunError(f"nothing was acknowledged from {begin_s:.3f} to {end_s:.3f} s, while all flows should send")
     used = utilisations(plan, layout, acks, begin_s, end_s)
@@ -281,11 +281,11 @@ def start_figures(plan: Plan, layout: Layout, acks: Mapping[int, Acks], end_s: f
     used = utilisations(plan, layout, acks, begin_s, end_s)
     return {
         **({"utilisation_start": max(used.values())} if used else {}),
-        **quantiles(queue_delays(plan, layout, acks, begin_s, end_s), "start_queue_delay_{}_s"),
+        **quantiles(queue_delays(plan, acks, begin_s, end_s), "start_queue_delay_{}_s"),
     }
 
 
-def queue_delays(plan: Plan, layout: Layout, seen: Mapping[int, Seen], begin_s: float, end_s: float) -> Floats:
+def queue_delays(plan: Plan, seen: Mapping[int, Seen], begin_s: float, end_s: float) -> Floats:
     """Of the measured flows' round trips between two moments.
 
     :param seen: by the flow's port; a flow of which nothing is known has none
@@ -295,8 +295,26 @@ def queue_delays(plan: Plan, layout: Layout, seen: Mapping[int, Seen], begin_s: 
         one = seen.get(plan.port(flow))
         if one is not None:
             chosen = (one.time_s >= begin_s) & (one.time_s < end_s) & (one.rtt_s > 0)
-            delays.append(one.rtt_s[chosen] - propagation_s(layout, flow))
+            delays.append(delays_of(plan, flow, one)[chosen])
     return np.concatenate(delays)
+
+
+def delays_of(plan: Plan, flow: Flow, seen: Seen) -> Floats:
+    """What each of a flow's round trips took beyond the least propagation delay that its path had meanwhile."""
+    starts_s, values_s = [], []
+    for begin_s, _, layout in _layouts(plan, 0.0, float("inf")):
+        starts_s.append(begin_s)
+        values_s.append(propagation_s(layout, flow) if _has_path(layout, flow) else float("inf"))
+    then = np.array(values_s)
+    first, last = (
+        np.searchsorted(starts_s, at_s, side="right") - 1 for at_s in (seen.time_s - seen.rtt_s, seen.time_s)
+    )
+    first = np.maximum(first, 0)
+    least = then[first]
+    for further in range(1, 1 + int(np.max(last - first, initial=0))):
+        least = np.minimum(least, then[np.minimum(first + further, last)])
+    # a packet arrives by a path that there was
+    return seen.rtt_s - np.where(np.isfinite(least), least, propagation_s(lay_out(plan.topology), flow))
 
 
 def utilisations(
@@ -326,16 +344,24 @@ def _ways(plan: Plan, device: str) -> list[tuple[float, Way]]:
 
 
 def _layouts(plan: Plan, begin_s: float, end_s: float) -> list[tuple[float, float, Layout]]:
-    """From when to when which links were up, between two moments."""
-    down: frozenset[str] = frozenset()
-    found = [(begin_s, lay_out(plan.topology))]
+    """From when to when which links were up and had which delays, between two moments."""
+    topology, down = plan.topology, frozenset[str]()
+    found = [(begin_s, lay_out(topology))]
     for change in sorted(plan.changes, key=lambda one: one.at_s):
-        if change.up is not None and change.at_s < end_s:
-            link = plan.topology.link(change.device)
-            down = down - {link.device_a, link.device_b} if change.up else down | {change.device}
-            found.append((max(begin_s, change.at_s), lay_out(plan.topology, down)))
+        if change.at_s < end_s and (change.up is not None or "delay_ms" in change.values):
+            link = topology.link(change.device)
+            if change.up is not None:
+                down = down - {link.device_a, link.device_b} if change.up else down | {change.device}
+            if "delay_ms" in change.values:
+                topology = after(topology, replace(change, values={"delay_ms": change.values["delay_ms"]}))
+            found.append((max(begin_s, change.at_s), lay_out(topology, down)))
     ends_s = [*(at_s for at_s, _ in found[1:]), end_s]
     return [(at_s, until_s, layout) for (at_s, layout), until_s in zip(found, ends_s, strict=True) if at_s < until_s]
+
+
+def _has_path(layout: Layout, flow: Flow) -> bool:
+    """There and back."""
+    return bool(_path(layout, flow) and _path(layout, replace(flow, source=flow.sink, sink=flow.source)))
 
 
 def _path(layout: Layout, flow: Flow) -> list[Device]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lab.analyse import figures, table
+from lab.analyse import figures, series, table
 from lab.model import scenario
 from lab.model.layout import lay_out
 from lab.model.plan import FIRST_FLOW_PORT, Change, Exchange, Flow, Plan, Record, Source
@@ -226,6 +226,38 @@ def test_utilisation_is_of_the_path_at_its_time() -> None:
     found = figures.window_figures(plan(topology=topology, changes=changes), lay_out(topology), acks(full_link()))
     assert found["utilisation_u-x"] == pytest.approx(1 / 3, abs=0.002)
     assert found["utilisation"] == found["utilisation_l-x"] == pytest.approx(1.5 / 3, abs=0.002)
+
+
+def test_queue_delay_is_beyond_the_delay_at_its_time() -> None:
+    """Of acknowledgements 3 ms late, the delay of 10 ms being another for a second, or told by another path."""
+    lines = full_link()
+    slower = [Change(2.0, "d1-r", {"delay_ms": 30.0, "rate_bit_s": RATE_BIT_S}), Change(3.0, "d1-r", {"delay_ms": 10})]
+    # those that were under way when it changed may have had either
+    late = [ack(BEGIN_S + t, FIRST_FLOW_PORT, 33_000, n) for n, t in enumerate(np.arange(2.034, 2.9995, 0.001), 3000)]
+    before = [line for line in lines if float(line.split()[3][:-1]) < BEGIN_S + 2.0]
+    behind = [line for line in lines if float(line.split()[3][:-1]) > BEGIN_S + 3.0]
+    changing = plan(changes=tuple(slower))
+    found = figures.window_figures(changing, LAYOUT, acks(before + late + behind))
+    assert [found[f"queue_delay_{one}_s"] for one in ("p50", "p95", "p99")] == [0.003] * 3
+    straddling = [ack(BEGIN_S + 2.02, FIRST_FLOW_PORT, 33_000, 2999)]
+    (delay_s,) = figures.queue_delays(changing, acks(straddling), 1.0, 4.0)
+    assert delay_s == pytest.approx(0.023)
+    # what follows from these, for pictures
+    drawn = series.series(changing, {"trace": "\n".join(late), "begin_s": BEGIN_S})["flows"][0]
+    assert set(drawn["delay_s"]) == {0.003} and drawn["propagation_s"] == 0.01
+
+
+def test_queue_delay_is_of_the_path_at_its_time() -> None:
+    """A link that goes down leaves a longer one, whose propagation is no queue's delay."""
+    nodes = {"s1": "host", "r": "router", "u": "router", "x": "router", "d1": "host"}
+    ends = (("s1", "r"), ("r", "x"), ("r", "u"), ("u", "x"), ("x", "d1"))
+    topology = Topology("two", nodes, tuple(Link(a, b, Way(delay_ms=10.0)) for a, b in ends))
+    changes = (Change(2.0, "x-r", up=False), Change(3.0, "r-x", up=True))
+    moved = plan(topology=topology, changes=changes)
+    rtts = ((1.5, 33_000), (2.5, 43_000), (2.01, 43_000), (3.02, 43_000), (3.5, 33_000))
+    lines = [ack(BEGIN_S + t, FIRST_FLOW_PORT, rtt_us, 5) for t, rtt_us in rtts]
+    delays_s = figures.queue_delays(moved, acks(lines), 1.0, 4.0)
+    assert list(delays_s) == pytest.approx([0.003, 0.003, 0.013, 0.013, 0.003])
 
 
 def test_what_a_policer_drops_is_counted() -> None:
