@@ -291,30 +291,31 @@ def queue_delays(plan: Plan, seen: Mapping[int, Seen], begin_s: float, end_s: fl
     :param seen: by the flow's port; a flow of which nothing is known has none
     """
     delays: list[Floats] = [np.zeros(0)]
+    layouts = layouts_of(plan)
     for flow in plan.measured:
         one = seen.get(plan.port(flow))
         if one is not None:
             chosen = (one.time_s >= begin_s) & (one.time_s < end_s) & (one.rtt_s > 0)
-            delays.append(delays_of(plan, flow, one)[chosen])
+            delays.append(delays_of(layouts, flow, one)[chosen])
     return np.concatenate(delays)
 
 
-def delays_of(plan: Plan, flow: Flow, seen: Seen) -> Floats:
+def layouts_of(plan: Plan) -> list[tuple[float, Layout]]:
+    """A run's layouts, one after another: from when, and which."""
+    return [(begin_s, layout) for begin_s, _, layout in _layouts(plan, 0.0, float("inf"))]
+
+
+def delays_of(layouts: Sequence[tuple[float, Layout]], flow: Flow, seen: Seen) -> Floats:
     """What each of a flow's round trips took beyond the least propagation delay that its path had meanwhile."""
-    starts_s, values_s = [], []
-    for begin_s, _, layout in _layouts(plan, 0.0, float("inf")):
-        starts_s.append(begin_s)
-        values_s.append(propagation_s(layout, flow) if _has_path(layout, flow) else float("inf"))
-    then = np.array(values_s)
-    first, last = (
-        np.searchsorted(starts_s, at_s, side="right") - 1 for at_s in (seen.time_s - seen.rtt_s, seen.time_s)
-    )
-    first = np.maximum(first, 0)
+    starts_s = [begin_s for begin_s, _ in layouts]
+    then = np.array([propagation_s(one, flow) if _has_path(one, flow) else np.inf for _, one in layouts])
+    begin_s = seen.time_s - seen.rtt_s
+    first, last = (np.maximum(np.searchsorted(starts_s, at_s, "right") - 1, 0) for at_s in (begin_s, seen.time_s))
     least = then[first]
     for further in range(1, 1 + int(np.max(last - first, initial=0))):
         least = np.minimum(least, then[np.minimum(first + further, last)])
-    # a packet arrives by a path that there was
-    return seen.rtt_s - np.where(np.isfinite(least), least, propagation_s(lay_out(plan.topology), flow))
+    # what was acknowledged took some path, however late the lab has changed it
+    return seen.rtt_s - np.where(np.isfinite(least), least, then.min())
 
 
 def utilisations(

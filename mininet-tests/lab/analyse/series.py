@@ -7,7 +7,7 @@ then the kernel's smoothed ones, and are noted at each sample.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from .figures import (
     Seen,
     acks_of_flows,
     delays_of,
+    layouts_of,
     propagation_s,
     queue_delays,
     rounded,
@@ -56,7 +57,8 @@ def series(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
     if flows:
         edges_s = _edges_s(plan, layout, flows)
         found["bin_s"] = rounded(edges_s[1], 9)
-        found["flows"] = [_of_flow(plan, layout, flow, one, edges_s) for flow, one in flows]
+        layouts = layouts_of(plan)
+        found["flows"] = [_of_flow(layout, layouts, flow, one, edges_s) for flow, one in flows]
         delay_s = queue_delays(plan, seen, *(plan.window_s or (0.0, float("inf"))))
         if len(delay_s):
             found["delay_quantiles_s"] = [rounded(value) for value in np.quantile(delay_s, DELAY_QUANTILES)]
@@ -96,7 +98,13 @@ def _edges_s(plan: Plan, layout: Layout, flows: list[tuple[Flow, Seen]]) -> NDAr
     return np.linspace(0, end_s, 1 + min(BINS, max(1, int(end_s / shortest_s))))
 
 
-def _of_flow(plan: Plan, layout: Layout, flow: Flow, seen: Seen, edges_s: NDArray[np.floating[Any]]) -> dict[str, Any]:
+def _of_flow(
+    layout: Layout,
+    layouts: Sequence[tuple[float, Layout]],
+    flow: Flow,
+    seen: Seen,
+    edges_s: NDArray[np.floating[Any]],
+) -> dict[str, Any]:
     bits = np.array([seen.at(seen.acked_bytes, edge) for edge in edges_s]) * 8
     valid = np.flatnonzero((seen.rtt_s > 0) & (seen.time_s <= edges_s[-1]))
     chosen = valid[:: max(1, len(valid) // DRAWN_POINTS)]
@@ -105,7 +113,7 @@ def _of_flow(plan: Plan, layout: Layout, flow: Flow, seen: Seen, edges_s: NDArra
         "propagation_s": rounded(propagation_s(layout, flow)),
         "goodput_bit_s": [round(rate) for rate in np.diff(bits) / np.diff(edges_s)],
         "delay_time_s": [rounded(time, 4) for time in seen.time_s[chosen]],
-        "delay_s": [rounded(delay) for delay in delays_of(plan, flow, seen)[chosen]],
+        "delay_s": [rounded(delay) for delay in delays_of(layouts, flow, seen)[chosen]],
     }
 
 
