@@ -29,6 +29,7 @@ import difflib
 import importlib.util
 import itertools
 import math
+import os
 import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -294,7 +295,7 @@ def load(name: str) -> Scenario:
         path = FOLDER / f"{name.replace('-', '_')}.py"
         if name not in names():
             raise PlanError(f"no scenario {name}{nearest(name, names())}; lab list shows them all")
-    elif not path.is_file():
+    elif not os.path.isfile(path):  # which says so as well of a name that no file can have
         raise PlanError(f"{path}: there is no such file")
     path = path.resolve()
     spec = importlib.util.spec_from_file_location(f"scenarios.{path.stem}", path)

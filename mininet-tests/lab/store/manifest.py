@@ -117,7 +117,7 @@ class Manifest:
         for one in self._content["runs"]:
             name, before = one["scenario"], Path(one["path"])
             now = paths.get(name, before)
-            if now != before and before.is_file() and digest.of_file(before) != digest.of_file(now):
+            if now != before and os.path.isfile(before) and digest.of_file(before) != digest.of_file(now):
                 raise StudyError(
                     f"{self._study.folder}: has runs of {name} by {before}, and {now} is another scenario of this name:"
                     " rename one of them, or choose another --out"

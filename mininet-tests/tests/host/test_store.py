@@ -269,6 +269,21 @@ def test_a_manifest_that_is_whole_is_read(engine, tmp_path) -> None:
     assert "<dt>traffic</dt><dd>iperf3</dd>" in (out / "report.html").read_text()
 
 
+def test_a_manifest_with_a_path_that_no_file_has(engine, tmp_path) -> None:
+    """The runs' rows say so, and a sweep puts the right one there."""
+    out = tmp_path / "study"
+    assert sweep(engine, "--out", out) == 0
+    right = (out / "manifest.json").read_text()
+    content = json.loads(right)
+    for one in content["runs"]:
+        one["path"] = "x" * 5_000 + ".py"
+    (out / "manifest.json").write_text(json.dumps(content))
+    assert fake_lab.report(out) == 0
+    assert "xxx.py: there is no such file" in (out / "table.csv").read_text()
+    assert sweep(engine, "--out", out) == 0
+    assert json.loads((out / "manifest.json").read_text())["runs"] == json.loads(right)["runs"]
+
+
 def test_a_manifest_that_is_a_folder(engine, tmp_path, capsys) -> None:
     """What the file system says of it is said, and nothing is changed."""
     out = tmp_path / "study"
