@@ -132,10 +132,11 @@ def plan(values, cc, qdisc, seed):
     # 60 ms of the first rate
     options = "burst 30000" if qdisc == "policer" else ""
     link = Link("r", "d", Way(4_000_000, qdisc, options=options), Way(delay_ms=10.0))
-    idle = Link("r", "e", Way(4_000_000, qdisc, limit_packets=77))
+    idle = Link("r", "e", Way(4_000_000, qdisc, limit_packets=77), Way(delay_ms=5.0, jitter_ms=2.0))
     changes = (
         Change(0.5, "r-e", {"rate_bit_s": 8_000_000}),
         Change(1.0, "r-e", {"limit_packets": 0}),
+        Change(1.0, "e-r", {"jitter_ms": 0.0}),
         Change(1.0, "r-d", {"rate_bit_s": 8_000_000}),
         Change(1.5, "d-r", {"slot_ms": 2.0}),
         Change(2.0, "r-d", {"delay_ms": 10.0}),
@@ -144,7 +145,7 @@ def plan(values, cc, qdisc, seed):
         Change(3.5, "r-d", {"delay_ms": 0.0}),
     )
     flows = (Flow("f", "s", "d", cc, seconds=5.0),)
-    looks = ((0.7, "r-e"), (1.2, "r-e"), (1.7, "d-r"), (3.2, "d-r"))
+    looks = ((0.7, "r-e"), (1.2, "r-e"), (0.7, "e-r"), (1.2, "e-r"), (1.7, "d-r"), (3.2, "d-r"))
     commands = tuple(Command(f"{device}-{at_s}", at_s, device[0], ("tc", "qdisc", "show", "dev", device))
                      for at_s, device in looks)
     network = Topology("line", nodes, (Link("s", "r"), link, idle))
@@ -172,6 +173,7 @@ def test_a_link_changes_over_each_queue(tmp_path):
         # what is not named is as it was before: a FIFO has no other limit
         assert "fifo" not in shown["r-e-1.2"] or re.search(r"limit 1000p|limit 151400b", shown["r-e-1.2"]), shown
         assert "slot" in shown["d-r-1.7"] and "slot" not in shown["d-r-3.2"], shown
+        assert "rate" in shown["e-r-0.7"] and "rate" not in shown["e-r-1.2"], shown
     assert limited == {"fq_codel", "fq", "fq_pie", "netem", "pfifo", "fq_rr", "sfq"}
 
 
