@@ -11,12 +11,12 @@ goodput of a flow
 utilisation of a device
     packets delivered in the window of flows that pass it (selectively acknowledged ones
     included), each with the IP and TCP headers of a full packet, over what its rate
-    allows. ``utilisation`` is that of the device that is used most, of those that measured
+    allows, each rate for its time. ``utilisation`` is that of the device that is used most, of those that measured
     flows' data pass.
 queue delay
-    round trip of the newest segment of each acknowledgement, minus the path's
-    propagation delay, over all flows' acknowledgements in the window. It contains
-    the packet's own time on each link.
+    round trip of the newest segment of each acknowledgement, minus the least
+    propagation delay that the path had meanwhile, over all flows' acknowledgements
+    in the window. It contains the packet's own time on each link.
 Jain index
     of the flows' goodputs: 1 when all are equal, 1/n when one has all.
 backlog of a device
@@ -32,17 +32,17 @@ import base64
 import re
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..model.errors import PlanError, RunError
-from ..model.layout import Layout, lay_out
-from ..model.plan import Flow, Plan
+from ..model.layout import Device, Layout, lay_out
+from ..model.plan import Flow, Plan, after, changed
 from ..model.scenario import OPERATORS, Check, Scenario, Values
-from ..model.topology import STOCK_MTU_BYTES
+from ..model.topology import STOCK_MTU_BYTES, Way
 
 QUANTILES = (0.5, 0.95, 0.99)
 _LINE = re.compile(r"\s(\d+\.\d+): (\w+): (.*)")
@@ -254,11 +254,12 @@ def window_figures(plan: Plan, layout: Layout, acks: Mapping[int, Acks]) -> dict
         return {}
     begin_s, end_s = window
     goodput = [acks[plan.port(flow)].goodput_bit_s(begin_s, end_s) for flow in plan.measured]
-    delay_s = queue_delays(plan, layout, acks, begin_s, end_s)
+    delay_s = queue_delays(plan, acks, begin_s, end_s)
     if not len(delay_s):
         raise RunError(f"nothing was acknowledged from {begin_s:.3f} to {end_s:.3f} s, while all flows should send")
     used = utilisations(plan, layout, acks, begin_s, end_s)
-    passed = {device.name for flow in plan.measured for device in layout.path(flow.source, flow.sink)}
+    then = [its_layout for _, _, its_layout in _layouts(plan, begin_s, end_s)]
+    passed = {device.name for one in then for flow in plan.measured for device in _path(one, flow)}
     of_measured = [value for name, value in used.items() if name in passed]
     return {
         "window_begin_s": rounded(begin_s),
@@ -280,55 +281,126 @@ def start_figures(plan: Plan, layout: Layout, acks: Mapping[int, Acks], end_s: f
     used = utilisations(plan, layout, acks, begin_s, end_s)
     return {
         **({"utilisation_start": max(used.values())} if used else {}),
-        **quantiles(queue_delays(plan, layout, acks, begin_s, end_s), "start_queue_delay_{}_s"),
+        **quantiles(queue_delays(plan, acks, begin_s, end_s), "start_queue_delay_{}_s"),
     }
 
 
-def queue_delays(plan: Plan, layout: Layout, seen: Mapping[int, Seen], begin_s: float, end_s: float) -> Floats:
+def queue_delays(plan: Plan, seen: Mapping[int, Seen], begin_s: float, end_s: float) -> Floats:
     """Of the measured flows' round trips between two moments.
 
     :param seen: by the flow's port; a flow of which nothing is known has none
     """
     delays: list[Floats] = [np.zeros(0)]
+    layouts = layouts_of(plan)
     for flow in plan.measured:
         one = seen.get(plan.port(flow))
         if one is not None:
             chosen = (one.time_s >= begin_s) & (one.time_s < end_s) & (one.rtt_s > 0)
-            delays.append(one.rtt_s[chosen] - propagation_s(layout, flow))
+            delays.append(delays_of(layouts, flow, one)[chosen])
     return np.concatenate(delays)
+
+
+def layouts_of(plan: Plan) -> list[tuple[float, Layout]]:
+    """A run's layouts, one after another: from when, and which."""
+    return [(begin_s, layout) for begin_s, _, layout in _layouts(plan, 0.0, float("inf"))]
+
+
+def delays_of(layouts: Sequence[tuple[float, Layout]], flow: Flow, seen: Seen) -> Floats:
+    """What each of a flow's round trips took beyond the least propagation delay that its path had meanwhile."""
+    starts_s = [begin_s for begin_s, _ in layouts]
+    then = np.array([propagation_s(one, flow) if _has_path(one, flow) else np.inf for _, one in layouts])
+    begin_s = seen.time_s - seen.rtt_s
+    first, last = (np.maximum(np.searchsorted(starts_s, at_s, "right") - 1, 0) for at_s in (begin_s, seen.time_s))
+    least = then[first]
+    for further in range(1, 1 + int(np.max(last - first, initial=0))):
+        least = np.minimum(least, then[np.minimum(first + further, last)])
+    # what was acknowledged took some path, however late the lab has changed it
+    return seen.rtt_s - np.where(np.isfinite(least), least, then.min())
 
 
 def utilisations(
     plan: Plan, layout: Layout, acks: Mapping[int, Acks], begin_s: float, end_s: float
 ) -> dict[str, float]:
-    """Of each device that has a rate, by its name."""
+    """Of each device that has a rate all the time, by its name."""
     bits: dict[str, float] = {}
-    for flow in plan.flows:
-        one = acks[plan.port(flow)]
-        packets = one.at(one.delivered_packets, end_s) - one.at(one.delivered_packets, begin_s)
-        for device in layout.path(flow.source, flow.sink):
-            if device.leaving.rate_bit_s:
-                sent = packets * full_packet_bytes(layout, flow) * 8
-                bits[device.name] = bits.get(device.name, 0.0) + sent
-    return {
-        name: rounded(value / (layout.devices[name].leaving.rate_bit_s * (end_s - begin_s)))
-        for name, value in bits.items()
-    }
+    allowed = {name: _allowed_bits(plan, name, begin_s, end_s) for name in layout.devices}
+    for first_s, last_s, then in _layouts(plan, begin_s, end_s):
+        for flow in plan.flows:
+            one = acks[plan.port(flow)]
+            packets = one.at(one.delivered_packets, last_s) - one.at(one.delivered_packets, first_s)
+            for device in _path(then, flow):
+                if allowed[device.name]:
+                    sent = packets * full_packet_bytes(then, flow) * 8
+                    bits[device.name] = bits.get(device.name, 0.0) + sent
+    return {name: rounded(value / allowed[name]) for name, value in bits.items()}
 
 
-def queue_figures(raw: Mapping[str, Any], layout: Layout) -> dict[str, Any]:
+def _ways(plan: Plan, device: str) -> list[tuple[float, Way]]:
+    """The ways that what leaves a device takes in a run, one after another: from when, and which."""
+    found = [(0.0, plan.topology.way(device))]
+    for change in sorted(plan.changes, key=lambda one: one.at_s):
+        if change.device == device:
+            found.append((change.at_s, changed(found[-1][1], change)))
+    return found
+
+
+def _layouts(plan: Plan, begin_s: float, end_s: float) -> list[tuple[float, float, Layout]]:
+    """From when to when which links were up and had which delays, between two moments."""
+    topology, down = plan.topology, frozenset[str]()
+    found = [(begin_s, lay_out(topology))]
+    for change in sorted(plan.changes, key=lambda one: one.at_s):
+        if change.at_s < end_s and (change.up is not None or "delay_ms" in change.values):
+            link = topology.link(change.device)
+            if change.up is not None:
+                down = down - {link.device_a, link.device_b} if change.up else down | {change.device}
+            if "delay_ms" in change.values:
+                topology = after(topology, replace(change, values={"delay_ms": change.values["delay_ms"]}))
+            found.append((max(begin_s, change.at_s), lay_out(topology, down)))
+    ends_s = [*(at_s for at_s, _ in found[1:]), end_s]
+    return [(at_s, until_s, layout) for (at_s, layout), until_s in zip(found, ends_s, strict=True) if at_s < until_s]
+
+
+def _has_path(layout: Layout, flow: Flow) -> bool:
+    """There and back."""
+    return bool(_path(layout, flow) and _path(layout, replace(flow, source=flow.sink, sink=flow.source)))
+
+
+def _path(layout: Layout, flow: Flow) -> list[Device]:
+    """By which a flow's data leave, none where there is no path."""
+    try:
+        return layout.path(flow.source, flow.sink)
+    except PlanError:
+        return []
+
+
+def _allowed_bits(plan: Plan, device: str, begin_s: float, end_s: float) -> float:
+    """What a device's rate allows between two moments; 0 if it had none at a time."""
+    ways = _ways(plan, device)
+    ends_s = [*(at_s for at_s, _ in ways[1:]), end_s]
+    bits = 0.0
+    for (at_s, way), until_s in zip(ways, ends_s, strict=True):
+        lasted_s = min(until_s, end_s) - max(at_s, begin_s)
+        if lasted_s > 0 and not way.rate_bit_s:
+            return 0.0
+        bits += way.rate_bit_s * max(0.0, lasted_s)
+    return bits
+
+
+def queue_figures(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Drops of each device's queue; a delay line that dropped is an error."""
     figures: dict[str, Any] = {}
     for device, entries in raw["qdiscs"].items():
-        way = layout.devices[device].leaving
+        ways = [way for _, way in _ways(plan, device)]
         # a parent counts its child's drops as well
         leaves = [entry for entry in entries if not entry.get("root")] or entries
         # what filters drop of what leaves is a policer's; of what arrives, it is another device's link's
-        counted = [entry for entry in leaves if entry["kind"] != "clsact" or way.queue == "policer"]
+        counted = [
+            entry for entry in leaves if entry["kind"] != "clsact" or any(way.queue == "policer" for way in ways)
+        ]
         dropped = sum(int(entry.get("drops", 0)) for entry in counted)
-        if way.rate_bit_s:
+        if any(way.rate_bit_s for way in ways):
             figures[f"drops_{device}"] = dropped
-        elif dropped and not way.loss:
+        elif dropped and not any(way.loss for way in ways):
             raise RunError(f"the delay line of {device} dropped {dropped} packets that it was not told to")
     return {"drops": sum(figures.values()), **figures}
 
@@ -422,9 +494,19 @@ def fill_in(found: Figures, scenario: Scenario, values: Values, plan: Plan, raw:
         flow["retransmits"] for flow, planned in zip(found.flows, plan.flows, strict=True) if not planned.background
     )
     found.metrics |= window_figures(plan, layout, acks)
-    found.metrics |= queue_figures(raw, layout)
+    found.metrics |= queue_figures(plan, raw)
     found.metrics |= source_figures(plan, raw)
     found.metrics |= backlog_figures(plan, raw)
-    own = scenario.measure(values, plan, raw)
+    own = _plain(scenario.measure(values, plan, raw))
     found.series = own.pop("series", {})
+    if not isinstance(found.series, dict):
+        raise RunError(f"measure(): series is a {type(found.series).__name__}: must be a dict")
     found.metrics |= own
+
+
+def _plain(value: Any) -> Any:
+    """What a scenario has measured, as a check compares it and a table and JSON hold it: numpy's values as Python's."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    return list(map(_plain, value)) if isinstance(value, list | tuple) else value

@@ -7,7 +7,7 @@ then the kernel's smoothed ones, and are noted at each sample.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,18 @@ from numpy.typing import NDArray
 
 from ..model.layout import Layout, lay_out
 from ..model.plan import Flow, Plan
-from .figures import QUEUE_SAMPLE, SAMPLE, Seen, acks_of_flows, propagation_s, queue_delays, rounded, unpacked
+from .figures import (
+    QUEUE_SAMPLE,
+    SAMPLE,
+    Seen,
+    acks_of_flows,
+    delays_of,
+    layouts_of,
+    propagation_s,
+    queue_delays,
+    rounded,
+    unpacked,
+)
 
 # A run has so many bins, but none is shorter than this, or than a round trip of flows that send for a time: in it
 # a sender's window passes once.
@@ -46,8 +57,9 @@ def series(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
     if flows:
         edges_s = _edges_s(plan, layout, flows)
         found["bin_s"] = rounded(edges_s[1], 9)
-        found["flows"] = [_of_flow(layout, flow, one, edges_s) for flow, one in flows]
-        delay_s = queue_delays(plan, layout, seen, *(plan.window_s or (0.0, float("inf"))))
+        layouts = layouts_of(plan)
+        found["flows"] = [_of_flow(layout, layouts, flow, one, edges_s) for flow, one in flows]
+        delay_s = queue_delays(plan, seen, *(plan.window_s or (0.0, float("inf"))))
         if len(delay_s):
             found["delay_quantiles_s"] = [rounded(value) for value in np.quantile(delay_s, DELAY_QUANTILES)]
     if plan.sampled:
@@ -86,17 +98,22 @@ def _edges_s(plan: Plan, layout: Layout, flows: list[tuple[Flow, Seen]]) -> NDAr
     return np.linspace(0, end_s, 1 + min(BINS, max(1, int(end_s / shortest_s))))
 
 
-def _of_flow(layout: Layout, flow: Flow, seen: Seen, edges_s: NDArray[np.floating[Any]]) -> dict[str, Any]:
+def _of_flow(
+    layout: Layout,
+    layouts: Sequence[tuple[float, Layout]],
+    flow: Flow,
+    seen: Seen,
+    edges_s: NDArray[np.floating[Any]],
+) -> dict[str, Any]:
     bits = np.array([seen.at(seen.acked_bytes, edge) for edge in edges_s]) * 8
     valid = np.flatnonzero((seen.rtt_s > 0) & (seen.time_s <= edges_s[-1]))
     chosen = valid[:: max(1, len(valid) // DRAWN_POINTS)]
-    propagation = propagation_s(layout, flow)
     return {
         "name": flow.name,
-        "propagation_s": rounded(propagation),
+        "propagation_s": rounded(propagation_s(layout, flow)),
         "goodput_bit_s": [round(rate) for rate in np.diff(bits) / np.diff(edges_s)],
         "delay_time_s": [rounded(time, 4) for time in seen.time_s[chosen]],
-        "delay_s": [rounded(delay) for delay in seen.rtt_s[chosen] - propagation],
+        "delay_s": [rounded(delay) for delay in delays_of(layouts, flow, seen)[chosen]],
     }
 
 

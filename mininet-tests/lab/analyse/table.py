@@ -187,10 +187,21 @@ def _column(values: Sequence[Any], is_text: bool) -> pa.Array:
     """One type for a column: text if it is mixed. What is no number is missing."""
     known = [value for value in values if value is not None]
     if is_text or any(isinstance(value, str) for value in known):
-        return pa.array([None if value is None else str(value) for value in values], pa.string())
+        return pa.array([None if value is None else _text(value) for value in values], pa.string())
     if known and all(isinstance(value, bool) for value in known):
         return pa.array(values, pa.bool_())
     if known and all(isinstance(value, int) and value in INT64 for value in known):
         return pa.array([None if value is None else int(value) for value in values], pa.int64())
-    numbers = [None if value is None or math.isnan(value) else float(value) for value in values]
-    return pa.array(numbers, pa.float64())
+    return pa.array([None if value is None else _number(value) for value in values], pa.float64())
+
+
+def _text(value: Any) -> str:
+    """Bytes of a command line that are no UTF-8, and so no text for a file, are written as their numbers."""
+    return str(value).encode(errors="backslashreplace").decode()
+
+
+def _number(value: float) -> float | None:
+    try:
+        return None if math.isnan(value) else float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

@@ -29,5 +29,7 @@ def main(arguments: argparse.Namespace) -> int:
         raise LabError(f"{path}: is there already, and stays as it is") from None
     except OSError as error:
         raise LabError(f"{path}: {error.strerror}") from None
-    print(f"{path} is there. Run it: scripts/lab sweep {shlex.quote(str(path))} --seeds 1-3 --out study")
+    # what begins with - would be an option
+    word = shlex.quote(f"./{path}" if str(path).startswith("-") else str(path))
+    print(f"{path} is there. Run it: scripts/lab sweep {word} --seeds 1-3 --out study")
     return 0

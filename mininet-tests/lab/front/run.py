@@ -28,7 +28,7 @@ from ..model import scenario
 from ..model.errors import LabError, PlanError
 from ..model.plan import MAX_SAMPLES, TRAFFIC, Plan
 from ..store import sweep as sweeping
-from ..store.digest import modules_of, programs_of
+from ..store.digest import modules_of, of_text, programs_of
 from ..store.engine import EngineError
 from ..store.run import Run
 from .measuring import FiguresOf, figures_of, source_version, versions
@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 RECORDINGS = TOP / "out" / "lab"
 # Of the modules, what "lab plot" draws.
 EVENTS = {"tcp_pktpair": "pktpair:pktpair_sample", "sch_fq_rr": "fq_rr:fq_rr_enqueue"}
+# Of a label, to which a device's name and an ending are added: a file's name has 255 at most.
+LABEL_CHARACTERS = 200
 # Where no ACKs are recorded, pictures are drawn from tcp_info at this interval: a shortest transfer has two.
 SAMPLE_S = 0.02
 
@@ -98,7 +100,7 @@ def sampled(plan: Plan) -> Plan:
     often = replace(plan, record=replace(plan.record, sample_s=SAMPLE_S))
     series = len(plan.flows) + len(often.sampled)
     # half of the most, since a number of samples is rounded
-    every_s = max(SAMPLE_S, 2 * plan.end_s * series / MAX_SAMPLES)
+    every_s = max(SAMPLE_S, 2 * plan.longest_s * series / MAX_SAMPLES)
     if plan.flows and all(flow.seconds for flow in plan.flows):
         every_s = min(every_s, plan.end_s)
     return replace(plan, record=replace(plan.record, sample_s=every_s))
@@ -108,7 +110,10 @@ def label(run: Run) -> str:
     """A file's name that tells a run from the others of its command."""
     own = {name: one.default for name, one in run.scenario.parameters.items()}
     values = [f"{name}-{value}" for name, value in run.values.items() if value != own.get(name)]
-    return re.sub(r"[^\w.+-]", "_", "-".join([run.scenario.name, *values, run.cc, run.qdisc, str(run.seed)]))
+    text = "-".join([run.scenario.name, *values, run.cc, run.qdisc, str(run.seed)])
+    name = re.sub(r"[^\w.+-]", "_", text, flags=re.ASCII)[:LABEL_CHARACTERS]
+    # what was replaced or left out tells two runs apart as well
+    return name if name == text else f"{name}-{of_text(ascii(text))[:8]}"
 
 
 def names(option: str, texts: Sequence[str] | None) -> tuple[str, ...]:

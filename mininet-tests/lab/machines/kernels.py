@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import lzma
 import os
+import re
 import struct
 import subprocess
 import tempfile
@@ -26,19 +27,28 @@ def kernels(cache: Path = CACHE) -> list[str]:
 
 
 def find_kernel(wanted: str | None, cache: Path = CACHE) -> str:
-    """The unpacked kernel whose version is, or begins with, the wanted one."""
+    """The unpacked kernel whose version is the wanted one, or begins with its numbers."""
     names = kernels(cache)
     if not names:
         raise LabError(f"no kernel is unpacked in {cache / 'kernels'}: run scripts/bootstrap")
     if wanted is None or wanted == "default":
         return names[0]
-    matches = [n for n in names if n == wanted] or [n for n in names if n.startswith(wanted)]
+    if not wanted:
+        raise LabError(f"kernel: has no name; there are: {', '.join(names)}")
+    # 6.1 is no beginning of 6.12, and 6 is one of 6.9 and of 6.12, which is the newer
+    begins = re.compile(rf"{re.escape(wanted)}(?!(?<=\d)\d)")
+    matches = [n for n in names if n == wanted] or sorted(filter(begins.match, names), key=_numbers)
     if not matches:
         raise LabError(
             f"kernel {wanted} is not unpacked (there are: {', '.join(names)}); "
             f"add it with: scripts/bootstrap --kernel {wanted}"
         )
     return matches[-1]
+
+
+def _numbers(release: str) -> list[int]:
+    """Of a version, in their order: 6.12 comes after 6.9."""
+    return list(map(int, re.findall(r"\d+", release)))
 
 
 def uncompressed_image(kver: str, cache: Path = CACHE) -> Path:

@@ -29,8 +29,17 @@ SFQ_LIMIT_PACKETS = 65408
 # tc has 32 bits for each: RED's bandwidth is in bytes per second.
 RED_BANDWIDTH_BIT_S = 34_359_738_360
 BFIFO_LIMIT_BYTES = 2**32 - 1
+# RED's average has 32 bits: 22 of the upper threshold, three tenths of the limit, and 9 of the most packets' constant.
+RED_LIMIT_BYTES = 2**22 * 10 // 3
+RED_LIMIT_PACKETS = 6_000
 # What a policer lets through at once: two full packets, or none of a pair would ever pass
 POLICER_BURST_PACKETS = 2
+# A device's own txqueuelen, which a pfifo takes that is told nothing.
+PFIFO_LIMIT_PACKETS = 1_000
+# A change keeps what it does not name. Of a delay line, this is none; delay, jitter and loss tc itself sets to it.
+NETEM_NONE = {"slot": "slot 0ms 0ms", "rate": "rate 0bit"}
+# The kernel changes nothing of these once they are there.
+UNCHANGEABLE = ("htb", "sfq")
 
 
 @dataclass(frozen=True)
@@ -92,7 +101,7 @@ def _htb(device: str, shaped: Shaped) -> list[str]:
     for number in (10, 11):
         lines += [
             f"class add dev {device} parent 1:1 classid 1:{number} htb rate {rate // 2}bit ceil {rate}bit {burst}",
-            f"qdisc add dev {device} parent 1:{number} handle {number}: pfifo{shaped.limit()}",
+            f"qdisc add dev {device} parent 1:{number} handle {number}: {_pfifo(shaped)}",
         ]
     lines.append(
         f"filter add dev {device} parent 1: protocol all prio 1 handle 1 flow hash"
@@ -127,11 +136,15 @@ def _bfifo(shaped: Shaped) -> str:
     return f"bfifo limit {(shaped.way.limit_packets or 100) * shaped.frame_bytes}"
 
 
+def _pfifo(shaped: Shaped) -> str:
+    return f"pfifo limit {shaped.way.limit_packets or PFIFO_LIMIT_PACKETS}"
+
+
 # Queues that cannot shape, and what tc is told of each.
 LEAVES: dict[str, Callable[[Shaped], str]] = {
     "bfifo": _bfifo,
     "fq_codel": lambda s: f"fq_codel{s.limit()} quantum {s.frame_bytes}",
-    "pfifo": lambda s: f"pfifo{s.limit()}",
+    "pfifo": _pfifo,
     "fq": lambda s: f"fq{s.limit()}{s.limit('flow_limit')} nopacing quantum {s.frame_bytes}",
     "sfq": lambda s: (
         f"sfq limit {min(s.way.limit_packets or SFQ_LIMIT_PACKETS, SFQ_LIMIT_PACKETS)} depth 127"
@@ -158,12 +171,14 @@ def hook(device: str) -> str:
 def rewritten(before: list[str], after: list[str]) -> list[str]:
     """Lines that lead from what some lines have set to what others would set.
 
-    Disciplines that both have stay in place, with the packets that they hold.
+    Disciplines that both have stay in place, with the packets that they hold, where a change can do it.
     """
     if [_kind(line) for line in before] == [_kind(line) for line in after]:
-        pairs = zip(before, after, strict=True)
-        return [one for old, new in pairs if old != new for one in _in_place(new)]
-    # a delay line or a queue that was not there
+        pairs = list(zip(before, after, strict=True))
+        if all(old == new or _can_be_changed(old, new) for old, new in pairs):
+            # a bucket that is changed gives a FIFO in it its own limit
+            return [one for old, new in pairs if old != new or "fifo " in new for one in _in_place(old, new)]
+    # a delay line or a queue that was not there, or an option that is gone
     gone = [f"qdisc del dev {line.split()[3]} root" for line in before if " root " in line]
     gone += [one for line in before for one in _without_filters(line)]
     return [*gone, *after]
@@ -176,9 +191,25 @@ def _kind(line: str) -> list[str]:
     return [words[0], words[3], *(word for word in words[4:] if word in (*names, *LEAVES, "root"))]
 
 
-def _in_place(line: str) -> list[str]:
+def _is_delay_line(line: str) -> bool:
+    return " root handle 1: netem " in line
+
+
+def _can_be_changed(old: str, new: str) -> bool:
+    """Whether a change leads from one line to another: it keeps options that it does not name."""
+    if old.startswith("filter ") or _is_delay_line(old):
+        return True
+    kept = {word for word in old.split() if not word[0].isdigit()} <= set(new.split())
+    return kept and not (old.startswith("qdisc ") and set(UNCHANGEABLE) & set(old.split()))
+
+
+def _in_place(old: str, new: str) -> list[str]:
     # a filter that matches all cannot be changed
-    return [*_without_filters(line), line] if line.startswith("filter ") else [line.replace(" add ", " change ", 1)]
+    if new.startswith("filter "):
+        return [*_without_filters(new), new]
+    gone = set(old.split()) - set(new.split())
+    none = [words for option, words in NETEM_NONE.items() if option in gone] if _is_delay_line(old) else []
+    return [" ".join([new.replace(" add ", " change ", 1), *none])]
 
 
 def _without_filters(line: str) -> list[str]:
@@ -202,7 +233,7 @@ def queue(device: str, way: Way, hash_seed: int, packet_bytes: int = STOCK_MTU_B
     limits = {
         "bfifo": Range(1, BFIFO_LIMIT_BYTES // shaped.frame_bytes, or_zero=True),
         # with less tc finds no constant for the average, with more it warns of a slow one
-        "red": Range(11, 6_000, or_zero=True),
+        "red": Range(11, min(RED_LIMIT_PACKETS, RED_LIMIT_BYTES // shaped.frame_bytes), or_zero=True),
         "sfq": Range(2, MAX_LIMIT_PACKETS, or_zero=True),
     }
     if name in limits:

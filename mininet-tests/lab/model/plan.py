@@ -13,7 +13,7 @@ from . import arrivals, devices
 from .errors import PlanError, in_range
 from .layout import Layout, lay_out
 from .topology import IPV6_MTU_BYTES, Link, Topology, Way
-from .typed import MAX_SECONDS, Range, Seconds, check_name, check_options, check_types
+from .typed import DRAIN_S, MAX_SECONDS, Range, Seconds, check_name, check_options, check_types
 
 # A flow's port is FIRST_FLOW_PORT + its number, its server's is so much higher; traces are
 # kept of the flows' own ports, so that a server's side does not pass for a sender's.
@@ -209,8 +209,11 @@ class Source:
         model = self.model
         if "rate_packets_s" not in model:
             return len(self.times_ns()) * self.burst
-        on = model["on_s"] / (model["on_s"] + model["off_s"]) if "on_s" in model else 1.0
-        return max(0.0, self.seconds - model.get("start_s", 0.0)) * model["rate_packets_s"] * on * self.burst
+        sending_s = max(0.0, self.seconds - model.get("start_s", 0.0))
+        if "on_s" in model:
+            periods, rest_s = divmod(sending_s, model["on_s"] + model["off_s"])
+            sending_s = periods * model["on_s"] + min(rest_s, model["on_s"])
+        return sending_s * model["rate_packets_s"] * self.burst
 
     def times_ns(self) -> list[int]:
         """When each packet or burst leaves, from the beginning of the run."""
@@ -329,6 +332,15 @@ class Plan:
         ends += [source.seconds for source in self.sources]
         ends += [item.at_s for item in self.actions]
         return max([self.seconds, *ends])
+
+    @property
+    def longest_s(self) -> float:
+        """What it may last where flows end that have no time of their own."""
+        return self.end_s + (0 if self._flows_are_timed else DRAIN_S)
+
+    @property
+    def _flows_are_timed(self) -> bool:
+        return all(flow.seconds for flow in self.flows)
 
     @property
     def window_s(self) -> tuple[float, float] | None:
@@ -499,6 +511,8 @@ class Plan:
         in_range("packets of sources", round(sum(source.packets for source in self.sources)), 0, MAX_SOURCE_PACKETS)
         if self.gro_hold_us and not self.gro:
             raise PlanError(f"gro_hold_us {self.gro_hold_us}: no node is in gro")
+        if self.ends_with_flows and not self.flows:
+            raise PlanError("ends_with_flows True: there is no flow, so that no source would send: must be False")
         in_range("the run's length", self.end_s, 0, MAX_SECONDS)
         self._check_samples()
         if self.traffic not in TRAFFIC:
@@ -510,11 +524,11 @@ class Plan:
         every_s = self.record.sample_s
         if not every_s:
             return
-        if self.flows and all(flow.seconds for flow in self.flows) and every_s > self.end_s:
+        if self.flows and self._flows_are_timed and every_s > self.end_s:
             raise PlanError(f"record: sample_s {every_s}: must be at most the run's length, {self.end_s:g} s")
         sampled = len(self.flows) + len(self.sampled)
-        what = f"record: sample_s {every_s} for {self.end_s:g} s, {sampled} flows and queues: samples"
-        in_range(what, round(self.end_s / every_s * sampled), 0, MAX_SAMPLES)
+        what = f"record: sample_s {every_s} for {self.longest_s:g} s, {sampled} flows and queues: samples"
+        in_range(what, round(self.longest_s / every_s * sampled), 0, MAX_SAMPLES)
 
     def _check_iperf3(self) -> None:
         for flow in self.flows:

@@ -27,7 +27,9 @@ import copy
 import dataclasses
 import difflib
 import importlib.util
+import itertools
 import math
+import os
 import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -52,6 +54,8 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
 }
 Value = bool | float | int | str
 Values = Mapping[str, Any]
+# Among a run's values, what --traffic has made of it, unless the scenario has a parameter of this name.
+TRAFFIC_LABEL = "traffic"
 # What --set takes for a truth, in any case of letters.
 TRUTHS = {**dict.fromkeys(("true", "yes", "on", "1"), True), **dict.fromkeys(("false", "no", "off", "0"), False)}
 # Python would take "1_000", " 1" and digits of other scripts, and fail at some thousand digits.
@@ -185,14 +189,21 @@ class Scenario:
 
     def values(self, axes: Mapping[str, Sequence[Value]]) -> list[dict[str, Value]]:
         """The values of every run: each variant, with every combination of what is set."""
-        rows: list[dict[str, Value]] = []
+        combined = list(itertools.product(*map(dict.fromkeys, axes.values())))
+        return [{**row, **dict(zip(axes, choice, strict=True))} for row in self._variants(axes) for choice in combined]
+
+    def count(self, axes: Mapping[str, Sequence[Value]]) -> int:
+        """How many ``values`` would be, of which none is made."""
+        return len(self._variants(axes)) * math.prod(len(set(choices)) for choices in axes.values())
+
+    def _variants(self, axes: Mapping[str, Sequence[Value]]) -> list[dict[str, Value]]:
+        """Those that differ in more than what is set."""
         defaults = {name: one.default for name, one in self.parameters.items()}
+        rows: list[dict[str, Value]] = []
         for variant in getattr(self.module, "VARIANTS", [{}]):
             own = {name: self.parameters[name].of_its_type(value) for name, value in variant.items()}
-            combined = [{**defaults, **own}]
-            for name, choices in axes.items():
-                combined = [{**row, name: choice} for row in combined for choice in choices]
-            rows += [row for row in combined if row not in rows]
+            row = {**defaults, **own, **{name: choices[0] for name, choices in axes.items()}}
+            rows += [row] if row not in rows else []
         return rows
 
     def plan(self, values: Values, cc: str, qdisc: str, seed: int) -> Plan:
@@ -206,7 +217,7 @@ class Scenario:
             exec(self.code, vars(new))
         except (Exception, SystemExit) as error:
             raise PlanError(_where(self.path, error)) from None
-        plan, used = (self._call(module, "plan", values, cc, qdisc, seed) for module in (new, self.module))
+        plan, used = (self._of_values(module, "plan", values, cc, qdisc, seed) for module in (new, self.module))
         if not isinstance(plan, Plan):
             raise PlanError(f"{self.path}: plan() returned {type(plan).__name__}, not a Plan")
         try:
@@ -215,10 +226,10 @@ class Scenario:
             raise PlanError(f"{self.path}: {error}") from None
         except Exception as error:
             raise PlanError(f"{self.path}: its plan cannot be: {_said(error)}") from None
-        difference = _difference("plan", plan, used)
-        if difference:
+        found = difference("plan", plan, used)
+        if found:
             raise PlanError(
-                f"{self.path}: two calls of plan() with the same values and seed differ: {difference}; what it draws"
+                f"{self.path}: two calls of plan() with the same values and seed differ: {found}; what it draws"
                 " must come from random.Random(seed), and what it changes must be its own"
             )
         # what is wrong with them is said before anything is booted
@@ -227,14 +238,14 @@ class Scenario:
 
     def measure(self, values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
         """The scenario's own metrics of a run."""
-        found = self._call(self.module, "measure", values, plan, raw) if hasattr(self.module, "measure") else {}
+        found = self._of_values(self.module, "measure", values, plan, raw) if hasattr(self.module, "measure") else {}
         if not isinstance(found, Mapping):
             raise PlanError(f"{self.path}: measure() returned {type(found).__name__}, not a dict")
         return dict(found)
 
     def checks(self, values: Values, cc: str, qdisc: str) -> list[Check]:
         """What the claim asserts of a run."""
-        found = self._call(self.module, "checks", values, cc, qdisc) if hasattr(self.module, "checks") else []
+        found = self._of_values(self.module, "checks", values, cc, qdisc) if hasattr(self.module, "checks") else []
         if not isinstance(found, Sequence) or not all(isinstance(one, Check) for one in found):
             raise PlanError(f"{self.path}: checks() returned {found!r}, not a list of Check")
         for one in found:
@@ -260,6 +271,11 @@ class Scenario:
         except (Exception, SystemExit) as error:
             raise PlanError(_where(self.path, error)) from None
 
+    def _of_values(self, module: ModuleType, name: str, values: Values, *others: Any) -> Any:
+        """Likewise, of the parameters' values without the label of ``--traffic``."""
+        own = {key: one for key, one in values.items() if key != TRAFFIC_LABEL or key in self.parameters}
+        return self._call(module, name, own, *others)
+
 
 def nearest(name: str, known: Sequence[str] | Mapping[str, Any]) -> str:
     """A hint at what was probably meant, or nothing."""
@@ -279,7 +295,7 @@ def load(name: str) -> Scenario:
         path = FOLDER / f"{name.replace('-', '_')}.py"
         if name not in names():
             raise PlanError(f"no scenario {name}{nearest(name, names())}; lab list shows them all")
-    elif not path.is_file():
+    elif not os.path.isfile(path):  # which says so as well of a name that no file can have
         raise PlanError(f"{path}: there is no such file")
     path = path.resolve()
     spec = importlib.util.spec_from_file_location(f"scenarios.{path.stem}", path)
@@ -337,17 +353,17 @@ def _is_pair(pair: object) -> bool:
     return isinstance(pair, list | tuple) and len(pair) == 2 and all(isinstance(name, str) for name in pair)
 
 
-def _difference(what: str, one: Any, other: Any) -> str:
+def difference(what: str, one: Any, other: Any) -> str:
     """Where two values first differ, or nothing."""
     if one == other:
         return ""
     if dataclasses.is_dataclass(one) and type(one) is type(other):
         one, other = vars(one), vars(other)
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
-        return next(filter(None, (_difference(f"{what}.{key}", one[key], other[key]) for key in one)), "")
+        return next(filter(None, (difference(f"{what}.{key}", one[key], other[key]) for key in one)), "")
     if isinstance(one, list | tuple) and isinstance(other, list | tuple) and len(one) == len(other):
         pairs = enumerate(zip(one, other, strict=True))
-        return next(filter(None, (_difference(f"{what}[{i}]", *pair) for i, pair in pairs)), "")
+        return next(filter(None, (difference(f"{what}[{i}]", *pair) for i, pair in pairs)), "")
     return f"{what} is {shorter(one)} and {shorter(other)}"
 
 

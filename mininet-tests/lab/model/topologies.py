@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import PlanError
-from .scenario import nearest
+from .scenario import difference, nearest
 from .topology import Topology
 
 FOLDER = Path(__file__).resolve().parents[2] / "topologies"
@@ -43,7 +43,22 @@ def topology(name: str, file: str | Path | None = None, **arguments: Any) -> Top
 
 @functools.lru_cache(maxsize=1024)
 def _read(path: Path, _changed_ns: int, name: str, arguments: str) -> str:
-    """What the file's topology is, as JSON; read again when the file has changed."""
+    """What the file's topology is, as JSON; read again when the file has changed.
+
+    PlanError if two readings of a user's file differ, since each plan is then another.
+    """
+    found = _read_once(path, name, arguments)
+    if path.parent != FOLDER:
+        differs = difference("topology", json.loads(found), json.loads(_read_once(path, name, arguments)))
+        if differs:
+            raise PlanError(
+                f"{path}: two readings of topology {name} with the same arguments differ: {differs}; what it draws"
+                " must come from random.Random of an argument"
+            )
+    return found
+
+
+def _read_once(path: Path, name: str, arguments: str) -> str:
     # -P: nothing is imported from where the user is
     command = [PYTHON, "-B", "-P", "-c", "import sys, lab.topo; sys.exit(lab.topo.main())", str(path), name, arguments]
     # Mininet imports distutils, which setuptools would replace by its own: that takes twice as long as all else

@@ -139,6 +139,9 @@ def _is(value: Any, kind: Any) -> bool:
     origin = typing.get_origin(kind) or kind
     if origin in LISTS:
         return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+    if origin is Mapping:
+        # others are Mappings that JSON cannot hold
+        return isinstance(value, dict)
     return isinstance(value, (int, float) if origin is float else origin)
 
 

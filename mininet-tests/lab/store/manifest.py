@@ -16,7 +16,7 @@ from typing import Any
 from . import digest
 from .engine import Surroundings
 from .run import Run
-from .study import PROGRAM, Study
+from .study import PROGRAM, Study, StudyError
 
 
 @dataclass
@@ -88,9 +88,13 @@ class Manifest:
         runs: Mapping[Run, str],
         surroundings: Mapping[tuple[str, str], Surroundings],
     ) -> None:
-        """:param asked: what the user chose, axis by axis"""
+        """StudyError if another scenario of the same name has runs in the study.
+
+        :param asked: what the user chose, axis by axis
+        """
         self._study = study
         self._content = study.manifest()
+        self._follow({run.scenario.name: run.scenario.path for run in runs})
         self._sweep: dict[str, Any] = {
             "program": PROGRAM,
             "python": platform.python_version(),
@@ -107,6 +111,18 @@ class Manifest:
         for run, its_digest in runs.items():
             known[_key(run.identity)] = {"run": its_digest, "path": str(run.scenario.path), **run.identity}
         self._content["runs"] = list(known.values())
+
+    def _follow(self, paths: Mapping[str, Path]) -> None:
+        """Runs of a scenario whose file was moved are of where it is now; StudyError if another file is called so."""
+        for one in self._content["runs"]:
+            name, before = one["scenario"], Path(one["path"])
+            now = paths.get(name, before)
+            if now != before and os.path.isfile(before) and digest.of_file(before) != digest.of_file(now):
+                raise StudyError(
+                    f"{self._study.folder}: has runs of {name} by {before}, and {now} is another scenario of this name:"
+                    " rename one of them, or choose another --out"
+                )
+            one["path"] = str(now)
 
     def write(self) -> None:
         """StudyError if it cannot be written."""

@@ -31,7 +31,7 @@ class Found(Protocol):
 class Run:
     """A scenario with everything chosen.
 
-    :param values: of all the scenario's parameters
+    :param values: of all the scenario's parameters, and what ``--traffic`` has changed
     :param build: label of the modules as ``--modules`` named them; "" is the checkout's own
     :param kernel: what the kernel calls itself
     """

@@ -8,24 +8,36 @@ import errno
 import gzip
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from .. import files
+from ..model.typed import shorter
 from .digest import digest as digest_of
 
 FORMAT = 1
 PROGRAM = "lab 0.1"
-# What is read of each file, and of which kind it is.
+# What is read of each file, and of which kind it is: a class, mappings and lists of them, a pattern of a text;
+# of a mapping with the key "*" all values, of a tuple the one kind or null.
+Shape = Mapping[str, Any]
+DIGEST = re.compile("[0-9a-f]{64}")
 RECORD = {"digest": str, "ingredients": dict, "job": dict, "raw": dict}
 FAILURE = {"error": str, "log": list}
-MANIFEST = {"sweeps": list, "runs": list}
-SWEEP = {"builds": list, "host": dict, "asked": dict, "started": str}
-ASKED = {"run": str, "path": str, "scenario": str, "values": dict, "seed": int} | dict.fromkeys(
+BUILD = {"release": str, "emulator": str, "build": str, "modules": {"*": str}}
+HOST = {"name": str, "kernel": str, "cpus": int | None, "cpu": str}
+SWEEP = {"program": str, "python": str, "commit": str | None, "started": str, "ended": str | None} | {
+    "builds": [BUILD],
+    "host": HOST,
+    "asked": {"*": list | str},
+    "counts": ({"run": int, "present": int, "failed": int},),
+}
+ASKED = {"run": DIGEST, "path": str, "scenario": str, "values": dict, "seed": int} | dict.fromkeys(
     ("cc", "qdisc", "build", "kernel"), str
 )
+MANIFEST = {"sweeps": [SWEEP], "runs": [ASKED]}
 # The fastest level: traces still shrink to a fifth.
 COMPRESSION = 1
 
@@ -161,9 +173,6 @@ class Study:
             found = self._read(path, {})
             content = {"program": PROGRAM, "sweeps": [], "runs": []} if found is None else found
             _check_shape(content, MANIFEST)
-            for name, keys in (("sweeps", SWEEP), ("runs", ASKED)):
-                for number, one in enumerate(content[name], 1):
-                    _check_shape(one, keys, f"{name}, {number} of {len(content[name])}: ")
         except ValueError as error:
             writer = content.get("program") or self._version()[1]
             raise StudyError(
@@ -177,7 +186,7 @@ class Study:
         self._write(self.folder / name, content)
         return self.folder / name
 
-    def _read(self, path: Path, keys: Mapping[str, type]) -> dict[str, Any] | None:
+    def _read(self, path: Path, keys: Shape) -> dict[str, Any] | None:
         """What a file has, if it is there; ValueError if that is not of its shape."""
         try:
             return _shaped(path.read_bytes(), keys)
@@ -200,7 +209,7 @@ class Study:
             raise StudyError(f"{path}: {reason}") from None
 
 
-def _shaped(text: bytes, keys: Mapping[str, type]) -> dict[str, Any]:
+def _shaped(text: bytes, keys: Shape) -> dict[str, Any]:
     """JSON of a mapping with these keys and kinds of values; ValueError names what is otherwise."""
     try:
         content = json.loads(text)
@@ -210,11 +219,38 @@ def _shaped(text: bytes, keys: Mapping[str, type]) -> dict[str, Any]:
     return dict(content)
 
 
-def _check_shape(content: Any, keys: Mapping[str, type], where: str = "") -> None:
+def _check_shape(content: Any, keys: Shape, where: str = "") -> None:
     """ValueError if it is no mapping, or names what is missing or of another kind."""
     if not isinstance(content, dict):
         raise ValueError(f"{where}is of kind {type(content).__name__}, and not a mapping")
-    for name, kind in keys.items():
-        if not isinstance(content.get(name), kind):
-            found = f"is of kind {type(content[name]).__name__}" if name in content else "is missing"
-            raise ValueError(f"{where}{name} {found}, and must be of kind {kind.__name__}")
+    for name, kind in dict.fromkeys(content, keys["*"]).items() if "*" in keys else keys.items():
+        if name not in content:
+            raise ValueError(f"{where}{name} is missing, and must be of kind {_kind(kind)}")
+        _check_kind(content[name], kind, f"{where}{name}")
+
+
+def _check_kind(value: Any, kind: Any, what: str) -> None:
+    if isinstance(kind, tuple):
+        if value is None:
+            return
+        (kind,) = kind
+    if isinstance(kind, re.Pattern):
+        if not isinstance(value, str) or not kind.fullmatch(value):
+            raise ValueError(f"{what} {shorter(value)}: must be as {kind.pattern}")
+    elif not isinstance(value, type(kind) if isinstance(kind, dict | list) else kind):
+        raise ValueError(f"{what} is of kind {type(value).__name__}, and must be of kind {_kind(kind)}")
+    elif isinstance(kind, dict):
+        _check_shape(value, kind, f"{what}: ")
+    elif isinstance(kind, list):
+        for number, one in enumerate(value, 1):
+            _check_shape(one, kind[0], f"{what}, {number} of {len(value)}: ")
+
+
+def _kind(kind: Any) -> str:
+    """In a message."""
+    if isinstance(kind, tuple):
+        return f"{_kind(kind[0])} | None"
+    if isinstance(kind, re.Pattern):
+        return "str"
+    one = type(kind) if isinstance(kind, dict | list) else kind
+    return one.__name__ if isinstance(one, type) else str(one)

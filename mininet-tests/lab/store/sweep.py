@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from ..model.devices import QUEUES
 from ..model.errors import PlanError
 from ..model.plan import Plan
-from ..model.scenario import Scenario, Values, nearest
+from ..model.scenario import TRAFFIC_LABEL, Scenario, Value, Values, nearest
 from .digest import canonical, digest, ingredients
 from .engine import Engine, EngineError, Surroundings
 from .manifest import Counts
@@ -42,7 +42,8 @@ class Request:
 
     def as_data(self) -> dict[str, Any]:
         """For the manifest."""
-        return {**vars(self), "scenarios": [one.name for one in self.scenarios]}
+        traffic = [self.traffic] if self.traffic else []
+        return {**vars(self), "scenarios": [one.name for one in self.scenarios], "traffic": traffic}
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def expand_all(requests: Sequence[Request], engine: Engine) -> Asked:
             check_ccs(request.ccs, one.ccs)
         for run in planned(request, machines):
             runs.setdefault(canonical(run.identity), run)
-        _check_count(runs)
+        _check_count(len(runs))
     asked = Asked({}, surroundings)
     return replace(asked, runs={run: digest(asked.ingredients(run)) for run in runs.values()})
 
@@ -93,31 +94,43 @@ def planned(request: Request, machines: Sequence[tuple[str, str]]) -> list[Run]:
     """
     _check_names(request.scenarios)
     _check_qdiscs(request)
+    axes = [_axes(scenario, request) for scenario in request.scenarios]
+    pairs = list(zip(request.scenarios, axes, strict=True))
+    of_each = sum(scenario.count(own) * len(_combinations(scenario, request)) for scenario, own in pairs)
+    _check_count(of_each * len(request.seeds) * len(machines))
     runs: dict[str, Run] = {}
-    for run in _runs(request, machines):
-        runs.setdefault(canonical(run.identity), run)
-        _check_count(runs)
+    for scenario, own in pairs:
+        for run in _runs(scenario, own, request, machines):
+            runs.setdefault(canonical(run.identity), run)
     return list(runs.values())
 
 
-def _check_count(runs: Mapping[str, Run]) -> None:
-    if len(runs) > MAX_RUNS:
-        raise PlanError(f"more than {MAX_RUNS} runs: fewer --seeds, or fewer values of --set")
+def _check_count(runs: int) -> None:
+    if runs > MAX_RUNS:
+        raise PlanError(f"{runs} runs: must be at most {MAX_RUNS}: fewer --seeds, or fewer values of --set")
 
 
-def _runs(request: Request, machines: Sequence[tuple[str, str]]) -> Iterable[Run]:
-    for scenario in request.scenarios:
-        axes = scenario.axes(_settings_of(scenario, request))
-        for values in scenario.values(axes):
-            for cc, qdisc in _combinations(scenario, request):
-                for seed in request.seeds:
-                    plan = _plan(scenario, values, cc, qdisc, seed)
-                    other = request.traffic not in ("", plan.traffic)
-                    chosen = {**values, "traffic": request.traffic} if other else values
-                    if other:
-                        plan = _plan(scenario, chosen, cc, qdisc, seed, request.traffic)
-                    for kernel, build in machines:
-                        yield Run(scenario, chosen, cc, qdisc, seed, build, kernel, plan)
+def _axes(scenario: Scenario, request: Request) -> dict[str, list[Value]]:
+    """What is set of a scenario's parameters; PlanError names what cannot be."""
+    if request.traffic and TRAFFIC_LABEL in scenario.parameters:
+        own = f"{scenario.name} has a parameter {TRAFFIC_LABEL}: must be --set {TRAFFIC_LABEL}=..."
+        raise PlanError(f"--traffic {request.traffic}: {own}")
+    return scenario.axes(_settings_of(scenario, request))
+
+
+def _runs(
+    scenario: Scenario, axes: Mapping[str, Sequence[Value]], request: Request, machines: Sequence[tuple[str, str]]
+) -> Iterable[Run]:
+    for values in scenario.values(axes):
+        for cc, qdisc in _combinations(scenario, request):
+            for seed in request.seeds:
+                plan = _plan(scenario, values, cc, qdisc, seed)
+                other = request.traffic not in ("", plan.traffic)
+                chosen = {**values, TRAFFIC_LABEL: request.traffic} if other else values
+                if other:
+                    plan = _plan(scenario, values, cc, qdisc, seed, request.traffic)
+                for kernel, build in machines:
+                    yield Run(scenario, chosen, cc, qdisc, seed, build, kernel, plan)
 
 
 def _settings_of(scenario: Scenario, request: Request) -> list[str]:

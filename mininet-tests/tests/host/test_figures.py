@@ -2,16 +2,17 @@
 """Figures of a run's raw result are computed as they are defined."""
 
 import base64
+import json
 import zlib
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from lab.analyse import figures, table
+from lab.analyse import figures, series, table
 from lab.model import scenario
 from lab.model.layout import lay_out
-from lab.model.plan import FIRST_FLOW_PORT, Exchange, Flow, Plan, Record, Source
+from lab.model.plan import FIRST_FLOW_PORT, Change, Exchange, Flow, Plan, Record, Source
 from lab.model.scenario import Check
 from lab.model.topology import Link, Topology, Way
 
@@ -158,18 +159,113 @@ def test_a_delay_line_that_drops() -> None:
     """A delay line that dropped a packet makes the run an error, unless it was told to."""
     entry = {"kind": "netem", "root": True, "drops": 1}
     with pytest.raises(figures.RunError, match="the delay line of s1-r dropped 1 packets"):
-        figures.queue_figures({"qdiscs": {"s1-r": [entry]}}, LAYOUT)
-    assert figures.queue_figures({"qdiscs": {"s1-r": [{**entry, "drops": 0}]}}, LAYOUT) == {"drops": 0}
-    lossy = lay_out(replace(LINE, links=(Link("s1", "r", Way(loss=0.1)), LINE.links[1])))
-    assert figures.queue_figures({"qdiscs": {"s1-r": [entry]}}, lossy) == {"drops": 0}
+        figures.queue_figures(plan(), {"qdiscs": {"s1-r": [entry]}})
+    assert figures.queue_figures(plan(), {"qdiscs": {"s1-r": [{**entry, "drops": 0}]}}) == {"drops": 0}
+    lossy = replace(LINE, links=(Link("s1", "r", Way(loss=0.1)), LINE.links[1]))
+    for told in (plan(topology=lossy), plan(changes=(Change(2.0, "s1-r", {"loss": 0.1}),))):
+        assert figures.queue_figures(told, {"qdiscs": {"s1-r": [entry]}}) == {"drops": 0}
+
+
+def test_a_queue_that_a_change_makes_drops() -> None:
+    """It is no delay line, whatever was there before."""
+    changes = (Change(1.0, "s1-r", {"rate_bit_s": 10**6}),)
+    found = figures.queue_figures(
+        plan(changes=changes), {"qdiscs": {"s1-r": [{"kind": "tbf", "root": True, "drops": 4}]}}
+    )
+    assert found == {"drops": 4, "drops_s1-r": 4}
+
+
+@pytest.mark.parametrize(
+    ("changes", "used"),
+    [
+        # half of the link all the time; in the last of three seconds its rate is another
+        ((Change(3.0, "r-d1", {"rate_bit_s": RATE_BIT_S // 2}),), 0.6),
+        ((Change(3.0, "d1-r", {"rate_bit_s": RATE_BIT_S // 2}),), 0.5),
+        ((Change(0.5, "r-d1", {"rate_bit_s": 2 * RATE_BIT_S}), Change(9.0, "r-d1", {"rate_bit_s": 8000})), 0.25),
+        ((Change(3.0, "r-d1", {"rate_bit_s": 0, "queue": ""}),), None),
+    ],
+)
+def test_utilisation_is_of_the_rate_at_its_time(changes: tuple[Change, ...], used: float | None) -> None:
+    """Also where the rate changes; of a link that has none at a time there is no utilisation."""
+    found = figures.window_figures(plan(changes=changes), LAYOUT, acks(full_link(of=2)))
+    assert found.get("utilisation_r-d1") == (used if used is None else pytest.approx(used, abs=0.002))
+
+
+def test_what_a_scenario_measures_may_be_numpys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is compared, and kept, as Python's."""
+    one = scenario.load("smoke")
+    own = {"n": np.int64(5), "x": np.float32(0.5), "ok": np.bool_(True), "each": np.arange(2), 3: {4: np.int64(1)}}
+    monkeypatch.setattr(one.module, "measure", lambda *_: own, raising=False)
+    found = [Check("n", "==", 5), Check("x", ">=", 0.25), Check("ok", "==", 1)]
+    monkeypatch.setattr(one.module, "checks", lambda *_: found, raising=False)
+    computed = figures.figures(one, one.values({})[0], "cubic", "pfifo", plan(), raw(full_link()))
+    assert computed.error is None and all(check["pass"] for check in computed.checks)
+    assert computed.metrics["each"] == [0, 1] and computed.metrics["3"] == {"4": 1}
+    assert json.loads(json.dumps(computed.metrics)) == computed.metrics
+
+
+def test_a_series_that_is_none_is_the_runs_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The other runs of the command are none the worse for it."""
+    one = scenario.load("smoke")
+    monkeypatch.setattr(one.module, "measure", lambda *_: {"series": [1, 2]}, raising=False)
+    computed = figures.figures(one, one.values({})[0], "cubic", "pfifo", plan(), raw(full_link()))
+    assert computed.error == "measure(): series is a list: must be a dict"
+
+
+def test_utilisation_is_of_the_path_at_its_time() -> None:
+    """Of three seconds one by the upper path, and after half a second without any, the rest by the lower one."""
+    way = Way(rate_bit_s=RATE_BIT_S, queue="pfifo")
+    nodes = {"s1": "host", "r": "router", "u": "router", "l": "router", "x": "router", "d1": "host"}
+    ends = (("s1", "r"), ("r", "u"), ("u", "x"), ("r", "l"), ("l", "x"), ("x", "d1"))
+    topology = Topology("two", nodes, tuple(Link(a, b, way if b == "x" else Way()) for a, b in ends))
+    changes = (
+        *(Change(2.0, device, up=False) for device in ("u-x", "x-l")),
+        Change(2.5, "l-x", up=True),
+        Change(9.0, "u-x", up=True),
+    )
+    found = figures.window_figures(plan(topology=topology, changes=changes), lay_out(topology), acks(full_link()))
+    assert found["utilisation_u-x"] == pytest.approx(1 / 3, abs=0.002)
+    assert found["utilisation"] == found["utilisation_l-x"] == pytest.approx(1.5 / 3, abs=0.002)
+
+
+def test_queue_delay_is_beyond_the_delay_at_its_time() -> None:
+    """Of acknowledgements 3 ms late, the delay of 10 ms being another for a second, or told by another path."""
+    lines = full_link()
+    slower = [Change(2.0, "d1-r", {"delay_ms": 30.0, "rate_bit_s": RATE_BIT_S}), Change(3.0, "d1-r", {"delay_ms": 10})]
+    # those that were under way when it changed may have had either
+    late = [ack(BEGIN_S + t, FIRST_FLOW_PORT, 33_000, n) for n, t in enumerate(np.arange(2.034, 2.9995, 0.001), 3000)]
+    before = [line for line in lines if float(line.split()[3][:-1]) < BEGIN_S + 2.0]
+    behind = [line for line in lines if float(line.split()[3][:-1]) > BEGIN_S + 3.0]
+    changing = plan(changes=tuple(slower))
+    found = figures.window_figures(changing, LAYOUT, acks(before + late + behind))
+    assert [found[f"queue_delay_{one}_s"] for one in ("p50", "p95", "p99")] == [0.003] * 3
+    straddling = [ack(BEGIN_S + 2.02, FIRST_FLOW_PORT, 33_000, 2999)]
+    (delay_s,) = figures.queue_delays(changing, acks(straddling), 1.0, 4.0)
+    assert delay_s == pytest.approx(0.023)
+    # what follows from these, for pictures
+    drawn = series.series(changing, {"trace": "\n".join(late), "begin_s": BEGIN_S})["flows"][0]
+    assert set(drawn["delay_s"]) == {0.003} and drawn["propagation_s"] == 0.01
+
+
+def test_queue_delay_is_of_the_path_at_its_time() -> None:
+    """A link that goes down leaves a longer one, whose propagation is no queue's delay."""
+    nodes = {"s1": "host", "r": "router", "u": "router", "x": "router", "d1": "host"}
+    ends = (("s1", "r"), ("r", "x"), ("r", "u"), ("u", "x"), ("x", "d1"))
+    topology = Topology("two", nodes, tuple(Link(a, b, Way(delay_ms=10.0)) for a, b in ends))
+    changes = (Change(2.0, "x-r", up=False), Change(3.0, "r-x", up=True))
+    moved = plan(topology=topology, changes=changes)
+    rtts = ((1.5, 33_000), (2.5, 43_000), (2.01, 43_000), (3.02, 43_000), (3.5, 33_000))
+    lines = [ack(BEGIN_S + t, FIRST_FLOW_PORT, rtt_us, 5) for t, rtt_us in rtts]
+    delays_s = figures.queue_delays(moved, acks(lines), 1.0, 4.0)
+    assert list(delays_s) == pytest.approx([0.003, 0.003, 0.013, 0.013, 0.003])
 
 
 def test_what_a_policer_drops_is_counted() -> None:
     """Of filters' drops, those of a policer: a link that loses what arrives has its own."""
     entries = [{"kind": "noqueue", "root": True}, {"kind": "clsact", "parent": "ffff:fff1", "drops": 3}]
     for queue, drops in (("policer", 3), ("pfifo", 0)):
-        layout = lay_out(replace(LINE, links=(LINE.links[0], Link("r", "d1", Way(10**6, queue)))))
-        found = figures.queue_figures({"qdiscs": {"r-d1": entries}}, layout)
+        topology = replace(LINE, links=(LINE.links[0], Link("r", "d1", Way(10**6, queue))))
+        found = figures.queue_figures(plan(topology=topology), {"qdiscs": {"r-d1": entries}})
         assert found == {"drops": drops, "drops_r-d1": drops}
 
 
@@ -177,7 +273,7 @@ def test_drops_counted_once() -> None:
     """Drops are the leaf's, since its parent counts them too."""
     tbf, leaf = {"kind": "tbf", "root": True, "drops": 5}, {"kind": "pfifo", "parent": "1:1", "drops": 5}
     for entries in ([tbf, leaf], [tbf]):
-        found = figures.queue_figures({"qdiscs": {"r-d1": entries}}, LAYOUT)
+        found = figures.queue_figures(plan(), {"qdiscs": {"r-d1": entries}})
         assert found == {"drops": 5, "drops_r-d1": 5}
 
 

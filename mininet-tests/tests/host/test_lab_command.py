@@ -292,6 +292,20 @@ def test_a_file_that_is_wrong(case: str, tmp_path: Path) -> None:
     assert message in said and len(said.splitlines()) == 1
 
 
+def test_a_new_scenario_of_any_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command that is shown takes it for a file."""
+    monkeypatch.chdir(tmp_path)
+    for name, word in (("-x.py", "./-x.py"), ("-a b.py", "'./-a b.py'"), ("x.py", "x.py")):
+        assert cli.main(["new", "--", name]) == 0
+        assert capsys.readouterr().out == (
+            f"{name} is there. Run it: scripts/lab sweep {word} --seeds 1-3 --out study\n"
+        )
+    (one,) = cli.parse(["sweep", "./-x.py"]).scenarios
+    assert (tmp_path / one).is_file()
+
+
 def test_no_space(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """A full disk, also that of the temporary folder, is said in a line, with status 1; other errors are the lab's."""
 
@@ -366,6 +380,16 @@ def test_lists_and_repeated_options(tmp_path: Path) -> None:
         (seconds, cc, qdisc) for seconds in (3.0, 4.0) for cc in ("cubic", "bbr") for qdisc in ("cake", "fq")
     ]
     assert len({run_command.label(run) for run in runs}) == len(runs)
+
+
+def test_labels_of_any_text(tmp_path: Path) -> None:
+    """They are names of files, and no two are one."""
+    path = tmp_path / "mine.py"
+    path.write_text(SCENARIO + 'PARAMETERS["note"] = Parameter("", "", "any text")\n')
+    texts = ["a_b", "a/b", "a b", "\udcff", "ü" * 300, "ü" * 299, "x" * 300]
+    labels = [run_command.label(run) for run in asked(path, "--set", f"note={','.join(texts)}")]
+    assert labels[0] == "mine-note-a_b-cubic-fq_codel-1" and len(set(labels)) == len(texts)
+    assert all(re.fullmatch(r"[\w.+-]{1,220}", label, re.ASCII) for label in labels)
 
 
 @pytest.mark.parametrize("name", scenario.names())
@@ -494,3 +518,30 @@ def test_a_core_is_taken_in_a_cache_that_is_new(tmp_path: Path, monkeypatch: pyt
     core = Core()
     assert (tmp_path / "new" / "cores" / str(core.number)).exists()
     core.release()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        (None, "6.1.0-56-amd64"),
+        ("default", "6.1.0-56-amd64"),
+        ("6.1", "6.1.0-56-amd64"),
+        ("6.1.", "6.1.0-56-amd64"),
+        ("6.1.0-56-amd64", "6.1.0-56-amd64"),
+        ("6.12", "6.12.48+deb12-amd64"),
+        ("6", "6.12.48+deb12-amd64"),
+        ("6.1.0-5", None),
+        ("", None),
+    ],
+)
+def test_a_kernel_by_the_beginning_of_its_version(tmp_path, wanted, found):
+    """Of whole numbers: 6.1 is not 6.12, and the newest is the one with the greatest."""
+    for release in ("6.1.0-56-amd64", "6.12.48+deb12-amd64", "6.9.1-amd64"):
+        (tmp_path / "kernels" / release).mkdir(parents=True)
+        (tmp_path / "kernels" / release / "complete").touch()
+    (tmp_path / "kernels" / "default").symlink_to("6.1.0-56-amd64")
+    if found:
+        assert find_kernel(wanted, tmp_path) == found
+        return
+    with pytest.raises(LabError, match="6.12.48"):
+        find_kernel(wanted, tmp_path)

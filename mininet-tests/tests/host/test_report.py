@@ -108,6 +108,19 @@ def test_a_column_of_mixed_values(engine, out) -> None:
     assert "list" not in found.arrow.column_names
 
 
+def test_a_value_that_no_file_can_hold(engine, out) -> None:
+    """Bytes that are no text are written as numbers; a number that is too large for any column is infinite."""
+    assert sweep(engine, "--set", "note=\udcff", "--out", out) == 0
+
+    def figures(run, raw) -> Figures:
+        return Figures({"huge": 10**400 if run.cc == "bbr" else -(10**400)})
+
+    found = table.build(Study(out), figures)
+    found.write(Study(out))
+    assert found.arrow["note"].to_pylist() == ["\\udcff"] * 2
+    assert found.arrow["huge"].to_pylist() == [-math.inf, math.inf]
+
+
 def test_figures_are_computed_anew(engine, out) -> None:
     """Figures and verdicts follow from the raw results each time; what cannot be computed is an error of its row."""
     assert sweep(engine, "--seeds", "1-2", "--out", out) == 0

@@ -201,3 +201,12 @@ def test_samples_for_pictures_fit_every_length(seconds: float, samples: int) -> 
     plan = run_command.sampled(Plan(network, flows, record=Record(acks=False)))
     plan.check()
     assert round(plan.end_s / plan.record.sample_s) == samples
+
+
+def test_samples_for_pictures_fit_files_of_any_number() -> None:
+    """A file may take the minute after the run's time."""
+    network = Topology("line", {"s1": "host", "d1": "host"}, (Link("s1", "d1", Way(10**7)),))
+    flows = tuple(Flow(f"f{n}", "s1", "d1", bytes=1000) for n in range(1000))
+    plan = run_command.sampled(Plan(network, flows, record=Record(acks=False)))
+    plan.check()
+    assert 0.05 < plan.record.sample_s < 0.07

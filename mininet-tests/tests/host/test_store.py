@@ -199,6 +199,9 @@ def test_a_raw_result_under_another_runs_name(engine, tmp_path, capsys) -> None:
 ASKED = {"run": KEY, "path": "x.py", "scenario": "x", "values": {}, "seed": 1}
 ASKED |= {"cc": "bbr", "qdisc": "cake", "build": "", "kernel": "6.1"}
 OLD = {"program": "lab 0.0.7", "sweeps": [], "runs": [ASKED]}
+SWEPT = {"program": "lab 0.0.7", "python": "3.11", "commit": None, "started": "", "ended": None, "counts": None}
+SWEPT |= {"builds": [], "asked": {}, "host": {"name": "n", "kernel": "6", "cpus": 2, "cpu": "c"}}
+BUILD = {"release": "6.1", "emulator": "q", "build": "", "modules": {"m": 5}}
 
 
 @pytest.mark.parametrize(
@@ -212,7 +215,25 @@ OLD = {"program": "lab 0.0.7", "sweeps": [], "runs": [ASKED]}
         ({**OLD, "runs": {}}, "runs is of kind dict, and must be of kind list", "lab 0.0.7"),
         ({**OLD, "runs": [ASKED, "x"]}, "runs, 2 of 2: is of kind str, and not a mapping", "lab 0.0.7"),
         ({**OLD, "runs": [{**ASKED, "values": None}]}, "runs, 1 of 1: values is of kind NoneType, and ", "lab 0.0.7"),
-        ({**OLD, "sweeps": [{"started": ""}]}, "sweeps, 1 of 1: builds is missing, and must be of kind", "lab 0.0.7"),
+        (
+            {**OLD, "sweeps": [{**SWEPT, "builds": 5}]},
+            "sweeps, 1 of 1: builds is of kind int, and must be",
+            "lab 0.0.7",
+        ),
+        *(
+            ({**OLD, "sweeps": [{**SWEPT, name: value}]}, f"sweeps, 1 of 1: {name}{message}", "lab 0.0.7")
+            for name, value, message in (
+                ("builds", [1], ", 1 of 1: is of kind int, and not a mapping"),
+                ("builds", [BUILD], ", 1 of 1: modules: m is of kind int, and must be of kind str"),
+                ("host", {}, ": name is missing, and must be of kind str"),
+                ("counts", 3, " is of kind int, and must be of kind dict"),
+                ("counts", {"run": 1}, ": present is missing, and must be of kind int"),
+                ("asked", {"ccs": 5}, ": ccs is of kind int, and must be of kind list | str"),
+                ("commit", 5, " is of kind int, and must be of kind str | None"),
+            )
+        ),
+        ({**OLD, "runs": [{**ASKED, "run": "x" * 400}]}, "runs, 1 of 1: run 'xxx", "lab 0.0.7"),
+        ({**OLD, "runs": [{**ASKED, "run": "../x"}]}, "runs, 1 of 1: run '../x': must be as [0-9a-f]{64}", "lab 0.0.7"),
         (b"{", "Expecting property name", "lab 0.1"),
         (b"[" * 100_000, "is nested too deeply", "lab 0.1"),
         (b"\xff\xfe\xff", "'utf-16-le' codec can't decode", "lab 0.1"),
@@ -235,6 +256,32 @@ def test_a_manifest_of_another_shape(engine, tmp_path, capsys, content, message,
     assert said[0].endswith(f"; it was written by {writer}, and this is lab 0.1; nothing was changed")
     assert content_of(out) == before
     assert not engine.titles
+
+
+def test_a_manifest_that_is_whole_is_read(engine, tmp_path) -> None:
+    """Its sweeps' axes stand in the report as they were asked for."""
+    out = tmp_path / "study"
+    assert sweep(engine, "--traffic", "iperf3", "--out", out) == 0
+    content = json.loads((out / "manifest.json").read_text())
+    content["sweeps"].append(SWEPT)
+    (out / "manifest.json").write_text(json.dumps(content))
+    assert fake_lab.report(out) == 0
+    assert "<dt>traffic</dt><dd>iperf3</dd>" in (out / "report.html").read_text()
+
+
+def test_a_manifest_with_a_path_that_no_file_has(engine, tmp_path) -> None:
+    """The runs' rows say so, and a sweep puts the right one there."""
+    out = tmp_path / "study"
+    assert sweep(engine, "--out", out) == 0
+    right = (out / "manifest.json").read_text()
+    content = json.loads(right)
+    for one in content["runs"]:
+        one["path"] = "x" * 5_000 + ".py"
+    (out / "manifest.json").write_text(json.dumps(content))
+    assert fake_lab.report(out) == 0
+    assert "xxx.py: there is no such file" in (out / "table.csv").read_text()
+    assert sweep(engine, "--out", out) == 0
+    assert json.loads((out / "manifest.json").read_text())["runs"] == json.loads(right)["runs"]
 
 
 def test_a_manifest_that_is_a_folder(engine, tmp_path, capsys) -> None:

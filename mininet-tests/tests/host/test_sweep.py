@@ -17,7 +17,7 @@ from conftest import TOP
 from fake_lab import FakeEngine, sweep
 from lab.machines import plans
 from lab.model.errors import PlanError
-from lab.model.scenario import load
+from lab.model.scenario import Scenario, load
 from lab.show.progress import Progress
 from lab.store import sweep as sweeping
 from lab.store.engine import EngineError
@@ -83,6 +83,76 @@ def test_iperf3_in_place_of_the_labs_own_traffic(engine, out, capsys) -> None:
     path.write_text(fake_lab.SCENARIO.replace("seconds=5.0", "bytes=1000"))
     assert sweep(engine, path, "--traffic", "iperf3", "--out", out) == 2
     assert "files pktpair+fq_rr seed 1: flow f0: iperf3 hangs up" in capsys.readouterr().err
+
+
+def test_too_many_runs_are_counted_and_not_made(engine, out, capsys, monkeypatch) -> None:
+    """Neither their values nor their plans."""
+    ones = [",".join(str(1 + n / 10) for n in range(9000)), ",".join(str(n) for n in range(9000))]
+
+    def never(*_, **__) -> None:
+        raise AssertionError("made")
+
+    for name in ("values", "plan"):
+        monkeypatch.setattr(Scenario, name, never)
+    assert sweep(engine, "--set", f"pause_s={ones[0]}", "--set", f"flows={ones[1]}", "--out", out) == 2
+    said = "lab: 162000000 runs: must be at most 100000: fewer --seeds, or fewer values of --set\n"
+    assert capsys.readouterr().err == said
+    # what is asked for twice is one
+    monkeypatch.undo()
+    assert sweep(engine, "--set", "flows=1,1", "--set", f"pause_s={','.join(['0'] * 9000)}", "--out", out) == 0
+    assert len(engine.titles) == 2
+
+
+def test_two_scenarios_of_one_name_in_a_study(engine, out, capsys) -> None:
+    """The second is refused, since its runs would replace the first's; a file that was moved or copied is the same."""
+    mine, other = (engine.folder / name / "alike.py" for name in ("mine", "other"))
+    for path in (mine, other):
+        path.parent.mkdir()
+        path.write_text(fake_lab.SCENARIO)
+    assert sweep(engine, mine, "--seeds", "1-2", "--out", out) == 0
+    assert sweep(engine, other, "--out", out) == 0
+    own = [one["path"] for one in json.loads((out / "manifest.json").read_text())["runs"] if one["scenario"] == "alike"]
+    assert own == [str(other)] * 4
+    before = (out / "manifest.json").read_bytes()
+    mine.write_text(fake_lab.SCENARIO.replace("hash_seed=seed", "hash_seed=seed + 1"))
+    engine.titles.clear()
+    capsys.readouterr()
+    assert sweep(engine, mine, "--out", out) == 2
+    said = capsys.readouterr().err
+    assert f"{out}: has runs of alike by {other}, and {mine} is another scenario of this name: rename one" in said
+    assert (out / "manifest.json").read_bytes() == before and not engine.titles
+    # it was moved, and edited
+    other.unlink()
+    assert sweep(engine, mine, "--out", out) == 0
+    assert {one["path"] for one in json.loads((out / "manifest.json").read_text())["runs"]} >= {str(mine)}
+    assert str(other) not in (out / "manifest.json").read_text()
+
+
+def test_what_drives_the_flows_is_no_value_of_the_scenarios(engine, out, capsys) -> None:
+    """A plan, a measure and checks that take each parameter by its name take those of --traffic as well."""
+    path = engine.folder / "strict.py"
+    plan = "def plan(values, cc, qdisc, seed):\n    sorted_out(**values)\n"
+    strict = fake_lab.SCENARIO.replace("def plan(values, cc, qdisc, seed):\n", plan)
+    strict = strict.replace("    return [Check(", "    sorted_out(**values)\n    return [Check(")
+    strict += "\ndef sorted_out(rate_mbit, loss, flows, pause_s, note):\n    pass\n"
+    path.write_text(strict + "\ndef measure(values, plan, raw):\n    sorted_out(**values)\n    return {}\n")
+    assert sweep(engine, path, "--traffic", "iperf3", "--out", out) == 0
+    asked = json.loads((out / "manifest.json").read_text())["runs"]
+    assert {one["values"]["traffic"] for one in asked} == {"iperf3"}
+    one = load(str(path))
+    assert one.measure(asked[-1]["values"], None, {}) == {} and one.checks(asked[-1]["values"], "bbr", "cake")
+
+
+def test_a_parameter_called_traffic_is_the_scenarios(engine, out, capsys) -> None:
+    """--traffic does not replace it."""
+    path = engine.folder / "own.py"
+    path.write_text(fake_lab.SCENARIO.replace('"note":', '"traffic":').replace("hash_seed=seed", "hash_seed=VALUE + 1"))
+    path.write_text(path.read_text().replace("VALUE", 'len(values["traffic"])'))
+    assert sweep(engine, path, "--set", "traffic=none", "--out", out) == 0
+    capsys.readouterr()
+    assert sweep(engine, path, "--traffic", "iperf3", "--out", out) == 2
+    said = "lab: --traffic iperf3: own has a parameter traffic: must be --set traffic=...\n"
+    assert capsys.readouterr().err == said
 
 
 def test_a_program_that_only_some_plans_use(engine, out, capsys, monkeypatch) -> None:

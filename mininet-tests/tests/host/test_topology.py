@@ -5,6 +5,7 @@ import dataclasses
 import itertools
 import json
 import subprocess
+from types import MappingProxyType
 
 import pytest
 from lab.model import arrivals, devices
@@ -210,7 +211,7 @@ def test_names_and_numbers_that_no_guest_takes_are_refused(nodes, links, message
     ("queue", "limit_packets", "message"),
     [
         ("red", 10, "link r-d1: limit_packets of red 10: must be 0 or at least 11"),
-        ("red", 6_001, "limit_packets of red 6001: must be at most 6000"),
+        ("red", 6_001, "limit_packets of red 6001: must be at most 213"),
         ("sfq", 1, "limit_packets of sfq 1: must be 0 or at least 2"),
         ("bfifo", 2**22, "link r-d1: limit_packets 4194304: must be at most 1048576"),
         ("bfifo", 70_000, "limit_packets of bfifo 70000: must be at most 65523"),
@@ -330,6 +331,9 @@ def test_mininets_own_command_takes_each_of_our_files():
     assert done.returncode == 0, done.stderr
 
 
+EVEN = {"model": "constant", "rate_packets_s": 10}
+
+
 def a_plan(**more) -> Plan:
     """A flow of a second through a line."""
     flows = more.pop("flows", (Flow("f1", "s1", "d1", "cubic", seconds=1.0),))
@@ -367,6 +371,10 @@ def test_data_of_a_plan_read_back_are_the_same():
         (a_plan(traffic="netperf"), "traffic netperf: must be one of engine, iperf3"),
         (a_plan(sysctls={"q": {}}), "no node q"),
         (a_plan(routes={"q": "quickack 1"}), "no node q"),
+        (
+            a_plan(flows=(), sources=(Source("u", "s1", "d1", EVEN, 1.0, 500),), ends_with_flows=True),
+            "^ends_with_flows True: there is no flow, so that no source would send: must be False$",
+        ),
         (a_plan(gro_hold_us=100.0), "gro_hold_us 100.0: no node is in gro"),
         (a_plan(commands=(Command("c", -1.0, "r", ("true",)),)), "command c: at_s -1.0: must be at least 0"),
         (a_plan(changes=(Change(-1.0, "r-d1", up=False),)), "change of r-d1: at_s -1.0: must be at least 0"),
@@ -403,9 +411,6 @@ def sending(model: str, **arguments) -> Plan:
     return a_plan(sources=(Source("u", "s1", "d1", {"model": model, **arguments}, 10.0, 500),))
 
 
-EVEN = {"model": "constant", "rate_packets_s": 10}
-
-
 def sending_to_itself() -> Plan:
     return a_plan(sources=(Source("u", "d1", "d1", EVEN, 1.0, 500),))
 
@@ -425,6 +430,10 @@ def sending_to_itself() -> Plan:
             )
         ),
         (sending("constant", rate_packets_s=2e6), "source u: packets in 10 s 20000000: must be at most 10000000"),
+        (
+            sending("on_off", rate_packets_s=2e6, start_s=0.0, on_s=12.0, off_s=900_000.0),
+            "source u: packets in 10 s 20000000: must be at most 10000000",
+        ),
         (sending("poisson", rate_packets_s=1.0, start_s=-1.0, seed="x"), "poisson: start_s -1.0: must be at least 0"),
         (sending("poisson", rate_packets_s=1.0, start_s=0.0, seed=None), r"poisson: seed None \(NoneType\): must be a"),
         (sending("on_off", rate_packets_s=1.0, start_s=0.0, on_s=0.0, off_s=1.0), "on_off: on_s 0.0: must be at least"),
@@ -458,6 +467,15 @@ def sending_to_itself() -> Plan:
             a_plan(record=Record(sample_s=1e-6), seconds=2.0),
             "2 flows and queues: samples 4000000: must be at most 2000",
         ),
+        (
+            # it may take the minute after the run's time
+            a_plan(flows=(Flow("f", "s1", "d1", bytes=10**9),), record=Record(sample_s=1e-5)),
+            "sample_s 1e-05 for 60 s, 2 flows and queues: samples 12000000: must be at most 2000000",
+        ),
+        (
+            a_plan(flows=(Flow("f", "s1", "d1", exchanges=(Exchange(1, 1),)),), record=Record(sample_s=1e-5)),
+            "samples 12000000: must be at most 2000000",
+        ),
         (a_plan(record=Record(events=("../x",))), "record: events '../x': must be as fq_rr:fq_rr_enqueue"),
         (a_plan(commands=(Command("c", float("nan"), "r", ("true",)),)), "command c: at_s nan: must be at least 0"),
         (a_plan(commands=(Command("c", 0.0, "r", ("a\0b",)),)), "command c: argv .*: no word can have a character 0"),
@@ -477,6 +495,13 @@ def test_what_would_fail_late_or_mean_nothing_is_refused(plan, message):
     """With the field, the value, and the limit."""
     with pytest.raises(PlanError, match=message):
         plan.check()
+
+
+@pytest.mark.parametrize(("start_s", "seconds"), [(0.0, 4.0), (0.5, 12.0), (7.0, 7.5), (2.0, 1.0), (0.0, 200.0)])
+def test_packets_of_a_source_that_pauses(start_s, seconds):
+    model = {"model": "on_off", "rate_packets_s": 100.0, "start_s": start_s, "on_s": 1.5, "off_s": 8.0}
+    source = Source("u", "s1", "d1", model, seconds, 500)
+    assert abs(source.packets - len(source.times_ns())) <= 1
 
 
 def named(*names: str) -> Plan:
@@ -552,6 +577,11 @@ MODEL = {"model": "constant", "rate_packets_s": 10}
         (a_plan(sysctls={"s1": NET}), r"^plan: sysctls: s1: net.ipv4.tcp_sack 0 \(int\): must be a text$"),
         (a_plan(module_parameters={"m": {"p": 5}}), r"plan: module_parameters: m: p 5 \(int\): must be a text"),
         (a_plan(sysctls={"s1": "x"}), r"plan: sysctls: s1 'x' \(str\): must be a dict, each value a text"),
+        (a_plan(routes=MappingProxyType({})), r"plan: routes mappingproxy\(\{\}\) \(mappingproxy\): must be a dict"),
+        (
+            a_plan(sources=(Source("u", "s1", "d1", MappingProxyType(MODEL), 1.0, 500),)),
+            r"source u: model mappingproxy\(.*\(mappingproxy\): must be a dict, each value any$",
+        ),
         (a_plan(ends_with_flows=1), r"plan: ends_with_flows 1 \(int\): must be True or False"),
         (a_plan(record=Record(events="a:b")), r"record: events 'a:b' \(str\): must be a list, each a text"),
         (a_plan(changes=(Change("1", "r-d1"),)), r"change of r-d1: at_s '1' \(str\): must be a number"),
@@ -583,6 +613,34 @@ def test_a_burst_larger_than_a_datagram_is_refused():
     model = {"model": "constant", "rate_packets_s": 10}
     with pytest.raises(PlanError, match="a burst of 50 packets is 73600 bytes; must be at most 65507"):
         Source("u", "s1", "d1", model, 1.0, 1500, burst=50).check()
+
+
+DRAWN = """
+import random
+
+from lab.topo import LabTopo, way
+
+
+class Drawn(LabTopo):
+    def build(self, seed=None):
+        a, b = self.addHost("a"), self.addHost("b")
+        self.addLink(a, b, there=way(delay_ms=random.Random(seed).random()))
+
+
+topos = {"drawn": Drawn}
+"""
+
+
+def test_a_topology_that_is_drawn_anew_each_time_is_refused(tmp_path):
+    """No plan of it were ever the same, although a process reads it once."""
+    path = tmp_path / "drawn.py"
+    path.write_text(DRAWN)
+    message = (
+        r"two readings of topology drawn .* differ: topology.links\[0\].there.delay_ms is 0\.\d+ and 0\.\d+; what it"
+    )
+    with pytest.raises(PlanError, match=message):
+        topology("drawn", file=path)
+    assert topology("drawn", file=path, seed=1) == topology("drawn", file=path, seed=1)
 
 
 def test_a_change_leaves_what_it_does_not_name():
@@ -638,6 +696,70 @@ def test_a_queue_of_another_rate_stays_with_what_it_holds(queue):
     assert lines and not any(line.startswith("qdisc del") or " add " in line for line in lines if "filter" not in line)
     if queue == "policer":
         assert lines[0] == "filter del dev r-d1 egress" and "police rate 8074666bit" in lines[1]
+
+
+def red_bits(line: str) -> int:
+    """What the kernel's average needs of a RED's line: its larger threshold's bits, and those of tc's constant."""
+    words = line.split()
+    least, most, packet, burst = (int(words[words.index(name) + 1]) for name in ("min", "max", "avpkt", "burst"))
+    above = burst + 1 - least / packet
+    constant = next(bits for bits in range(1, 32) if above <= (1 - (1 - 0.5**bits) ** burst) * 2**bits)
+    return most.bit_length() + constant
+
+
+@pytest.mark.parametrize("mtu_bytes", [68, 500, 1500, 2315, 2316, 4000, 9000, 32_000, 65_535])
+def test_what_red_takes_the_kernel_takes(mtu_bytes):
+    """It refuses an average of 32 bits; of 9000 bytes that are 1553 packets where 6000 of 1500 bytes are taken."""
+    way = Way(10**9, "red", 0)
+    most = min(6_000, 13_981_013 // (mtu_bytes + 14))
+    for limit_packets in (0, 11, 12, 100, most // 2, most - 1, most):
+        lines = devices.queue("r-x", dataclasses.replace(way, limit_packets=limit_packets), 1, mtu_bytes)
+        assert red_bits(lines[1]) < 32
+    with pytest.raises(PlanError, match=f"limit_packets of red {most + 1}: must be at most {most}$"):
+        devices.queue("r-x", dataclasses.replace(way, limit_packets=most + 1), 1, mtu_bytes)
+
+
+@pytest.mark.parametrize(
+    ("way", "less", "gone"),
+    [
+        (Way(4_000_000, "fq_codel", 5), {"limit_packets": 0}, " limit 5 "),
+        (Way(4_000_000, "fq_codel", options="ce_threshold 1ms"), {"options": ""}, "ce_threshold"),
+        (Way(4_000_000, "fq_codel", options="ecn"), {"options": "noecn"}, " ecn"),
+        (Way(4_000_000, "fq_rr", 5), {"limit_packets": 0}, " limit 5 "),
+        (Way(4_000_000, "cake", options="memlimit 1mb"), {"options": ""}, "memlimit"),
+        (Way(4_000_000, "netem", options="slot 5ms"), {"options": ""}, "slot"),
+    ],
+)
+def test_an_option_that_a_change_takes_away_is_gone(way, less, gone):
+    """A change of tc's keeps what it does not name, so that the queue is made anew."""
+    after = dataclasses.replace(way, **less)
+    bare, *lines = lines_after(way, after)
+    assert bare == "qdisc del dev r-d1 root" and gone not in " ".join(lines)
+    assert lines == lay_out(a_line(**dataclasses.asdict(after))).devices["r-d1"].sending_lines(1)
+
+
+@pytest.mark.parametrize("queue", ["sfq", "htb"])
+def test_a_queue_that_cannot_be_changed_is_made_anew(queue):
+    way = Way(4_000_000, queue, limit_packets=50, options="r2q 5" if queue == "htb" else "")
+    less = dataclasses.replace(way, limit_packets=20, options="r2q 6" if queue == "htb" else "")
+    assert lines_after(way, less)[0] == "qdisc del dev r-d1 root"
+
+
+def test_a_delay_line_that_changes_stays_with_what_it_holds():
+    """What it does no more, it is told."""
+    line = "qdisc change dev r-d1 root handle 1: netem limit 1000000 delay"
+    assert lines_after(Way(delay_ms=9.0, slot_ms=300.0), Way(delay_ms=9.0)) == [f"{line} 9.0ms slot 0ms 0ms"]
+    assert lines_after(Way(delay_ms=9.0, jitter_ms=3.0), Way(delay_ms=9.0)) == [f"{line} 9.0ms rate 0bit"]
+    assert lines_after(Way(delay_ms=9.0, loss=0.5), Way(delay_ms=9.0)) == [f"{line} 9.0ms"]
+
+
+@pytest.mark.parametrize(("limit_packets", "said"), [(0, 1000), (50, 50)])
+def test_a_bucket_that_changes_leaves_the_limit_of_its_queue(limit_packets, said):
+    """The kernel gives a FIFO inside it the bucket's own."""
+    slow, fast = (Way(rate_bit_s, "pfifo", limit_packets) for rate_bit_s in (4_000_000, 8_000_000))
+    bucket, leaf = lines_after(slow, fast)
+    assert bucket.startswith("qdisc change dev r-d1 root") and " tbf rate 8000000bit " in bucket
+    assert leaf == f"qdisc change dev r-d1 parent 1:1 handle 10: pfifo limit {said}"
 
 
 def test_what_is_lost_may_change_beside_a_policer():

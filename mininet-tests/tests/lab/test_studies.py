@@ -5,6 +5,7 @@ import csv
 import gzip
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -116,9 +117,9 @@ def test_the_quick_starts_sweep_and_report(tmp_path):
     assert "two downloads share the access link equally" in page
 
 
-# A link of which rate, delay and losses change, with ACKs in slots from 1.5 s on.
+# A link of which rate, delay and losses change, with ACKs in slots from 1.5 s on, and one that nothing passes.
 CHANGING = """
-from lab.model.plan import Change, Flow, Plan
+from lab.model.plan import Change, Command, Flow, Plan
 from lab.model.topology import Link, Topology, Way
 
 CLAIM = "links change while packets pass"
@@ -127,11 +128,15 @@ COMBINATIONS = [("cubic", "fq_codel")]
 
 
 def plan(values, cc, qdisc, seed):
-    nodes = {"s": "host", "r": "router", "d": "host"}
+    nodes = {"s": "host", "r": "router", "d": "host", "e": "host"}
     # 60 ms of the first rate
     options = "burst 30000" if qdisc == "policer" else ""
     link = Link("r", "d", Way(4_000_000, qdisc, options=options), Way(delay_ms=10.0))
+    idle = Link("r", "e", Way(4_000_000, qdisc, limit_packets=77), Way(delay_ms=5.0, jitter_ms=2.0))
     changes = (
+        Change(0.5, "r-e", {"rate_bit_s": 8_000_000}),
+        Change(1.0, "r-e", {"limit_packets": 0}),
+        Change(1.0, "e-r", {"jitter_ms": 0.0}),
         Change(1.0, "r-d", {"rate_bit_s": 8_000_000}),
         Change(1.5, "d-r", {"slot_ms": 2.0}),
         Change(2.0, "r-d", {"delay_ms": 10.0}),
@@ -140,21 +145,36 @@ def plan(values, cc, qdisc, seed):
         Change(3.5, "r-d", {"delay_ms": 0.0}),
     )
     flows = (Flow("f", "s", "d", cc, seconds=5.0),)
-    return Plan(Topology("line", nodes, (Link("s", "r"), link)), flows, changes=changes, hash_seed=seed)
+    looks = ((0.7, "r-e"), (1.2, "r-e"), (0.7, "e-r"), (1.2, "e-r"), (1.7, "d-r"), (3.2, "d-r"))
+    commands = tuple(Command(f"{device}-{at_s}", at_s, device[0], ("tc", "qdisc", "show", "dev", device))
+                     for at_s, device in looks)
+    network = Topology("line", nodes, (Link("s", "r"), link, idle))
+    return Plan(network, flows, changes=changes, commands=commands, hash_seed=seed)
 """
 
 
 def test_a_link_changes_over_each_queue(tmp_path):
-    """Its rate doubles after a fifth of the run; delay lines come and go beside the queue."""
+    """Its rate doubles after a fifth of the run; delay lines come and go beside the queue, and so do options."""
     mine = tmp_path / "changing.py"
     mine.write_text(CHANGING)
     queues = sorted(devices.QUEUES)
     said("sweep", mine, "--cc", "cubic", "--qdisc", ",".join(queues), "-j", "2", "--out", tmp_path / "study")
     full = {row["qdisc"]: float(row["utilisation"]) for row in rows(tmp_path / "study")}
     assert sorted(full) == queues
-    # of 4 Mbit/s: one fifth of the run 1, four fifths 2; a policer lets CUBIC have less
-    assert {queue for queue, part in full.items() if not 1.5 < part < 1.82} <= {"policer"}, full
-    assert 1.1 < full["policer"] < 1.9
+    # of what the rate allows, before it changes and after; a policer lets CUBIC have less
+    assert {queue for queue, part in full.items() if not 0.83 < part < 1.011} <= {"policer"}, full
+    assert 0.6 < full["policer"] < 1.06
+    limited = set()
+    for raw in raws(tmp_path / "study").values():
+        shown = {one["name"]: one["output"] for one in raw["commands"]}
+        if re.search(r"limit 77p?\s", shown["r-e-0.7"]):
+            limited.add(re.findall(r"^qdisc (\w+)", shown["r-e-0.7"], re.MULTILINE)[-1])
+        assert not re.search(r"limit 77p?\s", shown["r-e-1.2"]), shown
+        # what is not named is as it was before: a FIFO has no other limit
+        assert "fifo" not in shown["r-e-1.2"] or re.search(r"limit 1000p|limit 151400b", shown["r-e-1.2"]), shown
+        assert "slot" in shown["d-r-1.7"] and "slot" not in shown["d-r-3.2"], shown
+        assert "rate" in shown["e-r-0.7"] and "rate" not in shown["e-r-1.2"], shown
+    assert limited == {"fq_codel", "fq", "fq_pie", "netem", "pfifo", "fq_rr", "sfq"}
 
 
 # A link that is taken down and up again below flows of both families, and a path that loses and delays at random,
