@@ -100,5 +100,5 @@ def plan(values: Mapping[str, Any], cc: str, qdisc: str, seed: int) -> Plan:
 
 
 def checks(values: Mapping[str, Any], cc: str, qdisc: str) -> list[Check]:
-    """What is compared is the simulator's to say."""
-    return [Check("kernel_warnings", "==", 0)]
+    """None: both sides are shown beside each other."""
+    return []
