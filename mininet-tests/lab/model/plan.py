@@ -542,7 +542,7 @@ class Plan:
 
     def as_data(self) -> dict[str, Any]:
         """For JSON; ``of`` reads it."""
-        return dataclasses.asdict(self)
+        return _plain(self)
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Plan:
@@ -565,6 +565,17 @@ class Plan:
                 "observed": tuple(data.get("observed", ())),
             }
         )
+
+
+def _plain(value: Any) -> Any:
+    """What ``dataclasses.asdict`` makes of a value, without its copies of what cannot change."""
+    if dataclasses.is_dataclass(value):
+        return {name: _plain(one) for name, one in vars(value).items()}
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value
 
 
 def _each_once(what: str, named: Iterable[tuple[str, str]]) -> None:

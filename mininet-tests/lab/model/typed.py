@@ -48,7 +48,7 @@ class Range:
 
     def check(self, what: str, value: Any) -> None:
         """PlanError with the limit that is broken."""
-        if isinstance(value, Sequence):
+        if not isinstance(value, int | float):
             in_range(f"{what}: length", len(value), self.low, self.high)
         elif self.or_zero and value < self.low:
             if value != 0:
@@ -69,8 +69,12 @@ def check_types(what: str, one: object) -> None:
 
     :param what: what the dataclass is to the user
     """
+    known = kinds(type(one))
     for field in dataclasses.fields(one):  # type: ignore[arg-type]
-        _check(f"{what}: {field.name}", getattr(one, field.name), kinds(type(one))[field.name])
+        value = getattr(one, field.name)
+        # most fields of most plans are as their class has them
+        if value is not field.default:
+            _check(f"{what}: {field.name}", value, known[field.name])
 
 
 def check_arguments(what: str, function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:

@@ -155,7 +155,7 @@ class _Named:
 def test_a_run_depends_on_the_modules_that_it_uses(planned) -> None:
     """A peer over a peer's queue need not be measured again when a module of ours has changed"""
     used: dict[tuple[str, str], set[str]] = {}
-    for run in planned:
+    for run in (one for one in planned if one.seed == 1):
         used.setdefault((run.cc, run.qdisc), set()).add(" ".join(digest.modules_of(run)))
     assert used["bbr", "cake"] == used["cubic", "fq_codel"] == {""}
     assert used["bbr", "fq_rr"] == {"sch_fq_rr"}
