@@ -41,8 +41,8 @@ PARAMETERS = {
 }
 VARIANTS: list[dict[str, Value]] = [{"case": case} for case in CASES]
 CHANGE_S = 4.0
-# The queue on the way back lasts less than the estimate goes unconfirmed.
-REVERSE_S = 6.0
+# The queue on the way back is gone, with what waits to be sent again, seconds before the estimate is looked for anew.
+REVERSE_S = 4.0
 REVERSE = Way(rate_bit_s=4_000_000, queue="bfifo", limit_packets=26)
 BUFFER_PACKETS = 1000
 START_S = 0.2
