@@ -735,6 +735,26 @@ static void an_epoch_older_than_the_clock_is_a_new_one(void **state)
 	assert_in_range(window, 1350, 1412);
 }
 
+/* From a window of one packet at least, the way to the maximum is shorter than from below 0 */
+static void an_epoch_longer_than_from_nothing_is_none(void **state)
+{
+	static const struct {
+		u32 packets;
+		bool begins;
+	} rows[] = { { 300, false }, { 999, false }, { 1001, true }, { 9000, true } };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct cubic_window c = on_the_way;
+		u32 count = 0;
+
+		c.max_us = AT_US + cubic_window_k_us(rows[i].packets) + 1;
+		acked(&c, 700, &count, 1, AT_US, 0);
+		assert_int_equal(c.reno, rows[i].begins ? 700 : 1);
+	}
+}
+
 /* 1750 s to the largest maximum are no wrap */
 static void the_longest_epoch_is_no_wrap(void **state)
 {
@@ -836,6 +856,7 @@ int main(void)
 		cmocka_unit_test(what_was_counted_before_is_one_packet),
 		cmocka_unit_test(silence_moves_the_epoch),
 		cmocka_unit_test(an_epoch_older_than_the_clock_is_a_new_one),
+		cmocka_unit_test(an_epoch_longer_than_from_nothing_is_none),
 		cmocka_unit_test(the_longest_epoch_is_no_wrap),
 		cmocka_unit_test(a_window_above_the_maximum_is_the_maximum),
 		cmocka_unit_test(a_reset_state_knows_nothing),
