@@ -275,8 +275,9 @@ def run_one(network: Network, tracer: Tracer, plan: Plan, job: dict[str, Any], t
         others.ready()
         begin_ns = (time.monotonic_ns() // SECOND_NS + 1 + LEAD_S) * SECOND_NS
         sleep_until(begin_ns - SECOND_NS // 4)
-        events = [*([ACK_EVENT] if plan.record.acks else []), *plan.record.events]
-        missing = tracer.start(events, TRACED_PORTS)
+        needed = [*([ACK_EVENT] if plan.record.acks else []), *plan.record.events]
+        unknown = tracer.start([*needed, *plan.record.events_if_known], TRACED_PORTS)
+        missing = [event for event in unknown if event in needed]
         # the collector would take some milliseconds to look through a long list
         gc.disable()
         stack.callback(gc.enable)

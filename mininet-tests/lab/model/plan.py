@@ -267,6 +267,7 @@ class Record:
 
     :param acks: every acknowledgement that a sender takes
     :param events: trace events
+    :param events_if_known: further ones, where the guest has them
     :param sample_s: tcp_info of each flow, and the queue of each observed device, at this interval; 0 is none
     :param pcaps: devices whose packets are captured as they leave
     :param bpftrace: a script that runs in the guest, from before the run begins until it has ended
@@ -274,6 +275,7 @@ class Record:
 
     acks: bool = True
     events: tuple[str, ...] = ()
+    events_if_known: tuple[str, ...] = ()
     sample_s: Annotated[float, Range(1e-6, MAX_SECONDS, or_zero=True)] = 0.0
     pcaps: tuple[str, ...] = ()
     bpftrace: str = ""
@@ -473,9 +475,10 @@ class Plan:
         for module, settings in self.module_parameters.items():
             for name in (module, *settings):
                 check_name("module_parameters", name)
-        for event in self.record.events:
-            if not EVENT.fullmatch(event):
-                raise PlanError(f"record: events {event!r}: must be as fq_rr:fq_rr_enqueue")
+        for kind in ("events", "events_if_known"):
+            for event in getattr(self.record, kind):
+                if not EVENT.fullmatch(event):
+                    raise PlanError(f"record: {kind} {event!r}: must be as fq_rr:fq_rr_enqueue")
 
     def _check_unique(self) -> None:
         """What is kept by a name has a name of its own: flows and sources, commands, devices, metrics."""
@@ -551,7 +554,8 @@ class Plan:
             Flow(**{**one, "exchanges": tuple(Exchange(**exchange) for exchange in one["exchanges"])})
             for one in data["flows"]
         ]
-        record = {**data["record"], "events": tuple(data["record"]["events"]), "pcaps": tuple(data["record"]["pcaps"])}
+        lists = ("events", "events_if_known", "pcaps")
+        record = {**data["record"], **{name: tuple(data["record"].get(name, ())) for name in lists}}
         return cls(
             **{
                 **data,
