@@ -16,6 +16,7 @@ from typing import Any
 
 from ..analyse.figures import Figures, figures
 from ..analyse.series import series
+from ..checkout import TOP
 from ..machines.guest import leave_no_guest
 from ..model.errors import PlanError
 from ..show.progress import Progress
@@ -165,6 +166,13 @@ def source_version(module: Path) -> str:
 def versions(surroundings: Surroundings) -> dict[str, str]:
     """The project's modules with their source versions."""
     return {name: source_version(path) for name, path in surroundings.modules.items()}
+
+
+def commit() -> str:
+    """What was measured: the checkout's commit, and whether it had been changed."""
+    command = ["git", "-C", str(TOP), "describe", "--always", "--dirty", "--exclude=*"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or "unknown"
 
 
 def in_guests(program: str, run: Callable[[Engine], int]) -> int:

@@ -36,7 +36,7 @@ from ..store.engine import Engine
 from ..store.run import Run
 from ..store.study import Study
 from ..store.sweep import Request
-from .measuring import Measured, in_guests, measure, versions
+from .measuring import Measured, commit, in_guests, measure, versions
 from .options import MAX_GUESTS, MAX_SEEDS, number
 from .run import summary_lines
 
@@ -144,13 +144,6 @@ def differing(measured: Measured) -> set[tuple[str, ...]]:
 def _combination(run: Run) -> tuple[str, ...]:
     row_set = run.scenario.module.benchmark(run.values, run.seed).row_sets[0]
     return (row_set, run.values["hosts"], run.cc, run.qdisc)
-
-
-def commit() -> str:
-    """What was measured: the checkout's commit, and whether it had been changed."""
-    command = ["git", "-C", str(TOP), "describe", "--always", "--dirty", "--exclude=*"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout.strip() or "unknown"
 
 
 def build_label(base: str) -> str:
