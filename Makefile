@@ -23,7 +23,7 @@ PLUGIN_HEADERS := $(wildcard tc-plugin/*.h include/uapi/linux/*.h)
 MAN_PAGE := tc-plugin/tc-fq_rr.8
 
 .PHONY: help all bootstrap check-bootstrap modules plugin lab-modules demo \
-	transfers transfers-quick cost cost-native cost-ack tdc torture torture-short hostile hostile-short \
+	transfers transfers-quick real-networks cost cost-native cost-ack tdc torture torture-short hostile hostile-short \
 	mutants simulate test check unit lint install uninstall clean distclean
 
 help: ## list the targets
@@ -49,6 +49,9 @@ transfers: lab-modules ## the nine file transfer benchmarks, for pktpair and its
 
 transfers-quick: lab-modules ## the same with one seed, hosts with open buffers
 	@scripts/lab transfers --quick $(BESIDE)
+
+real-networks: lab-modules ## packet pair on paths as there are: bunched ACKs, new routes, FIFOs, policers
+	@scripts/lab real-networks
 
 # the second has 2 for its status where it cannot be, and has said why
 cost: lab-modules ## instructions and nanoseconds per packet, fq_rr beside its peers
