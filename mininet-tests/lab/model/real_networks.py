@@ -28,7 +28,8 @@ PACKET_PAIR = "pktpair"
 TURNS_EVENT = "pktpair:pktpair_turns"
 # Among peers: a flow of the congestion control under test.
 OWN = "own"
-BOTTLENECK, WAY_BACK, OWN_ACKS, OWN_DATA = "r-x", "x-r", "d1-x", "x-d1"
+BOTTLENECK, WAY_BACK = "r-x", "x-r"
+OWN_ACKS, OWN_DATA, OTHER_ACKS = "d1-x", "x-d1", "d2-x"
 IN_TURN = ("slot", "jitter", "gro", "start", "route", "rates")
 KINDS = (*IN_TURN, "fifo", "bucket", "policer")
 # Queues that serve flows in turn, unless an option makes one flow of all.
@@ -271,32 +272,26 @@ def takes_turns(way: Way) -> bool:
 
 
 def _network(case: Case) -> Topology:
+    """The dumbbell, whose file is read once for all cases, with the case's ways."""
+    found = topology("dumbbell", pairs=2)
     options = {"bucket": ONE_BUCKET, "policer": f"burst {_burst_bytes(case)}"}.get(case.kind, "")
     limit = 0 if case.kind == "policer" else case.limit_packets
-    found = topology(
-        "dumbbell",
-        pairs=2,
-        rate_mbit=case.rate_mbit,
-        queue=case.queue,
-        limit_packets=limit,
-        options=options,
-        delays_ms=[case.path_ms],
+    ways = {
+        BOTTLENECK: Way(round(case.rate_mbit * 1e6), case.queue, limit, options),
+        OWN_ACKS: Way(delay_ms=case.path_ms, slot_ms=case.slot_ms, jitter_ms=case.jitter_ms),
+        OTHER_ACKS: Way(delay_ms=case.path_ms),
+    }
+    if case.back_queue:
+        ways[WAY_BACK] = Way(round(BACK_MBIT * 1e6), case.back_queue, BACK_LIMIT_PACKETS)
+    if case.merged:
+        # so many packets of the bottleneck arrive together
+        ways[OWN_DATA] = Way(slot_ms=case.merged * STOCK_MTU_BYTES * 8 / (case.rate_mbit * 1e3))
+    if case.longer_ms and case.longer == "there":
+        ways[OWN_ACKS] = ways[OWN_DATA] = Way(delay_ms=case.path_ms / 2)
+    links = tuple(
+        replace(link, there=ways.get(link.device_a, Way()), back=ways.get(link.device_b, Way())) for link in found.links
     )
-    links = []
-    for link in found.links:
-        there, back = link.there, link.back
-        if link.device_a == OWN_ACKS:
-            there = replace(there, slot_ms=case.slot_ms, jitter_ms=case.jitter_ms)
-            if case.longer_ms and case.longer == "there":
-                there = replace(there, delay_ms=case.path_ms / 2)
-                back = replace(back, delay_ms=case.path_ms / 2)
-            if case.merged:
-                # so many packets of the bottleneck arrive together
-                back = replace(back, slot_ms=case.merged * STOCK_MTU_BYTES * 8 / (case.rate_mbit * 1e3))
-        elif link.device_a == BOTTLENECK and case.back_queue:
-            back = Way(round(BACK_MBIT * 1e6), case.back_queue, BACK_LIMIT_PACKETS)
-        links.append(replace(link, there=there, back=back))
-    return replace(found, links=tuple(links))
+    return replace(found, links=links, arguments={})
 
 
 def _burst_bytes(case: Case) -> int:
