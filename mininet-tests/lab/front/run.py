@@ -26,6 +26,7 @@ from ..checkout import TOP
 from ..machines.kernels import find_kernel
 from ..model import scenario
 from ..model.errors import LabError, PlanError
+from ..model.our_modules import TURNS_EVENT
 from ..model.plan import MAX_SAMPLES, TRAFFIC, Plan
 from ..store import sweep as sweeping
 from ..store.digest import modules_of, of_text, programs_of
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 RECORDINGS = TOP / "out" / "lab"
 # Of the modules, what "lab plot" draws.
 EVENTS = {"tcp_pktpair": "pktpair:pktpair_sample", "sch_fq_rr": "fq_rr:fq_rr_enqueue"}
+# Likewise of what not every build of a module has.
+EVENTS_IF_KNOWN = {"tcp_pktpair": TURNS_EVENT}
 # Of a label, to which a device's name and an ending are added: a file's name has 255 at most.
 LABEL_CHARACTERS = 200
 # Where no ACKs are recorded, pictures are drawn from tcp_info at this interval: a shortest transfer has two.
@@ -78,8 +81,18 @@ class Recordings:
             with_queue = [name for link in run.plan.topology.links for name, way in link.ways if way.rate_bit_s]
             record = replace(record, pcaps=tuple(dict.fromkeys([*record.pcaps, *with_queue])))
         if self.trace:
-            events = [*record.events, *(EVENTS[module] for module in modules_of(run))]
-            record = replace(record, acks=True, events=tuple(dict.fromkeys(events)))
+            modules = modules_of(run)
+            events = [*record.events, *(EVENTS[module] for module in modules)]
+            known = [
+                *record.events_if_known,
+                *(EVENTS_IF_KNOWN[module] for module in modules if module in EVENTS_IF_KNOWN),
+            ]
+            record = replace(
+                record,
+                acks=True,
+                events=tuple(dict.fromkeys(events)),
+                events_if_known=tuple(dict.fromkeys(known)),
+            )
         plan = replace(run.plan, record=record)
         if not record.acks and not record.sample_s:
             plan = sampled(plan)

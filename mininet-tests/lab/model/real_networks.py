@@ -18,14 +18,14 @@ from dataclasses import dataclass, replace
 from .benchmarks import OPEN_BUFFERS
 from .devices import ETHERNET_HEADER_BYTES
 from .flows import BLOCK_BYTES, UNSENT_BYTES
+from .our_modules import TURNS_EVENT
 from .plan import TCP_HEADER_BYTES, Change, Command, Exchange, Flow, Plan, Record
 from .topologies import topology
 from .topology import STOCK_MTU_BYTES, Topology, Way
 
 CCS = ("pktpair", "bbr", "cubic")
-# What a flow of the project's own algorithms is called after, and its trace event.
+# What all congestion controls of tcp_pktpair are called after.
 PACKET_PAIR = "pktpair"
-TURNS_EVENT = "pktpair:pktpair_turns"
 # Among peers: a flow of the congestion control under test.
 OWN = "own"
 BOTTLENECK, WAY_BACK = "r-x", "x-r"

@@ -399,9 +399,9 @@ def test_trace_and_pcap_of_any_scenario(name: str) -> None:
         record = run.plan.record
         text = json.dumps(run.job())
         assert record.acks
-        assert ("pktpair:pktpair_sample" in record.events) == (
-            "pktpair" in f"{run.cc} {text}".replace("pktpair:pktpair_sample", "")
-        )
+        uses_pktpair = "pktpair" in re.sub(r"pktpair:pktpair_(sample|turns)", "", f"{run.cc} {text}")
+        assert ("pktpair:pktpair_sample" in record.events) == uses_pktpair
+        assert ("pktpair:pktpair_turns" in record.events_if_known) == uses_pktpair
         assert ("fq_rr:fq_rr_enqueue" in record.events) == ('"queue": "fq_rr"' in text)
         rates = {name for link in run.plan.topology.links for name, way in link.ways if way.rate_bit_s}
         assert rates and rates <= set(record.pcaps)

@@ -341,7 +341,8 @@ def test_traced(results: dict[str, Any]) -> None:
         assert_passed(run)
         (trace,) = [path for path in recordings if path.name == f"{run['label']}.trace"]
         found = set(re.findall(r": (\w+): ", trace.read_text()))
-        assert found == {"ack", "pktpair_sample", "fq_rr_enqueue"}
+        # not every build of the module has the event of what it takes the bottleneck for
+        assert found - {"pktpair_turns"} == {"ack", "pktpair_sample", "fq_rr_enqueue"}
     assert runs[0]["metrics"]["window_end_s"] == 3.9
     pcaps = [path for path in recordings if path.suffix == ".pcap"]
     assert [path.name.split("-1-")[-1] for path in pcaps] == ["r0-r1.pcap", "r1-r2.pcap", "r-x.pcap"]
