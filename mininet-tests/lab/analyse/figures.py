@@ -29,10 +29,12 @@ a flow of iperf3's
 from __future__ import annotations
 
 import base64
+import functools
 import re
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -112,14 +114,21 @@ def events(trace: str, name: str) -> list[tuple[float, dict[str, str]]]:
     return found
 
 
-def acks_of_flows(trace: str, begin_s: float) -> dict[int, Acks]:
-    """Acknowledgements by the flow's port."""
+@functools.lru_cache(maxsize=1)
+def acks_of_flows(trace: str, begin_s: float) -> Mapping[int, Acks]:
+    """Acknowledgements by the flow's port. A scenario's measure() asks for those that its run was just asked for."""
     rows: dict[int, list[tuple[float, ...]]] = {}
     for time_s, fields in events(trace, "ack"):
         numbers = (int(fields[name]) for name in ("acked", "delivered", "retrans"))
         row = (time_s - begin_s, int(fields["rtt_us"]) / 1e6, *numbers)
         rows.setdefault(int(fields["sport"]), []).append(row)
-    return {port: Acks(*np.array(values, dtype=float).T) for port, values in rows.items()}
+    found = {}
+    for port, values in rows.items():
+        columns = np.array(values, dtype=float).T
+        # what is kept for the next who asks is nobody's to change
+        columns.flags.writeable = False
+        found[port] = Acks(*columns)
+    return MappingProxyType(found)
 
 
 def unpacked(text: str, kind: np.dtype[Any]) -> NDArray[Any]:
