@@ -50,7 +50,7 @@ transfers: lab-modules ## the nine file transfer benchmarks, for pktpair and its
 transfers-quick: lab-modules ## the same with one seed, hosts with open buffers
 	@scripts/lab transfers --quick $(BESIDE)
 
-real-networks: lab-modules ## packet pair on paths as there are: bunched ACKs, new routes, FIFOs, policers
+real-networks: lab-modules ## packet pair on real networks: bunched ACKs, new routes, FIFOs, policers
 	@scripts/lab real-networks
 
 # the second has 2 for its status where it cannot be, and has said why

@@ -34,7 +34,7 @@ COMMANDS = {
     "shell": ("an interactive shell in a booted lab", "lab.front.shell"),
     "demo": ("the main job: packet pair beside its peers", "lab.front.demo"),
     "transfers": ("the nine file transfer benchmarks", "lab.front.transfers"),
-    "real-networks": ("packet pair on paths as there are, beside its peers and goals", "lab.front.real_networks"),
+    "real-networks": ("packet pair on real networks, beside its peers and goals", "lab.front.real_networks"),
     "cost": ("instructions per packet, fq_rr beside its peers", "lab.front.cost"),
     "cost-native": ("nanoseconds per packet, in User Mode Linux", "lab.front.cost_uml"),
     "cost-ack": ("instructions per acknowledgment, pktpair's and bbr's", "lab.front.cost_ack"),

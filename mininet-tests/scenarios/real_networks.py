@@ -8,7 +8,7 @@ from lab.model import real_networks as cases
 from lab.model.plan import Plan
 from lab.model.scenario import Parameter, Values
 
-CLAIM = "on paths as there are a flow has its share, a short queue and few losses; lab real-networks judges its cases"
+CLAIM = "on real networks a flow has its share, a short queue and few losses; lab real-networks judges its cases"
 COMBINATIONS = [("pktpair", "its own")]
 PARAMETERS = {"case": Parameter(cases.QUICK[0], "", "the path and what is beside the flow", choices=tuple(cases.CASES))}
 

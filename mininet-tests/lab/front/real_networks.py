@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Packet pair on paths as there are: bunched ACKs, merged packets, routes that change, FIFOs and policers.
+"""Packet pair on real networks: bunched ACKs, merged packets, routes that change, FIFOs and policers.
 
     scripts/lab real-networks                       all cases: what make real-networks runs
     scripts/lab real-networks --quick               a handful of them, one seed

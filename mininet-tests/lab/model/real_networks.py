@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The cases of ``lab real-networks``: one flow on paths as there are, and what is beside it.
+"""The cases of ``lab real-networks``: one flow on real networks, and what is beside it.
 
 All cases have one structure, two pairs of hosts around a bottleneck, so that all runs are copies of one machine:
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Paths as there are: which cases there are, what is measured of a run, and by what it is judged."""
+"""Real networks: which cases there are, what is measured of a run, and by what it is judged."""
 
 import json
 from collections import Counter
