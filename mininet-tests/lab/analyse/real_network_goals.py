@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..model.real_networks import CASES, PACKET_PAIR, Case
+from ..model.scenario import Check
 from .figures import rounded
-from .real_networks import RECOVERED, RECOVERY_LIMIT_S
+from .real_networks import PREFIX, RECOVERED, RECOVERY_LIMIT_S
 
 OURS, FAST, FAIR = PACKET_PAIR, "bbr", "cubic"
 # Of every row, in this order; some kinds have further ones.
@@ -181,3 +182,15 @@ def of_alarms(in_turn: Sequence[Row]) -> list[Verdict]:
         return []
     limit = max(1.0, _sum(in_turn, "rounds") / ROUNDS_OF_AN_ALARM)
     return [Verdict(ALL_IN_TURN, "false alarms", "<=", rounded(limit), _sum(in_turn, "false_alarms"))]
+
+
+def checks(case: Case, cc: str) -> list[Check]:
+    """What a run can be asked by itself, without a peer's: how much of the link is used."""
+    if cc != OURS:
+        return []
+    if case.kind == "start":
+        return [Check(f"{PREFIX}start_utilisation", ">=", START_USED)]
+    least = {"slot": USED, "jitter": USED, "fifo": USED, "policer": POLICER_USED}.get(case.kind)
+    if least is None or (case.kind == "fifo" and not case.alone):
+        return []
+    return [Check(f"{PREFIX}utilisation", ">=", least)]

@@ -39,6 +39,8 @@ from ..model.real_networks import (
 from .figures import Acks, Floats, acks_of_flows, events, layouts_of, propagation_s, rounded, utilisations
 
 EVENT = "pktpair_turns"
+# Of a run's metrics that are part of its row.
+PREFIX = "network_"
 # A longer way there looks like a queue; a flow that is told so by the next round trips has not taken harm.
 ROUTE_ALARM_S = 2.0
 # How a recovery is found: use of the link over so long, at steps of so much.
@@ -174,6 +176,16 @@ def recovery_s(case: Case, plan: Plan, acks: Mapping[int, Acks]) -> float:
         if delivered >= full:
             return rounded(at_s - CHANGE_S)
     return rounded(case.seconds - CHANGE_S)
+
+
+def metrics(case: Case, plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``measure`` has found, as metrics of the run."""
+    return {PREFIX + name: value for name, value in measure(case, plan, raw).items()}
+
+
+def of_row(of_run: Mapping[str, Any]) -> dict[str, Any]:
+    """A run's part of its row, from all of the run's metrics."""
+    return {name.removeprefix(PREFIX): value for name, value in of_run.items() if name.startswith(PREFIX)}
 
 
 def measure(case: Case, plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from typing import Any
 
 from .. import files
 from ..analyse import real_network_goals as goals
+from ..analyse.real_networks import of_row
 from ..checkout import TOP
 from ..model import scenario
 from ..model.errors import PlanError
@@ -76,7 +77,7 @@ def rows(measured: Measured) -> list[dict[str, Any]]:
     """The lines of summary.json, each with the digest that the study has its raw result under."""
     runs = in_order(measured)
     found = goals.rows(
-        ({"case": run.values["case"], "cc": run.cc, "seed": run.seed}, measured.runs[run].metrics["network"])
+        ({"case": run.values["case"], "cc": run.cc, "seed": run.seed}, of_row(measured.runs[run].metrics))
         for run in runs
     )
     return [{**row, "run": measured.digests[run]} for run, row in zip(runs, found, strict=True)]

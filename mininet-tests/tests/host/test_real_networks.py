@@ -466,6 +466,23 @@ def test_goals_of_a_part() -> None:
     assert goals.judge(rows_of(FIFO)[:1]) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("slot-1ms-10-fq_rr", [("network_utilisation", ">=", 0.97)]),
+        ("start-40-fq_rr", [("network_start_utilisation", ">=", 0.9)]),
+        ("policer-5-20ms", [("network_utilisation", ">=", 0.9)]),
+        (ALONE, [("network_utilisation", ">=", 0.97)]),
+        (FIFO, []),
+        ("gro-8-10-fq_rr", []),
+    ],
+)
+def test_checks_of_one_run(name: str, expected: list[tuple[str, str, float]]) -> None:
+    """Of a run of pktpair is asked what needs no other run; of a peer's nothing."""
+    assert [(one.quantity, one.op, one.expected) for one in goals.checks(CASES[name], "pktpair")] == expected
+    assert goals.checks(CASES[name], "cubic") == []
+
+
 def test_what_is_fair() -> None:
     """Of a FIFO CUBIC's goodput with the same seed; elsewhere the payload of a flow's part of the link."""
     rows = rows_of(FIFO, {"goodput_mbit": [1.0, 2.0, 3.0]}, 3)

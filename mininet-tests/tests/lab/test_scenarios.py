@@ -37,7 +37,7 @@ SHORT: dict[str, dict[str, str]] = {
     "pktpair-keeps-its-share": {"uncontrolled": "7", "load": "5", "seconds": "5", "settle": "1.5"},
     "propagation-delay-is-honest": {"case": "longer-route,reverse-queue", "seconds": "20"},
     "queue-estimate-is-the-truth": {"flows": "1", "rate_mbit": "16", "seconds": "1"},
-    "real-networks": {"case": "gro-1ms-2-fq_rr"},
+    "real-networks": {"case": "start-40-fq_rr"},
     "short-flows": {"count": "20"},
     "smoke": {},
     "three-bottlenecks": {},
