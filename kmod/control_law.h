@@ -67,20 +67,6 @@
 #define CONTROL_KNOWN_MAX_BYTES_PS (1ULL << 44)
 /* largest service time: ns in 47 bits with ten places, 137 s */
 #define CONTROL_SERVICE_MAX_Q10	(1ULL << 47)
-/* deliveries that bound the share: two trains */
-#define CONTROL_DELIVERED_LEAST	8U
-/* A share grows at most so many times in a round trip: sixteen times, more than where
- * ten of eleven flows stop at once
- */
-#define CONTROL_GROWTH_Q8	(16 * CONTROL_PACKET_Q8)
-/* Three eighths more than was delivered are believed as they are shown: from a half of
- * the link, which figure 6 is about, to 0.69
- */
-#define CONTROL_GROWTH_SURE_Q8	(CONTROL_PACKET_Q8 * 11 / 8)
-/* Of more, two thirds: what a flow gets that takes the link for its own, because its trains
- * passed an empty bottleneck by chance, and has one neighbour
- */
-#define CONTROL_DOUBT_Q8	(CONTROL_PACKET_Q8 * 3 / 2)
 /* part of the pipe that is left empty to look for R: an eighth costs 0.4 % of a
  * lone flow's throughput at 100 ms, once in ten seconds for three round trips
  */
@@ -91,8 +77,6 @@
 #define CONTROL_DRAIN_BELOW_SHIFT 2
 /* and what is left in flight at least: what makes a stock receiver send an ACK */
 #define CONTROL_DRAIN_LEAST	2
-/* What is claimed beyond a share that nothing confirms: a sixteenth in a round trip */
-#define CONTROL_CLAIM_SHIFT	4
 /* part of what is outstanding that may be lost without an overflow: an eighth, more
  * than every fiftieth packet, lost and sent again, is of a pipe of 44
  */
@@ -153,118 +137,6 @@ static inline u64 control_served_q8(u32 time_us, u64 service_q10)
 {
 	return mul_u64_u32_shr(control_packets_per_us_q40(service_q10), time_us,
 			       40 - 8);
-}
-
-/**
- * control_service_q10 - the service time, no longer than deliveries allow
- * @service_q10: s_b, ns
- * @delivered: packets delivered in an interval, the last acknowledgment's not
- *	counted: part of what it covers was served before the interval began
- * @interval_us: the interval, a round trip or a little more
- *
- * What is delivered is at most what the bottleneck serves, so that it bounds
- * the share from below: where the share grows, gaps tell a few trains later.
- * Below CONTROL_DELIVERED_LEAST packets it says too little.
- *
- * Return: ns with CONTROL_SERVICE_SHIFT binary places, at least 1.
- */
-static inline u64 control_service_q10(u64 service_q10, u32 delivered,
-				      u32 interval_us)
-{
-	u64 interval_q10 = (u64)min_t(u32, interval_us, CONTROL_RTT_MAX_US) *
-			   (NSEC_PER_USEC << CONTROL_SERVICE_SHIFT);
-
-	/* the common case, told without a division */
-	if (delivered < CONTROL_DELIVERED_LEAST ||
-	    mul_u64_u32_shr(service_q10, delivered, CONTROL_SERVICE_SHIFT) <=
-	    interval_q10 >> CONTROL_SERVICE_SHIFT)
-		return service_q10;
-	return min_t(u64, service_q10, max_t(u64, div_u64(interval_q10, delivered), 1));
-}
-
-/**
- * control_grown_q10 - a train's service time, where the share has grown
- * @took_q10: the train's, ns; if it is no shorter than the believed one, it stays
- * @believed_q10: s_b, ns
- * @delivered: packets delivered in an interval, those of the last acknowledgment too
- * @interval_us: the interval, a round trip or a little more
- * @growth_q8: how many times what was delivered a share may be; below once counts as
- *	once
- *
- * ACKs that were held up together arrive as fast as they can follow each other. Where
- * that happens to two trains in a row, the share seems to be hundreds of times what it
- * was, and at that rate a second's queue leaves before the next round trip tells.
- *
- * Return: ns with CONTROL_SERVICE_SHIFT binary places: @took_q10, or more, up to
- * @believed_q10. Below CONTROL_DELIVERED_LEAST packets deliveries say too little.
- */
-static inline u64 control_grown_q10(u64 took_q10, u64 believed_q10, u32 delivered,
-				    u32 interval_us, u32 growth_q8)
-{
-	u64 interval_q10 = (u64)min_t(u32, interval_us, CONTROL_RTT_MAX_US) *
-			   (NSEC_PER_USEC << CONTROL_SERVICE_SHIFT);
-
-	if (delivered < CONTROL_DELIVERED_LEAST)
-		return took_q10;
-	/* the interval is below 2^47, and a packet of it below 2^44 */
-	growth_q8 = max_t(u32, growth_q8, CONTROL_PACKET_Q8);
-	interval_q10 = div_u64(div_u64(interval_q10, delivered) * CONTROL_PACKET_Q8,
-			       growth_q8);
-	return max_t(u64, took_q10, min_t(u64, interval_q10, believed_q10));
-}
-
-/**
- * control_doubted_q10 - a train's service time, where nothing confirms all of it
- * @took_q10: the train's, ns; must be at most CONTROL_SERVICE_MAX_Q10
- * @sure_q10: control_grown_q10() of it, for CONTROL_GROWTH_SURE_Q8
- *
- * Where the queues of several flows have run empty, their trains pass one another, and
- * each shows the whole link (memorandum, figure 6). A queue would tell, but only a round
- * trip after the claim. So a flow claims what deliveries make sure or, if that is more,
- * two thirds of what the train shows.
- *
- * Return: ns with CONTROL_SERVICE_SHIFT binary places: @sure_q10, or 3/2 of @took_q10 if
- * that is shorter.
- */
-static inline u64 control_doubted_q10(u64 took_q10, u64 sure_q10)
-{
-	PRECONDITION(took_q10 <= CONTROL_SERVICE_MAX_Q10);
-	return min_t(u64, sure_q10, took_q10 * CONTROL_DOUBT_Q8 / CONTROL_PACKET_Q8);
-}
-
-/**
- * control_unconfirmed - whether neither gaps nor a queue can confirm the service time
- * @service_q10: s_b, ns; must be at most CONTROL_SERVICE_MAX_Q10
- * @train: segments of a train that would show this receiver's gaps; must be at most 255
- * @train_max_ns: the longest that a train may last; must be below 2^53
- * @waited_us: how long the newest packet waited
- *
- * Too long a service time makes the pipe look short, so that packets beyond the pipe
- * are no queue by themselves: the newest one waited for half of another, or none did.
- */
-static inline bool control_unconfirmed(u64 service_q10, u32 train, u64 train_max_ns,
-				       u32 waited_us)
-{
-	u64 waited_ns = (u64)waited_us * NSEC_PER_USEC;
-
-	PRECONDITION(service_q10 <= CONTROL_SERVICE_MAX_Q10);
-	PRECONDITION(train <= 255 && train_max_ns < 1ULL << 53);
-	return service_q10 * train > train_max_ns << CONTROL_SERVICE_SHIFT &&
-	       waited_ns << (CONTROL_SERVICE_SHIFT + 1) < service_q10;
-}
-
-/**
- * control_claim_q10 - the service time to try where nothing confirms it
- * @service_q10: s_b, ns
- *
- * Of what has become free nothing is delivered before it is claimed. A claim that
- * was wrong makes a queue, and then deliveries show the share.
- *
- * Return: ns with CONTROL_SERVICE_SHIFT binary places, at least 1.
- */
-static inline u64 control_claim_q10(u64 service_q10)
-{
-	return service_q10 - (service_q10 >> CONTROL_CLAIM_SHIFT);
 }
 
 /**

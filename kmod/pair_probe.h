@@ -61,6 +61,8 @@
  * at once
  */
 #define PAIR_PAUSE_SEGMENTS	9U
+/* A train that shows a gap of a stock receiver's, which acknowledges every second segment */
+#define PAIR_TRAIN_SHOWS_GAP	4U
 /* An eighth longer than believed is long; what is dense is less than two eighths */
 #define PAIR_LONG_SHIFT		3
 /* ACKs sixteen times as close as believed are a bunch, if a train beside them took
@@ -83,8 +85,7 @@
  * @PAIR_HELD: an ACK waited for the socket's owner, its time is not its arrival
  * @PAIR_DELAYED_ACK: the receiver's timer sent an ACK, not a segment's arrival;
  *	or all ACKs but the first may be such
- * @PAIR_MERGED: its first ACK covered more than a train: whatever joined them held
- *	that ACK back, and not the next
+ * @PAIR_DRAINED: it was cut by a window that drains the queue
  * @PAIR_COMPRESSED: faster than any link: the ACKs were bunched on their way
  * @PAIR_VERDICTS: number of verdicts
  */
@@ -95,7 +96,7 @@ enum pair_verdict {
 	PAIR_RETRANSMITTED,
 	PAIR_HELD,
 	PAIR_DELAYED_ACK,
-	PAIR_MERGED,
+	PAIR_DRAINED,
 	PAIR_COMPRESSED,
 	PAIR_VERDICTS,
 };
@@ -105,6 +106,8 @@ enum pair_verdict {
  * @first_ns: arrival of its first ACK (low 32 bits)
  * @span_ns: from there to the arrival of the newest ACK that counts
  * @sent_us: its send time (low 32 bits), which tells it from others
+ * @first_tick: the receiver's clock at its first ACK, ms
+ * @ticks: from there to the newest ACK that counts, ms
  * @per_ack_q4: segments the receiver acknowledges at once, smoothed
  * @segments: segments covered by the ACKs after the first, up to @span_ns
  * @waiting: segments covered since then, by ACKs smaller than usual, saturating
@@ -123,6 +126,8 @@ struct pair_probe {
 	u32 first_ns;
 	u32 span_ns;
 	u32 sent_us;
+	u32 first_tick;
+	u16 ticks;
 	u16 per_ack_q4;
 	u8 segments;
 	u8 waiting;
@@ -151,12 +156,17 @@ static_assert(PAIR_DENSE_SHIFT >= PAIR_LONG_SHIFT, "is not out of line");
  * @now_ns: arrival
  * @sent_us: send time of the newest segment delivered so far
  * @segments: segments it delivered, cumulatively and selectively
+ * @tick: the receiver's clock when it left there, ms
+ * @fills_hole: the stack sends again, so that an ACK may cover all that came after a hole:
+ *	that it is one ACK says nothing of the receiver
  * @flaw: what makes it useless as the end of a gap, or PAIR_OPEN
  */
 struct pair_ack {
 	u64 now_ns;
 	u32 sent_us;
 	u32 segments;
+	u32 tick;
+	bool fills_hole;
 	enum pair_verdict flaw;
 };
 
@@ -164,11 +174,13 @@ struct pair_ack {
  * struct pair_sample - a train that has come back
  * @span_ns: time from its first ACK to its last
  * @segments: segments covered after the first ACK
+ * @ticks: @span_ns by the receiver's clock, ms
  * @verdict: whether @span_ns / @segments is a service time, and if not why
  */
 struct pair_sample {
 	u64 span_ns;
 	u32 segments;
+	u32 ticks;
 	enum pair_verdict verdict;
 };
 
@@ -222,6 +234,7 @@ pair_probe_peek(const struct pair_probe *p, const struct pair_limits *limits)
 	struct pair_sample s = {
 		.span_ns = p->span_ns,
 		.segments = p->segments,
+		.ticks = p->ticks,
 		.verdict = PAIR_SAMPLE,
 	};
 
@@ -231,8 +244,6 @@ pair_probe_peek(const struct pair_probe *p, const struct pair_limits *limits)
 		s.verdict = p->flaw;
 	else if (!p->segments && !p->waiting)
 		s.verdict = PAIR_ONE_ACK;
-	else if (p->first_segments > p->train)
-		s.verdict = PAIR_MERGED;
 	else if (!p->segments)
 		s.verdict = PAIR_DELAYED_ACK;
 	else if (s.span_ns < (u64)p->segments * limits->service_min_ns)
@@ -361,16 +372,19 @@ pair_probe_ack(struct pair_probe *p, const struct pair_ack *ack,
 		} else if (p->segments + covered <= PAIR_SEGMENTS_MAX) {
 			p->segments = (u8)(p->segments + covered);
 			p->span_ns = span_ns;
+			p->ticks = (u16)min_t(u32, ack->tick - p->first_tick, U16_MAX);
 			p->waiting = 0;
 		}
 		pair_probe_per_ack(p, segments);
 	} else {
 		closed = pair_probe_peek(p, limits);
 		if (closed.verdict == PAIR_SAMPLE ||
-		    (p->open && p->flaw == PAIR_OPEN && !p->segments))
+		    (p->open && p->flaw == PAIR_OPEN && !p->segments && !ack->fills_hole))
 			pair_probe_adapt(p, !p->segments, limits);
 		p->first_ns = (u32)ack->now_ns;
 		p->span_ns = 0;
+		p->first_tick = ack->tick;
+		p->ticks = 0;
 		p->sent_us = ack->sent_us;
 		p->segments = 0;
 		p->waiting = 0;
@@ -480,6 +494,25 @@ static inline bool pair_probe_bunched(struct pair_probe *p, u32 segments,
 }
 
 /**
+ * pair_probe_lengthen - trains are as short as bunches of ACKs are: double them
+ * @p: the probe
+ * @limits: bounds of the train length
+ */
+static inline void pair_probe_lengthen(struct pair_probe *p, const struct pair_limits *limits)
+{
+	p->bunched = 1;
+	p->too_long = 0;
+	p->train = pair_train_clamp(2 * p->train, pair_train_min(limits),
+				    pair_train_max(limits));
+}
+
+/** pair_probe_hold - the trains of @p are not shortened for now */
+static inline void pair_probe_hold(struct pair_probe *p)
+{
+	p->too_long = 0;
+}
+
+/**
  * struct pair_mean - samples of several trains, on the way to one service time
  * @span_ns: sum of their spans
  * @since_us: arrival of the first of them (low 32 bits)
@@ -548,24 +581,33 @@ static inline struct pair_sample pair_mean_take(struct pair_mean *m)
  * @p: the probe
  * @service_q10: service time of one segment, ns in PAIR_SERVICE_SHIFT places; must
  *	be at least 1
+ * @prop_us: propagation delay; 0: unknown
  * @limits: bounds of the train
  *
  * What the receiver's ACKs ask for; more where that would last less than
  * train_min_ns, fewer, down to a single segment, where it would last longer
- * than train_max_ns.
+ * than train_max_ns. What bursts of ACKs ask for beyond it is no more than a
+ * propagation delay's segments: two longer trains, the least window, would be a
+ * queue of as much.
  *
  * Return: 1 .. train_max.
  */
-static inline u32 pair_train(const struct pair_probe *p, u64 service_q10,
+static inline u32 pair_train(const struct pair_probe *p, u64 service_q10, u32 prop_us,
 			     const struct pair_limits *limits)
 {
-	u64 shortest, longest, train;
+	const u32 asked = max_t(u32, pair_probe_wanted(p), pair_train_min(limits));
+	u64 shortest, longest, train, pipe;
 
 	PRECONDITION(service_q10 && pair_train_max(limits) && pair_train_max(limits) <= U8_MAX);
 	PRECONDITION(limits->train_min_ns < 1ULL << 53 && limits->train_max_ns < 1ULL << 53);
 	shortest = div64_u64(limits->train_min_ns << PAIR_SERVICE_SHIFT, service_q10);
 	longest = div64_u64(limits->train_max_ns << PAIR_SERVICE_SHIFT, service_q10);
-	train = max_t(u64, p->train, shortest);
+	/* 2^32 * 10^3 * 2^10 is below 2^52 */
+	pipe = div64_u64((u64)prop_us * NSEC_PER_USEC << PAIR_SERVICE_SHIFT, service_q10);
+	train = p->train;
+	if (prop_us)
+		train = min_t(u64, train, max_t(u64, asked, pipe));
+	train = max_t(u64, train, shortest);
 	train = min_t(u64, train, max_t(u64, longest, 1));
 	return (u32)min_t(u64, train, pair_train_max(limits));
 }

@@ -13,6 +13,7 @@
 #include <net/ipv6.h>
 #include <net/tcp.h>
 #include "control_law.h"
+#include "in_turn.h"
 #include "pair_probe.h"
 
 #ifndef PKTPAIR_TRACE_ADDRESSES
@@ -41,7 +42,7 @@ static inline void pktpair_trace_addresses(const struct sock *sk, u8 *saddr, u8 
 	PKTPAIR_VERDICT(PAIR_RETRANSMITTED, "retransmitted")	\
 	PKTPAIR_VERDICT(PAIR_HELD, "held")			\
 	PKTPAIR_VERDICT(PAIR_DELAYED_ACK, "delayed-ack")	\
-	PKTPAIR_VERDICT(PAIR_MERGED, "merged")			\
+	PKTPAIR_VERDICT(PAIR_DRAINED, "drained")		\
 	PKTPAIR_VERDICT_END(PAIR_COMPRESSED, "compressed")
 
 #undef PKTPAIR_VERDICT
@@ -127,6 +128,55 @@ TRACE_EVENT(pktpair_sample,
 		  __entry->service_ns, __entry->backlog_q8,
 		  __entry->beyond_pipe_q8, __entry->backlog_paper_q8, __entry->setpoint_q8,
 		  __entry->rate_bytes_ps, __entry->cwnd, __entry->mss, __entry->netns,
+		  __entry->saddr, __entry->daddr)
+);
+
+/* One event for each period; served_q8 is 0 where it says nothing of the bottleneck */
+TRACE_EVENT(pktpair_turns,
+
+	TP_PROTO(const struct sock *sk, const struct in_turn *turns,
+		 const struct in_turn_block *block, u32 rounds),
+
+	TP_ARGS(sk, turns, block, rounds),
+
+	TP_STRUCT__entry(
+		__field(u16, family)
+		__field(u16, sport)
+		__field(u16, dport)
+		__field(u8, shared)
+		__field(u8, policed)
+		__field(u32, rounds)
+		__field(u32, served_q8)
+		__field(u32, waited_us)
+		__field(u32, turn_us)
+		__field(s32, score_q4)
+		__field(u32, alarms)
+		__field(u32, netns)
+		__array(u8, saddr, sizeof(struct in6_addr))
+		__array(u8, daddr, sizeof(struct in6_addr))
+	),
+
+	TP_fast_assign(
+		__entry->family = sk->sk_family;
+		__entry->sport = inet_sk(sk)->inet_num;
+		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
+		__entry->shared = turns->shared;
+		__entry->policed = turns->policed;
+		__entry->rounds = rounds;
+		__entry->served_q8 = block->served_q8;
+		__entry->waited_us = block->waited_us;
+		__entry->turn_us = block->turn_us;
+		__entry->score_q4 = turns->score_q4;
+		__entry->alarms = turns->alarms;
+		__entry->netns = sock_net(sk)->ns.inum;
+		pktpair_trace_addresses(sk, __entry->saddr, __entry->daddr);
+	),
+
+	TP_printk("family=%s sport=%u dport=%u shared=%u policed=%u rounds=%u served_q8=%u waited_us=%u turn_us=%u score_q4=%d alarms=%u netns=%u saddr=%pI6c daddr=%pI6c",
+		  __entry->family == AF_INET6 ? "inet6" : "inet",
+		  __entry->sport, __entry->dport, __entry->shared, __entry->policed,
+		  __entry->rounds, __entry->served_q8, __entry->waited_us,
+		  __entry->turn_us, __entry->score_q4, __entry->alarms, __entry->netns,
 		  __entry->saddr, __entry->daddr)
 );
 

@@ -1,28 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The flow's queue at the bottleneck: what its newest packet will meet there.
- *
- *	n_b = S - pipe + age / s_b + idle - 1/2
+ * The flow's queue at the bottleneck, which the law aims with: S - pipe.
  *
  * Keshav's packet-pair memorandum of 1994 has n_b = S - R / s_b (eq 12). With 440
- * packets in the pipe, one percent of error in s_b is 4.4 packets there, and
- * the difference holds for a bottleneck that was never idle. So here
+ * packets in the pipe, one percent of error in s_b is 4.4 packets there. So here the
+ * pipe is counted. Of the D packets delivered in a round trip T, in which the bottleneck
+ * was busy with this flow all the time, D * R / T were in the pipe and the rest in the
+ * queue. Where the flow had nothing queued for a moment, D is less: so the most of the
+ * last rounds counts. Where that is far from R / s_b, the share has changed or the window
+ * is being filled, and R / s_b is used.
  *
- *  - the pipe is counted. Of the D packets delivered in a round trip T, in which
- *    the bottleneck was busy with this flow all the time, D * R / T were in the
- *    pipe and the rest in the queue. Where the flow had nothing queued for a
- *    moment, D is less: so the most of the last rounds counts. Where that is
- *    far from R / s_b, the share has changed or the window is being filled, and
- *    R / s_b is used;
- *  - the newest packet was sent some time ago, its age, in which the queue was
- *    served and nothing was added: it met more than the next packet will;
- *  - a moment without a packet to serve, because an application or a late ACK
- *    held the sender up, leaves a gap in the pipe, which S then lacks although
- *    the queue does not. The sender knows its own pauses: where one lasted
- *    longer than its queue did, the rest was idle time (the recursion of Lindley).
- *    The gap counts until the first packet sent after it is acknowledged;
- *  - the packet in service is gone from the queue and its remaining time is not:
- *    half a packet.
+ * What the newest packet will meet, n_b, is queue_watch.h's.
  */
 #ifndef _QUEUE_ESTIMATE_H
 #define _QUEUE_ESTIMATE_H
@@ -45,27 +33,17 @@
  * most. A pause is in D for one round trip, so that another is without it
  */
 #define QUEUE_ROUNDS		2
-#define QUEUE_IDLE_SHIFT	4
 
 /**
  * struct queue_estimate - what is remembered from one acknowledgment to the next
  * @pipe_q8: most packets counted in the pipe in this round trip and the one before
  * @pipe_before_q8: the same before that
- * @empty_us: when the bottleneck will have served what was sent, if all goes on;
- *	in terms of send times, low 32 bits
- * @resumed_us: send time of the first packet after the idle time
- * @idle_q4: packets that could have been served in the idle time, saturating
  * @rounds: round trips since @pipe_before_q8 was set
- * @started: @empty_us is valid
  */
 struct queue_estimate {
 	u32 pipe_q8;
 	u32 pipe_before_q8;
-	u32 empty_us;
-	u32 resumed_us;
-	u16 idle_q4;
 	u8 rounds;
-	bool started;
 };
 
 /**
@@ -119,28 +97,6 @@ static inline s64 queue_pipe_q8(const struct queue_estimate *q,
 	return counted_q8;
 }
 
-/* Packets that could have been served in the idle time that is still in the pipe */
-static inline s64 queue_idle_q8(struct queue_estimate *q,
-				const struct control_path *path, u32 now_us,
-				u32 newest_us)
-{
-	bool in_pipe = q->idle_q4 && (s32)(q->resumed_us - (now_us - path->rtt_us)) > 0;
-	s32 pause_us = (s32)(newest_us - q->empty_us);
-
-	if (!in_pipe)
-		q->idle_q4 = 0;
-	if (pause_us > 0) {
-		u64 idle_q4 = control_served_q8((u32)pause_us, path->service_q10) >>
-			      (8 - QUEUE_IDLE_SHIFT);
-
-		/* one time for all of it: that of the greater part */
-		if (idle_q4 >= q->idle_q4)
-			q->resumed_us = newest_us;
-		q->idle_q4 = (u16)min_t(u64, q->idle_q4 + idle_q4, U16_MAX);
-	}
-	return (s64)q->idle_q4 << (8 - QUEUE_IDLE_SHIFT);
-}
-
 /**
  * queue_beyond_pipe_q8 - packets outstanding beyond the pipe
  * @q: the estimate
@@ -157,53 +113,6 @@ static inline s64 queue_beyond_pipe_q8(const struct queue_estimate *q,
 {
 	return (s64)min_t(u32, path->outstanding, CONTROL_BACKLOG_MAX) *
 	       CONTROL_PACKET_Q8 - queue_pipe_q8(q, path);
-}
-
-/**
- * queue_newest_q8 - the queue that the newest packet will meet: n_b
- * @q: the estimate
- * @path: the path; its backlog is not read
- * @beyond_pipe_q8: from queue_beyond_pipe_q8(), for this acknowledgment
- * @now_us: time (low 32 bits)
- *
- * To be called with every acknowledgment, so that pauses are seen, or
- * queue_newest_unwatched() instead.
- *
- * Return: packets, 0 .. CONTROL_BACKLOG_MAX, and at most what is outstanding.
- */
-static inline u32 queue_newest_q8(struct queue_estimate *q,
-				  const struct control_path *path,
-				  s64 beyond_pipe_q8, u32 now_us)
-{
-	u32 newest_us = now_us - path->newest_age_us;
-	s64 outstanding_q8 = (s64)min_t(u32, path->outstanding, CONTROL_BACKLOG_MAX) *
-			     CONTROL_PACKET_Q8;
-	s64 backlog_q8 = beyond_pipe_q8 - CONTROL_PACKET_Q8 / 2 +
-			 (s64)control_served_q8(path->newest_age_us,
-						path->service_q10);
-	u64 left_us;
-
-	if (q->started)
-		backlog_q8 += queue_idle_q8(q, path, now_us, newest_us);
-	else
-		q->idle_q4 = 0;
-	backlog_q8 = clamp_t(s64, backlog_q8, 0, outstanding_q8);
-	left_us = div_u64(mul_u64_u32_shr(path->service_q10,
-					  (u32)backlog_q8 + CONTROL_PACKET_Q8,
-					  CONTROL_SERVICE_SHIFT + 8),
-			  NSEC_PER_USEC);
-	q->empty_us = newest_us + (u32)min_t(u64, left_us, S32_MAX);
-	q->started = true;
-	return (u32)backlog_q8;
-}
-
-/**
- * queue_newest_unwatched - nobody asks for n_b after this acknowledgment
- * @q: the estimate, whose idle times begin anew
- */
-static inline void queue_newest_unwatched(struct queue_estimate *q)
-{
-	q->started = false;
 }
 
 #endif /* _QUEUE_ESTIMATE_H */

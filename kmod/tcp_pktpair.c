@@ -16,8 +16,12 @@
  *	pktpair_estimate   service time, propagation delay, queue at the
  *	                   bottleneck    (fuzzy_average.h, propagation_delay.h,
  *	                   queue_estimate.h)
- *	pktpair_steer      setpoint and rate                  (control_law.h)
- *	pktpair_apply      pacing rate, window, length of the next trains
+ *	pktpair_confirm    once in a round trip: do deliveries and the queue confirm
+ *	                   the service time, and does the bottleneck serve in
+ *	                   turn at all?         (round_check.h, in_turn.h)
+ *	pktpair_steer      rate, window and length of the next trains
+ *	                   (control_law.h; cubic_window.h where the bottleneck
+ *	                   does not serve in turn)
  *
  * While the stack retransmits, and after a change of the MSS, pktpair_take_unusual() stands
  * around these four: it drops samples that count wrongly and bounds the window.
@@ -25,22 +29,22 @@
  * The headers hold the formulas and know no socket; this file holds no formula
  * and knows the stack: what a rate_sample means, that one skb of several
  * segments leaves back to back and is one train, that min_tso_segs() is asked
- * right before an skb is sized. Loss recovery is the stack's; a loss changes
- * the setpoint, if it probes, and never the rate.
- *
- * For links that are queued fairly. At a first-in-first-out bottleneck the gap
- * shows the link and not the share: see Documentation/tcp_pktpair.rst.
+ * right before an skb is sized. Loss recovery is the stack's.
  */
 #include <linux/inet_diag.h>
 #include <linux/module.h>
 #include <net/tcp.h>
 
 #include "control_law.h"
+#include "cubic_window.h"
 #include "fuzzy_average.h"
+#include "in_turn.h"
 #include "law_1994.h"
 #include "pair_probe.h"
 #include "propagation_delay.h"
 #include "queue_estimate.h"
+#include "queue_watch.h"
+#include "round_check.h"
 
 #define CREATE_TRACE_POINTS
 #include "pktpair_trace.h"
@@ -59,10 +63,9 @@
  * over before the law could act on them stay inside one mean
  */
 #define PKTPAIR_MEANS_PER_RTT	8
-/* Where a train shows four times the share it is asked whether that can be; by the
- * risk-averse, where it shows any more
- */
-#define PKTPAIR_GROWN_SHIFT	2
+/* of Ethernet: a full packet, and what a packet has beside its payload (bytes) */
+#define PKTPAIR_FULL_BYTES	1514U
+#define PKTPAIR_HEADER_BYTES	66U
 /* Send buffer beyond the window: three windows, since the window may grow from
  * ten segments to a whole pipe within one acknowledgment
  */
@@ -73,13 +76,46 @@
  */
 #define PKTPAIR_FIRST_RATE_FACTOR 4
 
+/* Pacing while CUBIC's window steers: twice the window in a round trip, in slow start and
+ * after it. At 1.25 times a flow between unpaced ones loses more often, and had 0.4 of
+ * what CUBIC gets there, in the simulator's FIFOs
+ */
+#define PKTPAIR_SHARED_RATE_FACTOR 2
+/* Trains meanwhile: the smallest skbs that the stack builds, and every fourth round trip one
+ * that shows a gap. With one in each round trip these flows got 0.33 of what CUBIC gets there
+ */
+#define PKTPAIR_SHARED_TRAIN	2
+#define PKTPAIR_SHARED_PROBE_ROUNDS 4
+
+/**
+ * struct pktpair_evidence - what confirms the share, or another law; one for a connection
+ * @mean: trains since the last service time
+ * @check: the round trips' check of what gaps have shown
+ * @turns: whether the bottleneck serves in turn
+ * @cubic: the window where it does not
+ * @watch: what the newest packet will meet, for a tracer
+ * @rounds: round trips
+ * @probe_seq: tp->snd_nxt at which the next train is to show a gap although it is @turns.shared
+ * @probe_room: packets in the window for that train: an ACK makes room for no more than two
+ */
+struct pktpair_evidence {
+	struct pair_mean mean;
+	struct round_check check;
+	struct in_turn turns;
+	struct cubic_window cubic;
+	struct queue_watch watch;
+	u32 rounds;
+	u32 probe_seq;
+	u32 probe_room;
+};
+
 /**
  * struct pktpair - state of one connection
  * @probe: the train coming back
- * @mean: trains since the last service time
  * @mean_rate_bytes_ps: 1994, which believes every pair: smoothed rate
  * @service: service time at the bottleneck, ns in PAIR_SERVICE_SHIFT places
  * @prop: round-trip propagation delay
+ * @alone: CUBIC's window, where there was no memory for @evidence and nothing else is used
  * @setpoint: queue aimed for, before its bounds
  * @aim_q8: queue aimed for, packets, chosen when @anew
  * @queue: what the queue at the bottleneck is estimated from
@@ -93,23 +129,22 @@
  * @unusual: the next acknowledgment is for pktpair_take_unusual()
  * @timed_out: a timer took all for lost, and since then the window has not grown to what
  *	the law asks for
+ * @shows_none: CUBIC's window steers, for who has no lock
  * @started: @service holds a whole train, not the running first one
  * @sampled: a train gave a sample in this round trip
  * @fresh: this acknowledgment gave a service time
  * @anew: what @aim_q8 is chosen from has changed
- * @lost: something was lost in this round trip
- * @queued: the last acknowledgment left a queue
  * @dipped: the queue was drained on purpose a round trip ago
- * @brief: the last acknowledgment left the pipe's count and the rate to this one
+ * @evidence: NULL: there was no memory, and CUBIC's window steers
  */
 struct pktpair {
 	struct pair_probe probe;
 	struct propagation_delay prop;
+	u64 mean_rate_bytes_ps;
 	union {
-		struct pair_mean mean;
-		u64 mean_rate_bytes_ps;
+		struct fuzzy_average service;
+		struct cubic_window alone;
 	};
-	struct fuzzy_average service;
 	struct control_setpoint setpoint;
 	s32 aim_q8;
 	struct queue_estimate queue;
@@ -120,40 +155,25 @@ struct pktpair {
 	u8 train:7,
 	   mixed:1;
 	u8 unusual:1,
-	   timed_out:1;
+	   timed_out:1,
+	   shows_none:1;
 	u8 started:1,
 	   sampled:1,
 	   fresh:1,
 	   anew:1,
-	   lost:1,
-	   queued:1,
-	   dipped:1,
-	   brief:1;
-};
-
-/**
- * enum pktpair_law - what of a train is believed, and what follows
- * @PKTPAIR_LAW: a share that has grown is taken at once
- * @PKTPAIR_LAW_AVERSE: in a few steps, since others may see the whole link, too
- * @PKTPAIR_LAW_1994: law_1994.h steers; each pair is a service time; R is not
- *	refreshed
- */
-enum pktpair_law {
-	PKTPAIR_LAW,
-	PKTPAIR_LAW_AVERSE,
-	PKTPAIR_LAW_1994,
+	   dipped:1;
+	struct pktpair_evidence *evidence;
 };
 
 /**
  * struct pktpair_preset - what a registered name stands for
- * @law: what is believed, and what follows
- * @probes: the setpoint is raised until something is lost
+ * @is_1994: the memorandum's law: each pair is a service time, law_1994.h steers, nothing
+ *	confirms it, and R is not refreshed
  * @trains: bounds of the trains
  * @first_window: packets of the first flight; 0: a knob
  */
 struct pktpair_preset {
-	enum pktpair_law law;
-	bool probes;
+	bool is_1994;
 	const struct pair_limits *trains;
 	u32 first_window;
 };
@@ -177,11 +197,14 @@ static const struct trace_print_flags pktpair_verdicts[] = { PKTPAIR_VERDICTS };
 /* of all connections, since the module was loaded; as wide as a word, so that
  * counting is one instruction
  */
-struct pktpair_trains {
-	unsigned long closed[PAIR_VERDICTS];
+struct pktpair_counters {
+	unsigned long trains[PAIR_VERDICTS];
+	unsigned long alarms;
+	unsigned long returns;
+	unsigned long alone;
 };
 
-static DEFINE_PER_CPU(struct pktpair_trains, pktpair_trains);
+static DEFINE_PER_CPU(struct pktpair_counters, pktpair_counters);
 
 static int pktpair_trains_get(char *buffer, const struct kernel_param *kp)
 {
@@ -191,8 +214,8 @@ static int pktpair_trains_get(char *buffer, const struct kernel_param *kp)
 		unsigned long sum = 0;
 
 		for_each_possible_cpu(cpu)
-			sum += READ_ONCE(per_cpu(pktpair_trains, cpu)
-					 .closed[pktpair_verdicts[i].mask]);
+			sum += READ_ONCE(per_cpu(pktpair_counters, cpu)
+					 .trains[pktpair_verdicts[i].mask]);
 		length += sysfs_emit_at(buffer, length, "%s %lu\n",
 					pktpair_verdicts[i].name, sum);
 	}
@@ -206,6 +229,28 @@ static const struct kernel_param_ops pktpair_trains_ops = {
 module_param_cb(trains, &pktpair_trains_ops, NULL, 0444);
 MODULE_PARM_DESC(trains,
 		 "read only: trains that came back, of all connections, by what became of them");
+
+static int pktpair_laws_get(char *buffer, const struct kernel_param *kp)
+{
+	unsigned long alarms = 0, returns = 0, alone = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		alarms += READ_ONCE(per_cpu(pktpair_counters, cpu).alarms);
+		returns += READ_ONCE(per_cpu(pktpair_counters, cpu).returns);
+		alone += READ_ONCE(per_cpu(pktpair_counters, cpu).alone);
+	}
+	return sysfs_emit(buffer, "shared %lu\nin-turn-again %lu\nno-memory %lu\n",
+			  alarms, returns, alone);
+}
+
+static const struct kernel_param_ops pktpair_laws_ops = {
+	.get = pktpair_laws_get,
+};
+
+module_param_cb(laws, &pktpair_laws_ops, NULL, 0444);
+MODULE_PARM_DESC(laws,
+		 "read only: how often a bottleneck was found not to serve in turn, and to do so again, and connections without memory for that, of all connections");
 
 /* ---- knobs ---- */
 
@@ -275,7 +320,7 @@ static const struct pair_limits pktpair_trains_of_1994 = {
 PKTPAIR_KNOB(setpoint_packets, 5, 2, 4096,
 	     "queue aimed for at the bottleneck, packets (2-4096, default 5); where it probes, the first setpoint");
 PKTPAIR_KNOB(setpoint_probing, 0, 0, 1,
-	     "0: fixed setpoint (default; pktpair_risky probes always); 1: a step up every second round trip, three quarters on a loss or mark");
+	     "0: fixed setpoint (default); 1: a step up every second round trip, three quarters on a loss or mark");
 PKTPAIR_KNOB(setpoint_step, CONTROL_PROBE_STEP, 1, 64,
 	     "packets of a step up of the setpoint (1-64, default 2)");
 PKTPAIR_KNOB(setpoint_max_us, 5000, 100, 10000000,
@@ -295,6 +340,12 @@ PKTPAIR_KNOB(first_rate_kbit, 0, 0, 100000000,
 static const struct pair_limits *pktpair_limits(const struct sock *sk)
 {
 	return pktpair_preset(sk)->trains;
+}
+
+/* CUBIC's window steers: the bottleneck does not serve in turn, or nothing can tell */
+static bool pktpair_is_shared(const struct pktpair *ca)
+{
+	return !ca->evidence || ca->evidence->turns.shared;
 }
 
 /* The memorandum's nominal rate, 0: none */
@@ -317,13 +368,12 @@ static u32 pktpair_setpoint_bound_q8(const struct pktpair *ca)
 /* where the steps up end */
 static u32 pktpair_setpoint_highest_q8(const struct sock *sk)
 {
-	const struct pktpair_preset *preset = pktpair_preset(sk);
 	const struct pktpair *ca = inet_csk_ca(sk);
 	u32 first_q8 = pktpair_setpoint_first_q8();
 
-	if (!preset->probes && !READ_ONCE(setpoint_probing))
+	if (!READ_ONCE(setpoint_probing))
 		return first_q8;
-	if (preset->law == PKTPAIR_LAW_1994)
+	if (pktpair_preset(sk)->is_1994)
 		return CONTROL_SETPOINT_MAX_Q8;
 	/* or the bound in time would hide the steps */
 	return ca->service.value ? max_t(u32, first_q8,
@@ -333,6 +383,12 @@ static u32 pktpair_setpoint_highest_q8(const struct sock *sk)
 static u32 pktpair_now_ms(const struct tcp_sock *tp)
 {
 	return (u32)div_u64(tp->tcp_mstamp, USEC_PER_MSEC);
+}
+
+/* The receiver's clock as its last ACK showed it, ms; 0: it shows none */
+static u32 pktpair_tick(const struct tcp_sock *tp)
+{
+	return tp->rx_opt.saw_tstamp ? tp->rx_opt.rcv_tsval : 0;
 }
 
 /* Whether the sample may be used: its counts are no more than zero where nothing
@@ -360,6 +416,9 @@ static enum pair_verdict pktpair_flaw(const struct sock *sk,
 
 	if (rs->is_retrans)
 		return PAIR_RETRANSMITTED;
+	/* the window cuts trains, which then come back as one ACK */
+	if (prop_dipping(&ca->prop) || ca->dipped)
+		return PAIR_DRAINED;
 	/* it waited in the socket's backlog until the owner let go */
 	if (sock_owned_by_user_nocheck(sk))
 		return PAIR_HELD;
@@ -408,107 +467,17 @@ static bool pktpair_round_passed(struct pktpair *ca, const struct tcp_sock *tp,
 	return true;
 }
 
-/* out of line, since means are few */
-static noinline void pktpair_service_sample(struct pktpair *ca, u64 service_q10)
+/* What is in flight, in packets of the size that is sent now */
+static u32 pktpair_outstanding(const struct pktpair *ca, const struct tcp_sock *tp)
 {
-	if (ca->started)
-		fuzzy_update(&ca->service, service_q10);
-	else
-		fuzzy_start(&ca->service, service_q10);
-	ca->started = 1;
-	ca->fresh = 1;
-	ca->anew = 1;
-}
+	u32 in_flight = tcp_packets_in_flight(tp), full;
 
-/* ---- the four steps, inlined: saving registers is a tenth of an ACK ---- */
-
-/* The train that this acknowledgment closes, if it closes one */
-static __always_inline struct pair_sample
-pktpair_sense(struct sock *sk, const struct rate_sample *rs)
-{
-	const struct tcp_sock *tp = tcp_sk(sk);
-	struct pktpair *ca = inet_csk_ca(sk);
-	struct pair_ack ack = {
-		.now_ns = tp->tcp_clock_cache,
-		/* the stack's send time of the newest delivered skb */
-		.sent_us = (u32)tp->first_tx_mstamp,
-		.segments = rs->acked_sacked,
-	};
-
-	if (!pktpair_counts(rs))
-		return (struct pair_sample) { .verdict = PAIR_OPEN };
-	ack.flaw = pktpair_flaw(sk, rs);
-	return pair_probe_ack(&ca->probe, &ack, pktpair_limits(sk));
-}
-
-/* Nothing confirms the share: no gap can, no packet waited, none was lost */
-static bool pktpair_unconfirmed(const struct sock *sk, const struct rate_sample *rs)
-{
-	const struct pktpair *ca = inet_csk_ca(sk);
-	u32 rtt_us = pktpair_rtt_us(tcp_sk(sk), rs);
-
-	return !ca->lost && rtt_us >= ca->prop.delay_us &&
-	       control_unconfirmed(ca->service.value, ca->probe.train,
-				   pktpair_limits(sk)->train_max_ns,
-				   rtt_us - ca->prop.delay_us);
-}
-
-/* A round trip without a gap: what was delivered in it was the share, if the
- * bottleneck had something of ours to serve all the time. A queue says so; and
- * before anything is known of the queue, a loss. Nothing does while the queue is
- * drained to look for the propagation delay. And at least that was the share in
- * any case. While losses are mended no train shows a gap, and a service time from
- * before others came would make the queue overflow again: what is sent twice is
- * delivered all the same.
- */
-static void pktpair_estimate_without_gap(struct sock *sk,
-					 const struct rate_sample *rs,
-					 bool drained)
-{
-	struct pktpair *ca = inet_csk_ca(sk);
-	const struct pair_sample round_trip = {
-		.span_ns = (u64)max_t(long, rs->interval_us, 0) * NSEC_PER_USEC,
-		.segments = rs->delivered,
-		.verdict = PAIR_SAMPLE,
-	};
-	bool was_busy = (ca->service.value ? ca->queued : ca->lost) && !drained &&
-			!rs->is_app_limited;
-
-	/* an interval that spans an outage says nothing */
-	if (rs->interval_us <= 0 || !pktpair_counts(rs) ||
-	    inet_csk(sk)->icsk_ca_state == TCP_CA_Loss)
-		return;
-	if (!drained && !rs->is_app_limited && pktpair_unconfirmed(sk, rs)) {
-		ca->service.value = control_claim_q10(ca->service.value);
-		ca->fresh = 1;
-		ca->anew = 1;
-		was_busy = false;
-	}
-	if (was_busy || pair_service_time(&round_trip) < ca->service.value)
-		pktpair_service_sample(ca, pair_service_time(&round_trip));
-}
-
-/* What is done once in a round trip */
-static void pktpair_end_round(struct sock *sk, const struct rate_sample *rs)
-{
-	struct pktpair *ca = inet_csk_ca(sk);
-	bool dips = prop_dipping(&ca->prop);
-
-	if (pktpair_preset(sk)->law != PKTPAIR_LAW_1994)
-		prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)));
-	queue_estimate_round(&ca->queue);
-	control_setpoint_round(&ca->setpoint,
-			       READ_ONCE(setpoint_step) * CONTROL_PACKET_Q8,
-			       pktpair_setpoint_highest_q8(sk));
-	ca->anew = 1;
-	/* what is delivered now was sent a round trip ago */
-	if (!ca->sampled)
-		pktpair_estimate_without_gap(sk, rs, dips || ca->dipped);
-	ca->dipped = dips;
-	/* for two round trips: see pktpair_resize() */
-	ca->mixed = ca->mixed && ca->sampled;
-	ca->sampled = 0;
-	ca->lost = 0;
+	if (!ca->mixed)
+		return in_flight;
+	full = control_full_packets(in_flight, tp->snd_nxt - tp->snd_una, tp->packets_out,
+				    tp->mss_cache);
+	/* what is lost is of the size before, and not in flight */
+	return tp->lost_out ? min_t(u32, full, in_flight) : full;
 }
 
 /* Trains are GSO skbs, so that what the device or the size of an skb does not
@@ -517,13 +486,24 @@ static void pktpair_end_round(struct sock *sk, const struct rate_sample *rs)
 static void pktpair_choose_train(struct sock *sk)
 {
 	struct pktpair *ca = inet_csk_ca(sk);
-	u32 fits = sk->sk_gso_max_size / max_t(u32, tcp_sk(sk)->mss_cache, 1);
+	const struct pair_limits *limits = pktpair_limits(sk);
+	u32 fits = sk->sk_gso_max_size / max_t(u32, tcp_sk(sk)->mss_cache, 1), train;
 
 	if (!ca->service.value)
 		return;
+	if (ca->evidence->turns.shared) {
+		train = PAIR_TRAIN_SHOWS_GAP;
+	} else {
+		train = pair_train(&ca->probe, ca->service.value,
+				   ca->prop.delay_us == PROP_UNKNOWN_US ? 0 : ca->prop.delay_us,
+				   limits);
+		if (!pktpair_preset(sk)->is_1994)
+			train = round_train_most(&ca->evidence->check, train,
+						 in_turn_least_train(&ca->evidence->turns,
+								     PAIR_TRAIN_SHOWS_GAP));
+	}
 	fits = max_t(u32, min_t(u32, fits, ca->gso_max_segs), 1);
-	ca->train = min_t(u32, fits, pair_train(&ca->probe, ca->service.value,
-						pktpair_limits(sk)));
+	ca->train = min_t(u32, fits, train);
 	ca->anew = 1;
 }
 
@@ -553,8 +533,7 @@ static noinline void pktpair_resize(struct sock *sk)
 		window = min_t(u32, window, tcp_snd_cwnd(tp));
 	tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
 	fuzzy_scale(&ca->service, ca->mss, mss_before);
-	if (pktpair_preset(sk)->law != PKTPAIR_LAW_1994)
-		memset(&ca->mean, 0, sizeof(ca->mean));
+	memset(&ca->evidence->mean, 0, sizeof(ca->evidence->mean));
 	memset(&ca->queue, 0, sizeof(ca->queue));
 	pair_probe_abandon(&ca->probe);
 	ca->mixed = 1;
@@ -566,110 +545,115 @@ static noinline void pktpair_resize(struct sock *sk)
 	pktpair_choose_train(sk);
 }
 
-/* What is in flight, in packets of the size that is sent now */
-static u32 pktpair_outstanding(const struct pktpair *ca, const struct tcp_sock *tp)
-{
-	u32 in_flight = tcp_packets_in_flight(tp), full;
+/* ---- the four steps, inlined: saving registers is a tenth of an ACK ---- */
 
-	if (!ca->mixed)
-		return in_flight;
-	full = control_full_packets(in_flight, tp->snd_nxt - tp->snd_una, tp->packets_out,
-				    tp->mss_cache);
-	/* what is lost is of the size before, and not in flight */
-	return tp->lost_out ? min_t(u32, full, in_flight) : full;
-}
-
-/* A service time below the believed one, as far as it may be believed. What an
- * application leaves unused says nothing of the share.
- */
-static noinline u64 pktpair_grown_q10(const struct pktpair *ca,
-				      const struct rate_sample *rs, u64 took_q10,
-				      u32 growth_q8)
-{
-	if (rs->is_app_limited || !pktpair_counts(rs) || rs->interval_us <= 0 ||
-	    took_q10 >= ca->service.value)
-		return took_q10;
-	return control_grown_q10(took_q10, ca->service.value, rs->delivered,
-				 rs->interval_us, growth_q8);
-}
-
-/* Of a train's, as the risk-averse believe it */
-static noinline u64 pktpair_doubted_q10(const struct pktpair *ca,
-					const struct rate_sample *rs, u64 took_q10)
-{
-	u64 sure_q10 = pktpair_grown_q10(ca, rs, took_q10, CONTROL_GROWTH_SURE_Q8);
-
-	/* sixteen times as dense as believed may be ACKs that came together */
-	return ca->probe.dense ? sure_q10 : control_doubted_q10(took_q10, sure_q10);
-}
-
-/* A mean, of trains that may all be wrong in step: where they were lengthened until they
- * hold bunches, it is right. Out of line, as means are few.
- */
-static noinline void pktpair_believe_mean(struct pktpair *ca, const struct rate_sample *rs,
-					  bool bunched, enum pktpair_law law)
-{
-	const struct pair_sample mean = pair_mean_take(&ca->mean);
-	u64 service_q10 = pair_service_time(&mean);
-
-	if (bunched || law == PKTPAIR_LAW_AVERSE)
-		service_q10 = pktpair_grown_q10(ca, rs, service_q10,
-						bunched ? CONTROL_GROWTH_Q8 :
-							  CONTROL_GROWTH_SURE_Q8);
-	pktpair_service_sample(ca, service_q10);
-}
-
-/* A train's service time: of the 1994 preset each counts, else the mean of some,
- * unless train after train shows that the share is another now
- */
-static __always_inline void
-pktpair_believe(struct sock *sk, const struct rate_sample *rs, enum pktpair_law law,
-		const struct pair_sample *closed)
+/* The train that this acknowledgment closes, if it closes one */
+static __always_inline struct pair_sample
+pktpair_sense(struct sock *sk, const struct rate_sample *rs)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
-	u64 service_q10 = pair_service_time(closed);
-	bool bunched;
+	struct pair_ack ack = {
+		.now_ns = tp->tcp_clock_cache,
+		/* the stack's send time of the newest delivered skb */
+		.sent_us = (u32)tp->first_tx_mstamp,
+		.segments = rs->acked_sacked,
+		.tick = tp->rx_opt.rcv_tsval,
+		.fills_hole = inet_csk(sk)->icsk_ca_state >= TCP_CA_Recovery,
+	};
 
-	if (!ca->started || law == PKTPAIR_LAW_1994) {
-		pktpair_service_sample(ca, service_q10);
+	if (!pktpair_counts(rs))
+		return (struct pair_sample) { .verdict = PAIR_OPEN };
+	ack.flaw = pktpair_flaw(sk, rs);
+	round_check_ack(&ca->evidence->check, (u32)tp->tcp_mstamp);
+	return pair_probe_ack(&ca->probe, &ack, pktpair_limits(sk));
+}
+
+/* out of line, since means are few */
+static noinline void pktpair_service_sample(struct pktpair *ca, u64 service_q10)
+{
+	if (ca->started)
+		fuzzy_update(&ca->service, service_q10);
+	else
+		fuzzy_start(&ca->service, service_q10);
+	ca->started = 1;
+	ca->fresh = 1;
+	ca->anew = 1;
+}
+
+/* The shortest service time that deliveries allow. Of a first flight all is believed, if
+ * its ACKs come one by one, as they left the receiver.
+ */
+static u64 pktpair_bound_q10(const struct pktpair *ca, const struct tcp_sock *tp,
+			     const struct rate_sample *rs, const struct pair_sample *train)
+{
+	const struct round_check *check = &ca->evidence->check;
+
+	if (!ca->started && tp->rx_opt.saw_tstamp &&
+	    round_first_even(check, train->span_ns, train->ticks))
+		return 1;
+	if (rs->interval_us <= 0)
+		return round_bound_q10(check, 0, tp->srtt_us >> 3);
+	return round_bound_q10(check, rs->delivered,
+			       max_t(u32, rs->interval_us, tcp_min_rtt(tp)));
+}
+
+/* A train's service time: the mean of some, unless train after train shows that the share
+ * is another now. A first train that lasts less than PKTPAIR_TRAIN_MIN_NS may be a burst
+ * of ACKs, so no estimate starts from it.
+ */
+static __always_inline void
+pktpair_believe(struct sock *sk, const struct rate_sample *rs, const struct pair_sample *closed)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct pktpair *ca = inet_csk_ca(sk);
+	struct pktpair_evidence *evidence = ca->evidence;
+	u64 service_q10 = pair_service_time(closed), bound_q10;
+	bool bursts;
+
+	round_check_train(&evidence->check, closed->span_ns, closed->segments, closed->ticks);
+	if (evidence->check.hold)
+		pair_probe_hold(&ca->probe);
+	bound_q10 = pktpair_bound_q10(ca, tp, rs, closed);
+	/* the bound does not raise the estimate */
+	if (ca->service.value)
+		bound_q10 = min_t(u64, bound_q10, ca->service.value);
+	if (!ca->started) {
+		if (closed->span_ns >= PKTPAIR_TRAIN_MIN_NS)
+			pktpair_service_sample(ca, max_t(u64, service_q10, bound_q10));
 		return;
 	}
-	bunched = pair_probe_bunched(&ca->probe, closed->segments, service_q10,
-				     ca->service.value, pktpair_limits(sk));
-	/* the mean takes it as it is: a bunch is right in the mean */
-	if (law == PKTPAIR_LAW_AVERSE)
-		service_q10 = pktpair_doubted_q10(ca, rs, service_q10);
-	else if (service_q10 < ca->service.value >> PKTPAIR_GROWN_SHIFT)
-		service_q10 = pktpair_grown_q10(ca, rs, service_q10, CONTROL_GROWTH_Q8);
-	if (!bunched && fuzzy_run(&ca->service, service_q10)) {
-		memset(&ca->mean, 0, sizeof(ca->mean));
+	bursts = pair_probe_bunched(&ca->probe, closed->segments, service_q10,
+				    ca->service.value, pktpair_limits(sk)) ||
+		 evidence->check.hold;
+	if (!bursts && fuzzy_run(&ca->service, max_t(u64, service_q10, bound_q10))) {
+		memset(&evidence->mean, 0, sizeof(evidence->mean));
 		ca->fresh = 1;
 		ca->anew = 1;
-	} else if (pair_mean_add(&ca->mean, closed, (u32)tp->tcp_mstamp,
+	} else if (pair_mean_add(&evidence->mean, closed, (u32)tp->tcp_mstamp,
 				 (tp->srtt_us >> 3) / PKTPAIR_MEANS_PER_RTT)) {
-		pktpair_believe_mean(ca, rs, bunched, law);
+		/* the mean takes trains unbounded: bursts cancel in it */
+		const struct pair_sample mean = pair_mean_take(&evidence->mean);
+
+		pktpair_service_sample(ca, max_t(u64, pair_service_time(&mean), bound_q10));
 	}
 }
 
-/* The service time that the law may count on */
-static __always_inline u64
-pktpair_service_q10(const struct pktpair *ca, const struct rate_sample *rs,
-		    enum pktpair_law law, u32 delivered)
+/* The first train while it comes back */
+static noinline void pktpair_believe_first(struct sock *sk, const struct rate_sample *rs,
+					   bool is_1994)
 {
-	if (law == PKTPAIR_LAW_1994 || rs->interval_us <= 0)
-		return ca->service.value;
-	return control_service_q10(ca->service.value,
-				   delivered - min_t(u32, delivered, rs->acked_sacked),
-				   rs->interval_us);
-}
+	struct pktpair *ca = inet_csk_ca(sk);
+	const struct pair_sample open = pair_probe_peek(&ca->probe, pktpair_limits(sk));
 
-/* An acknowledgment that closes a train has enough to do: it leaves the count of the
- * pipe and the rate to the next, and that does not leave them again
- */
-static bool pktpair_brief(const struct pktpair *ca, const struct pair_sample *closed)
-{
-	return closed->verdict != PAIR_OPEN && !ca->brief;
+	ca->anew = 1;
+	if (open.verdict != PAIR_SAMPLE)
+		return;
+	if (is_1994)
+		fuzzy_start(&ca->service, pair_service_time(&open));
+	else if (open.span_ns >= PKTPAIR_TRAIN_MIN_NS)
+		fuzzy_start(&ca->service, max_t(u64, pair_service_time(&open),
+						pktpair_bound_q10(ca, tcp_sk(sk), rs, &open)));
 }
 
 /* What the newest packet will meet is for whoever watches: the law aims with the
@@ -679,90 +663,215 @@ static noinline u32
 pktpair_watch_queue(struct sock *sk, s64 beyond_pipe_q8, struct control_path path)
 {
 	struct pktpair *ca = inet_csk_ca(sk);
-	u32 newest_q8 = queue_newest_q8(&ca->queue, &path, beyond_pipe_q8,
+	u32 newest_q8 = queue_newest_q8(&ca->evidence->watch, &path, beyond_pipe_q8,
 					(u32)tcp_sk(sk)->tcp_mstamp);
 
-	return pktpair_preset(sk)->law == PKTPAIR_LAW_1994 ? path.backlog_q8 : newest_q8;
+	return pktpair_preset(sk)->is_1994 ? path.backlog_q8 : newest_q8;
+}
+
+/* Service time and propagation delay */
+static __always_inline void
+pktpair_estimate(struct sock *sk, const struct rate_sample *rs, bool is_1994,
+		 const struct pair_sample *closed, u32 rtt_us)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct pktpair *ca = inet_csk_ca(sk);
+
+	if (closed->verdict == PAIR_SAMPLE) {
+		if (is_1994)
+			pktpair_service_sample(ca, pair_service_time(closed));
+		else
+			pktpair_believe(sk, rs, closed);
+		ca->sampled = 1;
+	} else if (!ca->started) {
+		pktpair_believe_first(sk, rs, is_1994);
+	}
+	if (rtt_us) {
+		round_check_rtt(&ca->evidence->check, rtt_us,
+				tp->rx_opt.rcv_tsval * ROUND_TICK_US - (u32)tp->first_tx_mstamp);
+		if (ca->probe.flaw != PAIR_DELAYED_ACK)
+			prop_sample(&ca->prop, rtt_us, pktpair_now_ms(tp));
+	}
+	if (rs->losses > 0)
+		round_check_lost(&ca->evidence->check, rs->losses);
 }
 
 /* What is known of the path after this acknowledgment; false: not yet enough */
 static __always_inline bool
-pktpair_estimate(struct sock *sk, const struct rate_sample *rs, enum pktpair_law law,
-		 const struct pair_sample *closed, struct control_path *path)
+pktpair_path(struct sock *sk, const struct rate_sample *rs, bool is_1994, u32 rtt_us,
+	     struct control_path *path)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
-	u32 rtt_us = pktpair_rtt_us(tp, rs);
-	u32 delivered, outstanding;
+	u32 delivered = rs->delivered, outstanding = tcp_packets_in_flight(tp);
 	s64 beyond_pipe_q8;
-
-	if (closed->verdict == PAIR_SAMPLE) {
-		pktpair_believe(sk, rs, law, closed);
-		ca->sampled = 1;
-	} else if (!ca->started) {
-		/* the first train is believed while it comes back */
-		struct pair_sample open = pair_probe_peek(&ca->probe, pktpair_limits(sk));
-
-		if (open.verdict == PAIR_SAMPLE)
-			fuzzy_start(&ca->service, pair_service_time(&open));
-		ca->anew = 1;
-	}
-
-	if (rtt_us && ca->probe.flaw != PAIR_DELAYED_ACK)
-		prop_sample(&ca->prop, rtt_us, pktpair_now_ms(tp));
-	if (rs->losses > 0)
-		ca->lost = 1;
-	if (pktpair_round_passed(ca, tp, rs))
-		pktpair_end_round(sk, rs);
-	/* the share has changed, or how the receiver acknowledges */
-	if (ca->fresh || (closed->verdict != PAIR_OPEN &&
-			  closed->verdict != PAIR_SAMPLE))
-		pktpair_choose_train(sk);
 
 	if (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US)
 		return false;
-	delivered = rs->delivered;
-	outstanding = tcp_packets_in_flight(tp);
 	if (unlikely(!pktpair_counts(rs))) {
 		if (!pktpair_delivers(rs))
 			return false;
 		delivered = 0;
 		outstanding = pktpair_outstanding(ca, tp);
 	}
-
 	*path = (struct control_path) {
-		.service_q10 = pktpair_service_q10(ca, rs, law, delivered),
-		.rtt_us = max_t(u32, rtt_us ?: tp->srtt_us >> 3,
-				ca->prop.delay_us),
+		.service_q10 = ca->service.value,
+		.rtt_us = max_t(u32, rtt_us ?: tp->srtt_us >> 3, ca->prop.delay_us),
 		.prop_us = ca->prop.delay_us,
 		.outstanding = outstanding,
 		.delivered = delivered,
 	};
-	if (!pktpair_brief(ca, closed))
-		queue_pipe_count(&ca->queue, path);
+	queue_pipe_count(&ca->queue, path);
 	beyond_pipe_q8 = queue_beyond_pipe_q8(&ca->queue, path);
-	path->backlog_q8 = law == PKTPAIR_LAW_1994 ? control_backlog_paper_q8(path) :
+	path->backlog_q8 = is_1994 ? control_backlog_paper_q8(path) :
 				     max_t(s64, beyond_pipe_q8, 0);
-	ca->queued = path->backlog_q8 > 0;
 	if (trace_pktpair_sample_enabled()) {
 		path->newest_age_us = pktpair_newest_age_us(tp);
 		path->newest_backlog_q8 = pktpair_watch_queue(sk, beyond_pipe_q8, *path);
 	} else {
-		queue_newest_unwatched(&ca->queue);
+		queue_newest_unwatched(&ca->evidence->watch);
 	}
 	return true;
+}
+
+/* From one turn of the flow to the next: where turns go by bytes, full packets of others
+ * come between its own smaller ones
+ */
+static u32 pktpair_turn_us(const struct pktpair *ca, u64 service_q10)
+{
+	u32 packet = min_t(u32, ca->mss + PKTPAIR_HEADER_BYTES, PKTPAIR_FULL_BYTES);
+	u64 turn_ns = div_u64((service_q10 >> PAIR_SERVICE_SHIFT) * PKTPAIR_FULL_BYTES, packet);
+
+	return (u32)min_t(u64, div_u64(turn_ns, NSEC_PER_USEC), U32_MAX);
+}
+
+/* Another law steers from here on. CUBIC begins with the window as it is, or as after a loss
+ * if the flow has more than half of the link, and trains that show gaps; the pair law
+ * with what the gaps of the last period have shown.
+ */
+static void pktpair_change_law(struct sock *sk, const struct in_turn_block *block)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct pktpair *ca = inet_csk_ca(sk);
+	struct pktpair_evidence *evidence = ca->evidence;
+
+	ca->anew = 1;
+	ca->shows_none = evidence->turns.shared;
+	if (!evidence->turns.shared) {
+		this_cpu_inc(pktpair_counters.returns);
+		tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+		pktpair_choose_train(sk);
+		return;
+	}
+	this_cpu_inc(pktpair_counters.alarms);
+	cubic_window_reset(&evidence->cubic);
+	evidence->probe_room = 0;
+	tp->snd_cwnd_cnt = 0;
+	tp->snd_ssthresh = in_turn_has_most(block) ?
+		cubic_window_ssthresh(&evidence->cubic, tcp_snd_cwnd(tp)) :
+		max_t(u32, tcp_snd_cwnd(tp), CUBIC_WINDOW_MIN);
+	tcp_snd_cwnd_set(tp, tp->snd_ssthresh);
+	evidence->check.hold = 0;
+	evidence->check.shorter = 0;
+	pair_probe_init(&ca->probe, PAIR_TRAIN_SHOWS_GAP);
+	pktpair_choose_train(sk);
+}
+
+/* What a block of round trips says of the bottleneck */
+static void pktpair_judge_turns(struct sock *sk, const struct round_found *found)
+{
+	struct pktpair *ca = inet_csk_ca(sk);
+	const struct in_turn_block block = {
+		.served_q8 = found->served_q8,
+		.waited_us = found->waited_us,
+		.turn_us = pktpair_turn_us(ca, found->delivered_q10),
+		.lossy = found->lossy,
+	};
+
+	if (!found->limited && in_turn_take(&ca->evidence->turns, &block))
+		pktpair_change_law(sk, &block);
+	if (trace_pktpair_turns_enabled())
+		trace_pktpair_turns(sk, &ca->evidence->turns, &block, ca->evidence->rounds);
+}
+
+/* Do deliveries and waits confirm the service time? Not asked in the state Loss and after
+ * reneging, where samples count nothing.
+ */
+static noinline void pktpair_confirm(struct sock *sk, const struct rate_sample *rs, bool drained)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct pktpair *ca = inet_csk_ca(sk);
+	struct pktpair_evidence *evidence = ca->evidence;
+	const struct round_seen seen = {
+		.service_q10 = ca->service.value,
+		.now_us = (u32)tp->tcp_mstamp,
+		.tick = pktpair_tick(tp),
+		.delivered = tp->delivered,
+		.prop_us = ca->prop.delay_us,
+		.queue = (ca->setpoint.target_q8 >> 8) + ca->train,
+		.train = ca->train,
+		.sampled = ca->sampled,
+		.limited = drained || rs->is_app_limited || !pktpair_counts(rs) ||
+			   inet_csk(sk)->icsk_ca_state == TCP_CA_Loss,
+		.policed = evidence->turns.policed,
+		.probes = evidence->turns.shared,
+	};
+	const struct round_found found = round_check_end(&evidence->check, &seen);
+
+	if (found.verdict == ROUND_GOES_ON)
+		return;
+	prop_longer(&ca->prop, found.back_us);
+	pktpair_judge_turns(sk, &found);
+	if (evidence->turns.shared || found.verdict == ROUND_CONFIRMED)
+		return;
+	if (found.bursts)
+		pair_probe_lengthen(&ca->probe, pktpair_limits(sk));
+	fuzzy_start(&ca->service, found.service_q10);
+	memset(&evidence->mean, 0, sizeof(evidence->mean));
+	ca->started = 1;
+	ca->fresh = 1;
+	ca->anew = 1;
+}
+
+/* What is done once in a round trip */
+static noinline void pktpair_end_round(struct sock *sk, const struct rate_sample *rs,
+				       bool is_1994)
+{
+	struct pktpair *ca = inet_csk_ca(sk);
+	struct pktpair_evidence *evidence = ca->evidence;
+	bool dips = prop_dipping(&ca->prop);
+
+	evidence->rounds++;
+	queue_estimate_round(&ca->queue);
+	control_setpoint_round(&ca->setpoint,
+			       READ_ONCE(setpoint_step) * CONTROL_PACKET_Q8,
+			       pktpair_setpoint_highest_q8(sk));
+	ca->anew = 1;
+	if (!is_1994) {
+		/* a queue that others fill, too, does not go away */
+		if (!evidence->turns.shared && !evidence->turns.score_q4)
+			prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)));
+		/* what is delivered now was sent a round trip ago */
+		pktpair_confirm(sk, rs, dips || ca->dipped);
+	}
+	if (!(evidence->rounds % PKTPAIR_SHARED_PROBE_ROUNDS))
+		evidence->probe_seq = tcp_sk(sk)->snd_nxt;
+	ca->dipped = dips;
+	/* for two round trips: see pktpair_resize() */
+	ca->mixed = ca->mixed && ca->sampled;
+	ca->sampled = 0;
 }
 
 /* The setpoint to aim for: bounded in time, and mirrored below zero while the
  * propagation delay is looked for
  */
-static void pktpair_aim(struct sock *sk)
+static void pktpair_aim(struct sock *sk, bool is_1994)
 {
 	struct pktpair *ca = inet_csk_ca(sk);
 
 	ca->anew = 0;
 	ca->aim_q8 = ca->setpoint.target_q8;
-	if (pktpair_preset(sk)->law == PKTPAIR_LAW_1994)
+	if (is_1994)
 		return;
 	ca->aim_q8 = control_setpoint_q8(&ca->setpoint,
 					 pktpair_setpoint_first_q8(),
@@ -788,40 +897,47 @@ static void pktpair_steer_1994(struct sock *sk, const struct control_path *path,
 	orders->window = law_1994_window(path, orders->setpoint_q8);
 }
 
-/* Whether deliveries bound the window in this state. The memorandum's window does not bind
- * the flow, except after a timeout.
- */
-static bool pktpair_guards(const struct sock *sk, u8 state)
+/* CUBIC's window, without the room for a train that is to show a gap */
+static u32 pktpair_shared_window(const struct sock *sk)
 {
 	const struct pktpair *ca = inet_csk_ca(sk);
+	u32 window = tcp_snd_cwnd(tcp_sk(sk));
 
-	return ca->timed_out ||
-	       (state >= TCP_CA_Recovery && pktpair_preset(sk)->law != PKTPAIR_LAW_1994);
+	return window - (ca->evidence ? min_t(u32, ca->evidence->probe_room, window - 1) : 0);
 }
 
-/* The window while what was lost is sent again. After a timeout no more is known than
- * that a packet arrives now and then, however little is lost: one acknowledgment of a
- * receiver that had thrown everything away, or kept it all, ends the retransmissions.
- * That one may count all that was in flight: of a slow start it is one doubling at most.
+/* CUBIC's window, and a rate that does not hold it up. A reduction is made at once: the
+ * stack reduces no window of a congestion control that has cong_control().
  */
-static u32 pktpair_guarded_window(struct sock *sk, u32 window, u32 before, u32 acked,
-				  bool lost)
+static noinline void pktpair_steer_shared(struct sock *sk, const struct rate_sample *rs,
+					  struct cubic_window *cubic,
+					  struct control_orders *orders)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 	const struct pktpair *ca = inet_csk_ca(sk);
+	const struct cubic_window_acked acked = {
+		.ssthresh = tp->snd_ssthresh,
+		.acked = rs->acked_sacked,
+		.now_us = (u32)tp->tcp_mstamp,
+		.rtt_min_us = ca->prop.delay_us == PROP_UNKNOWN_US ? 0 : ca->prop.delay_us,
+	};
+	u8 state = inet_csk(sk)->icsk_ca_state;
 
-	if (ca->timed_out)
-		acked = min_t(u32, acked, before);
-	return control_window_recovering(tcp_packets_in_flight(tp), window, before, acked, lost,
-					 ca->timed_out ? U32_MAX : tp->lost_out + tp->retrans_out,
-					 control_window_least(ca->timed_out, ca->train));
+	orders->window = pktpair_shared_window(sk);
+	if (state == TCP_CA_Recovery || state == TCP_CA_CWR)
+		orders->window = min_t(u32, orders->window, tp->snd_ssthresh);
+	else if (pktpair_delivers(rs) && tcp_is_cwnd_limited(sk))
+		orders->window = cubic_window_ack(cubic, orders->window, &tp->snd_cwnd_cnt,
+						  &acked);
+	orders->rate_bytes_ps =
+		control_window_rate_bytes_ps(PKTPAIR_SHARED_RATE_FACTOR * orders->window,
+					     tp->mss_cache, tp->srtt_us >> 3);
 }
 
 /* The rate that brings the queue to the setpoint, and the cap on the window */
 static __always_inline void
-pktpair_steer(struct sock *sk, const struct rate_sample *rs, enum pktpair_law law,
-	      const struct pair_sample *closed, const struct control_path *path,
-	      struct control_orders *orders)
+pktpair_steer(struct sock *sk, const struct rate_sample *rs, bool is_1994,
+	      const struct control_path *path, struct control_orders *orders)
 {
 	struct pktpair *ca = inet_csk_ca(sk);
 
@@ -830,19 +946,26 @@ pktpair_steer(struct sock *sk, const struct rate_sample *rs, enum pktpair_law la
 		ca->anew = 1;
 	}
 	if (ca->anew)
-		pktpair_aim(sk);
+		pktpair_aim(sk, is_1994);
 	orders->setpoint_q8 = ca->aim_q8;
-	if (law == PKTPAIR_LAW_1994) {
+	if (is_1994) {
 		pktpair_steer_1994(sk, path, orders);
+	} else if (unlikely(ca->evidence->turns.shared)) {
+		struct tcp_sock *tp = tcp_sk(sk);
+
+		/* an undo gives back the threshold of the pair law */
+		if (tp->snd_ssthresh == TCP_INFINITE_SSTHRESH)
+			tp->snd_ssthresh = max_t(u32, tcp_snd_cwnd(tp), CUBIC_WINDOW_MIN);
+		pktpair_steer_shared(sk, rs, &ca->evidence->cubic, orders);
+		ca->evidence->probe_room =
+			tp->snd_nxt == ca->evidence->probe_seq ? PKTPAIR_SHARED_TRAIN : 0;
+		orders->window += ca->evidence->probe_room;
 	} else {
-		if (pktpair_brief(ca, closed)) {
-			ca->brief = 1;
-		} else {
-			ca->brief = 0;
-			orders->rate_bytes_ps = control_rate_bytes_ps(path, orders->setpoint_q8,
-								      ca->mss);
-		}
+		orders->rate_bytes_ps = control_rate_bytes_ps(path, orders->setpoint_q8, ca->mss);
 		orders->window = control_window(path, orders->setpoint_q8, ca->train);
+		/* a policer keeps no queue: packets sent to build one are dropped */
+		if (unlikely(ca->evidence->turns.policed))
+			orders->rate_bytes_ps = control_share_bytes_ps(path, ca->mss);
 	}
 }
 
@@ -891,10 +1014,15 @@ static void pktpair_first_window(struct sock *sk)
 static void pktpair_grow(struct sock *sk, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
+	const struct pktpair *ca = inet_csk_ca(sk);
 	u8 state = inet_csk(sk)->icsk_ca_state;
 
 	if (state == TCP_CA_Recovery || state == TCP_CA_CWR ||
 	    rs->is_app_limited || !pktpair_delivers(rs))
+		return;
+	/* the period that goes on will show the share */
+	if (ca->prop.delay_us != PROP_UNKNOWN_US &&
+	    round_shows_queue(pktpair_rtt_us(tp, rs), ca->prop.delay_us))
 		return;
 	tcp_snd_cwnd_set(tp, min_t(u32, tcp_snd_cwnd(tp) + rs->acked_sacked,
 				   tp->snd_cwnd_clamp));
@@ -905,11 +1033,10 @@ static void pktpair_apply(struct sock *sk, const struct control_orders *orders)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	if (orders->rate_bytes_ps)
-		WRITE_ONCE(sk->sk_pacing_rate,
-			   min_t(u64, orders->rate_bytes_ps,
-				 READ_ONCE(sk->sk_max_pacing_rate)));
-	tcp_snd_cwnd_set(tp, min_t(u32, orders->window, tp->snd_cwnd_clamp));
+	WRITE_ONCE(sk->sk_pacing_rate,
+		   min_t(u64, max_t(u64, orders->rate_bytes_ps, 1),
+			 READ_ONCE(sk->sk_max_pacing_rate)));
+	tcp_snd_cwnd_set(tp, clamp_t(u32, orders->window, 1, tp->snd_cwnd_clamp));
 }
 
 /* ---- what the stack calls ---- */
@@ -921,32 +1048,65 @@ static noinline void pktpair_trace(const struct sock *sk, struct pair_sample tra
 				   struct control_path path,
 				   struct control_orders orders)
 {
-	/* left to the next acknowledgment: the one in force */
-	if (path.service_q10 && !orders.rate_bytes_ps)
-		orders.rate_bytes_ps = READ_ONCE(sk->sk_pacing_rate);
 	trace_pktpair_sample(sk, &train, &path, &orders);
 }
 
 static __always_inline void
-pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const enum pktpair_law law)
+pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const bool is_1994)
 {
+	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 	struct pair_sample train = pktpair_sense(sk, rs);
+	u32 rtt_us = pktpair_rtt_us(tp, rs);
 	struct control_orders orders = {};
 	struct control_path path = {};
 
-	if (pktpair_estimate(sk, rs, law, &train, &path)) {
-		pktpair_steer(sk, rs, law, &train, &path, &orders);
+	pktpair_estimate(sk, rs, is_1994, &train, rtt_us);
+	if (pktpair_round_passed(ca, tp, rs))
+		pktpair_end_round(sk, rs, is_1994);
+	/* the share has changed, or how the receiver acknowledges */
+	if (ca->fresh || (train.verdict != PAIR_OPEN && train.verdict != PAIR_SAMPLE))
+		pktpair_choose_train(sk);
+	if (pktpair_path(sk, rs, is_1994, rtt_us, &path)) {
+		pktpair_steer(sk, rs, is_1994, &path, &orders);
 		pktpair_apply(sk, &orders);
 	} else {
 		pktpair_grow(sk, rs);
 	}
 	ca->fresh = 0;
 	if (train.verdict != PAIR_OPEN) {
-		this_cpu_inc(pktpair_trains.closed[train.verdict]);
+		this_cpu_inc(pktpair_counters.trains[train.verdict]);
 		if (trace_pktpair_sample_enabled())
 			pktpair_trace(sk, train, path, orders);
 	}
+}
+
+/* Whether deliveries bound the window in this state. The memorandum's window does not bind
+ * the flow, except after a timeout.
+ */
+static bool pktpair_guards(const struct sock *sk, u8 state)
+{
+	const struct pktpair *ca = inet_csk_ca(sk);
+
+	return ca->timed_out || (state >= TCP_CA_Recovery && !pktpair_preset(sk)->is_1994);
+}
+
+/* The window while what was lost is sent again. After a timeout no more is known than
+ * that a packet arrives now and then, however little is lost: one acknowledgment of a
+ * receiver that had thrown everything away, or kept it all, ends the retransmissions.
+ * That one may count all that was in flight: of a slow start it is one doubling at most.
+ */
+static u32 pktpair_guarded_window(struct sock *sk, u32 window, u32 before, u32 acked,
+				  bool lost)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct pktpair *ca = inet_csk_ca(sk);
+
+	if (ca->timed_out)
+		acked = min_t(u32, acked, before);
+	return control_window_recovering(tcp_packets_in_flight(tp), window, before, acked, lost,
+					 ca->timed_out ? U32_MAX : tp->lost_out + tp->retrans_out,
+					 control_window_least(ca->timed_out, ca->train));
 }
 
 /* An acknowledgment whose sample cannot be used, or whose window is bounded:
@@ -981,7 +1141,7 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 		return;
 	window = tcp_snd_cwnd(tp);
 	/* the law's window is in packets of the size that is sent now */
-	if (ca->mixed)
+	if (ca->mixed && !ca->evidence->turns.shared)
 		window = control_window_mixed(window, pktpair_outstanding(ca, tp),
 					      tcp_packets_in_flight(tp));
 	if (pktpair_guards(sk, state)) {
@@ -995,26 +1155,39 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 	tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
 }
 
+/* There was no memory for evidence: one more CUBIC flow. The SYN's acknowledgment comes
+ * here as well, before init() does.
+ */
+static noinline void pktpair_take_alone(struct sock *sk, const struct rate_sample *rs)
+{
+	struct pktpair *ca = inet_csk_ca(sk);
+	struct control_orders orders = {};
+
+	pktpair_steer_shared(sk, rs, &ca->alone, &orders);
+	pktpair_apply(sk, &orders);
+}
+
 /* A function of its own for each law, so that no acknowledgment asks which is its */
-#define PKTPAIR_CONG_CONTROL(its_name, law)					\
+#define PKTPAIR_CONG_CONTROL(its_name, is_1994)					\
 static noinline void its_name##_ack(struct sock *sk, const struct rate_sample *rs) \
 {										\
-	pktpair_take_ack(sk, rs, law);						\
+	pktpair_take_ack(sk, rs, is_1994);					\
 }										\
 										\
 static void its_name(COMPAT_CONG_CONTROL_ARGS(sk, rs))				\
 {										\
 	const struct pktpair *ca = inet_csk_ca(sk);				\
 										\
-	if (unlikely(ca->unusual))						\
+	if (unlikely(!ca->evidence))						\
+		pktpair_take_alone(sk, rs);					\
+	else if (unlikely(ca->unusual))						\
 		pktpair_take_unusual(sk, rs, its_name##_ack);			\
 	else									\
 		its_name##_ack(sk, rs);						\
 }
 
-PKTPAIR_CONG_CONTROL(pktpair_cong_control, PKTPAIR_LAW)
-PKTPAIR_CONG_CONTROL(pktpair_cong_control_averse, PKTPAIR_LAW_AVERSE)
-PKTPAIR_CONG_CONTROL(pktpair_cong_control_1994, PKTPAIR_LAW_1994)
+PKTPAIR_CONG_CONTROL(pktpair_cong_control, false)
+PKTPAIR_CONG_CONTROL(pktpair_cong_control_1994, true)
 
 /* Asked right before the stack sizes an skb: one skb is one train. As a lower
  * bound alone this would not do, since below a round trip of 3 ms the stack
@@ -1027,6 +1200,8 @@ static u32 pktpair_min_tso_segs(struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 
+	if (unlikely(!ca->evidence))
+		return PKTPAIR_SHARED_TRAIN;
 	if (unlikely((u16)tp->mss_cache != ca->mss))
 		pktpair_resize(sk);
 	/* a new route wrote the device's limit */
@@ -1034,6 +1209,8 @@ static u32 pktpair_min_tso_segs(struct sock *sk)
 		ca->gso_max_segs = sk->sk_gso_max_segs;
 	ca->gso_set = (u8)min_t(u16, ca->train, ca->gso_max_segs);
 	sk->sk_gso_max_segs = ca->gso_set;
+	if (unlikely(ca->evidence->turns.shared) && tp->snd_nxt != ca->evidence->probe_seq)
+		return min_t(u32, ca->gso_set, PKTPAIR_SHARED_TRAIN);
 	return ca->gso_set;
 }
 
@@ -1042,6 +1219,11 @@ static void pktpair_set_state(struct sock *sk, u8 new_state)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 
+	if (!ca->evidence) {
+		if (new_state == TCP_CA_Loss)
+			cubic_window_reset(&ca->alone);
+		return;
+	}
 	ca->unusual |= new_state >= TCP_CA_Recovery;
 	/* A mark, or a drop by this host's own qdisc. The stack stays in this state until
 	 * what it sent after the receiver's first echo is acknowledged; until then all ACKs
@@ -1059,7 +1241,8 @@ static void pktpair_set_state(struct sock *sk, u8 new_state)
 		tcp_snd_cwnd_set(tp, pktpair_guarded_window(sk, tcp_snd_cwnd(tp),
 							    tcp_snd_cwnd(tp), 1, true));
 	if (new_state == TCP_CA_Loss) {
-		ca->lost = 1;
+		round_check_lost(&ca->evidence->check, 1);
+		cubic_window_reset(&ca->evidence->cubic);
 		/* tcp_enter_loss() has set this window; a packet that is too large for the path,
 		 * an MTU probe or one that ICMP complains of, is sent again in this state too
 		 * (tcp_simple_retransmit()), and no timer ran out
@@ -1071,9 +1254,15 @@ static void pktpair_set_state(struct sock *sk, u8 new_state)
 	}
 }
 
+/* The pair law's window never starts slowly */
 static u32 pktpair_ssthresh(struct sock *sk)
 {
-	return TCP_INFINITE_SSTHRESH;	/* the window never starts slowly */
+	struct pktpair *ca = inet_csk_ca(sk);
+
+	if (!pktpair_is_shared(ca))
+		return TCP_INFINITE_SSTHRESH;
+	return cubic_window_ssthresh(ca->evidence ? &ca->evidence->cubic : &ca->alone,
+				     pktpair_shared_window(sk));
 }
 
 /* What was taken for lost was not: the window is the one before. If that was the law's, the
@@ -1093,7 +1282,8 @@ static u32 pktpair_sndbuf_expand(struct sock *sk)
 
 /* In BBR's slot, because every field means there what it means here: bandwidth
  * of the bottleneck for this flow, propagation round trip, and how far pacing
- * rate and window are above them.
+ * rate and window are above them. While CUBIC's window steers there is no such
+ * bandwidth, and "ss" shows a slow start threshold instead.
  */
 static size_t pktpair_get_info(struct sock *sk, u32 ext, int *attr,
 			       union tcp_cc_info *info)
@@ -1109,6 +1299,8 @@ static size_t pktpair_get_info(struct sock *sk, u32 ext, int *attr,
 
 	if (!(ext & (1 << (INET_DIAG_BBRINFO - 1))) &&
 	    !(ext & (1 << (INET_DIAG_VEGASINFO - 1))))
+		return 0;
+	if (!READ_ONCE(ca->evidence) || ca->shows_none)
 		return 0;
 
 	memset(&info->bbr, 0, sizeof(info->bbr));
@@ -1135,6 +1327,16 @@ static void pktpair_init(struct sock *sk)
 	struct pktpair *ca = inet_csk_ca(sk);
 
 	memset(ca, 0, sizeof(*ca));
+	ca->evidence = kzalloc(sizeof(*ca->evidence), GFP_ATOMIC | __GFP_NOWARN);
+	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
+	if (!ca->evidence) {
+		this_cpu_inc(pktpair_counters.alone);
+		pktpair_first_rate(sk);
+		return;
+	}
+	/* the stack may be retransmitting when a socket changes to pktpair */
+	ca->unusual = 1;
 	ca->train = min_t(u32, pair_train_min(pktpair_limits(sk)),
 			  pair_train_max(pktpair_limits(sk)));
 	pair_probe_init(&ca->probe, ca->train);
@@ -1143,30 +1345,26 @@ static void pktpair_init(struct sock *sk)
 	ca->round_delivered = tp->delivered;
 	ca->mss = (u16)tp->mss_cache;
 	ca->gso_max_segs = sk->sk_gso_max_segs;
-	/* the stack may be retransmitting when a socket changes to pktpair */
-	ca->unusual = 1;
 	/* a lost SYN leaves peers without SACK in this state; pktpair_first_window() heeds it */
 	ca->timed_out = inet_csk(sk)->icsk_ca_state == TCP_CA_Loss && tp->data_segs_out;
 
-	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 	pktpair_first_window(sk);
 	pktpair_first_rate(sk);
-	cmpxchg(&sk->sk_pacing_status, SK_PACING_NONE, SK_PACING_NEEDED);
 }
 
 static void pktpair_release(struct sock *sk)
 {
 	struct pktpair *ca = inet_csk_ca(sk);
 
-	if (sk->sk_gso_max_segs == ca->gso_set)
+	/* 0 where it was never set */
+	if (ca->gso_set && sk->sk_gso_max_segs == ca->gso_set)
 		sk->sk_gso_max_segs = ca->gso_max_segs;
+	kfree(ca->evidence);
+	ca->evidence = NULL;
 }
 
-/* Not for everyone (no TCP_CONG_NON_RESTRICTED): at a bottleneck that is not
- * served in turn the gap shows the link, and the flow takes it.
- */
-#define PKTPAIR_OPS(its_name, takes_ack) {		\
-	.flags		= 0,				\
+#define PKTPAIR_OPS(its_name, its_flags, takes_ack) {	\
+	.flags		= its_flags,			\
 	.name		= its_name,			\
 	.owner		= THIS_MODULE,			\
 	.init		= pktpair_init,			\
@@ -1180,27 +1378,18 @@ static void pktpair_release(struct sock *sk)
 	.get_info	= pktpair_get_info,		\
 }
 
-/* A name each, so that a socket or a route can choose */
+/* A name each, so that a socket or a route can choose. Every user may choose the one that
+ * detects a bottleneck that does not serve in turn.
+ */
 static struct pktpair_algorithm pktpair_algorithms[] __read_mostly = {
-	{	/* a fixed, small setpoint; a share that has grown is taken at once */
-		.ops = PKTPAIR_OPS("pktpair", pktpair_cong_control),
+	{
+		.ops = PKTPAIR_OPS("pktpair", TCP_CONG_NON_RESTRICTED, pktpair_cong_control),
 		.preset = { .trains = &pktpair_trains_of_knobs },
 	},
-	{	/* risk-averse: a share that has grown is taken by and by */
-		.ops = PKTPAIR_OPS("pktpair_averse", pktpair_cong_control_averse),
-		.preset = {
-			.law = PKTPAIR_LAW_AVERSE,
-			.trains = &pktpair_trains_of_knobs,
-		},
-	},
-	{	/* risk-taking: as much buffer as there is, within the bound */
-		.ops = PKTPAIR_OPS("pktpair_risky", pktpair_cong_control),
-		.preset = { .trains = &pktpair_trains_of_knobs, .probes = true },
-	},
 	{
-		.ops = PKTPAIR_OPS("pktpair_1994", pktpair_cong_control_1994),
+		.ops = PKTPAIR_OPS("pktpair_1994", 0, pktpair_cong_control_1994),
 		.preset = {
-			.law = PKTPAIR_LAW_1994,
+			.is_1994 = true,
 			.trains = &pktpair_trains_of_1994,
 			.first_window = 2,
 		},
@@ -1243,7 +1432,5 @@ module_exit(pktpair_unregister);
 MODULE_LICENSE("GPL");
 MODULE_VERSION("0.1");
 MODULE_AUTHOR("The packet pair for Linux authors");
-MODULE_ALIAS("tcp_pktpair_averse");
-MODULE_ALIAS("tcp_pktpair_risky");
 MODULE_ALIAS("tcp_pktpair_1994");
 MODULE_DESCRIPTION("TCP packet-pair rate control for round-robin bottlenecks");

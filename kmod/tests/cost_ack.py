@@ -22,7 +22,6 @@ from in_guest.tap import expect, run
 # algorithm: its cong_control, and the hook that returns a constant
 HOOKS = {
     "pktpair": ("pktpair_cong_control", "pktpair_sndbuf_expand"),
-    "pktpair_averse": ("pktpair_cong_control_averse", "pktpair_sndbuf_expand"),
     "pktpair_1994": ("pktpair_cong_control_1994", "pktpair_sndbuf_expand"),
     "bbr": ("bbr_main", "bbr_sndbuf_expand"),
 }

@@ -2,7 +2,8 @@
 /*
  * tcp_pktpair.c on a path that changes at will, with losses, marks that are echoed,
  * timeouts, receivers that renege, other sizes of packets, SYNs that were lost, pauses,
- * limits of the socket, and acknowledgments that no stack would make up. Neither rate
+ * limits of the socket, time stamps of any clock, no memory, bottlenecks that do not serve
+ * in turn or police, and acknowledgments that no stack would make up. Neither rate
  * nor window is ever zero, nor above the socket's, and no estimate leaves its range;
  * whatever a packet's arrival is worth, the window is set by it; after a timeout it
  * grows by no more than arrives; another size of packets leaves the share in bytes; one
@@ -24,12 +25,21 @@
 static struct sender s;
 static struct pktpair *const ca = (struct pktpair *)s.sk.icsk_ca_priv;
 
-static void stack_traced(const struct sock *sk, const struct pair_sample *sample,
-			 const struct control_path *path,
-			 const struct control_orders *orders)
+static void stack_traced_pktpair_sample(const struct sock *sk, const struct pair_sample *sample,
+					const struct control_path *path,
+					const struct control_orders *orders)
 {
 	CHECK(sample->verdict > PAIR_OPEN && sample->verdict < PAIR_VERDICTS);
 	CHECK(path->newest_backlog_q8 <= CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8);
+}
+
+static void stack_traced_pktpair_turns(const struct sock *sk, const struct in_turn *turns,
+				       const struct in_turn_block *block, u32 rounds)
+{
+	CHECK(block->served_q8 <= ROUND_SERVED_MAX_Q8);
+	CHECK(turns->score_q4 < IN_TURN_ALARM_Q4);
+	CHECK(turns->relapses <= IN_TURN_RELAPSES);
+	CHECK(!turns->policed || turns->lossy);
 }
 
 /* before this acknowledgment */
@@ -38,6 +48,9 @@ static u32 window, in_flight, windows_set, answers, setpoint_q8, highest_q8;
 /* in the state Loss, which tcp_simple_retransmit() has set */
 static bool without_timer;
 
+/* tp->prior_ssthresh */
+static u32 prior_ssthresh;
+
 static void remember(void)
 {
 	window = s.sk.snd_cwnd;
@@ -45,7 +58,7 @@ static void remember(void)
 	windows_set = s.sk.windows_set;
 	answers = s.answers;
 	setpoint_q8 = ca->setpoint.target_q8;
-	highest_q8 = pktpair_setpoint_highest_q8(&s.sk);
+	highest_q8 = ca->evidence ? pktpair_setpoint_highest_q8(&s.sk) : 0;
 }
 
 static void check_shown(void)
@@ -54,8 +67,11 @@ static void check_shown(void)
 	double gain = 0;
 	int attr = 0;
 
-	CHECK(s.sk.icsk_ca_ops->get_info(&s.sk, 1 << (INET_DIAG_BBRINFO - 1), &attr, &info) ==
-	      sizeof(info.bbr));
+	if (!s.sk.icsk_ca_ops->get_info(&s.sk, 1 << (INET_DIAG_BBRINFO - 1), &attr, &info)) {
+		CHECK(pktpair_is_shared(ca) && !attr);
+		return;
+	}
+	CHECK(attr == INET_DIAG_BBRINFO && !pktpair_is_shared(ca));
 	if (ca->service.value && ca->prop.delay_us != PROP_UNKNOWN_US) {
 		double share = info.bbr.bbr_bw_lo + 0x1p32 * info.bbr.bbr_bw_hi;
 
@@ -65,14 +81,45 @@ static void check_shown(void)
 	CHECK(info.bbr.bbr_pacing_gain < gain * 1.001 + 2);
 }
 
+/* What holds of every socket after every acknowledgment */
+static void check_bounds(void)
+{
+	u32 segments = s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+
+	CHECK(s.sk.sk_pacing_rate >= 1);
+	CHECK(s.sk.sk_pacing_rate <= s.sk.sk_max_pacing_rate);
+	CHECK(s.sk.snd_cwnd >= 1);
+	CHECK(s.sk.snd_cwnd <= s.sk.snd_cwnd_clamp);
+	CHECK(segments >= 1 && segments <= 64);
+	CHECK(s.sk.snd_ssthresh >= 2);
+	CHECK(s.sk.snd_ssthresh == TCP_INFINITE_SSTHRESH || pktpair_is_shared(ca));
+}
+
+/* CUBIC's window steers: no loss of the path has a word in it but by its threshold */
+static void check_shared(const struct sender *of, const struct rate_sample *rs)
+{
+	u8 state = of->sk.icsk_ca_state;
+
+	if (state != TCP_CA_Recovery && state != TCP_CA_CWR)
+		CHECK(of->sk.snd_cwnd <= max_t(u32, window, 1) + rs->acked_sacked);
+	check_shown();
+	remember();
+	check_bounds();
+}
+
 static void check(struct sender *of, const struct rate_sample *rs)
 {
 	u8 state = of->sk.icsk_ca_state;
 	u32 mending = of->sk.lost_out + of->sk.retrans_out;
 
+	if (!ca->evidence) {
+		check_shared(of, rs);
+		return;
+	}
 	/* before the path is known, only slow start has a word in it */
 	CHECK(of->sk.windows_set != windows_set || !rs->prior_mstamp ||
-	      ((rs->is_app_limited || state == TCP_CA_CWR || state == TCP_CA_Recovery) &&
+	      ((rs->is_app_limited || state == TCP_CA_CWR || state == TCP_CA_Recovery ||
+		round_shows_queue(pktpair_rtt_us(&of->sk, rs), ca->prop.delay_us)) &&
 	       (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US)));
 	if (state != TCP_CA_Loss)
 		without_timer = false;
@@ -89,12 +136,12 @@ static void check(struct sender *of, const struct rate_sample *rs)
 	      ca->setpoint.target_q8 == highest_q8);
 	check_shown();
 	remember();
-	CHECK(of->sk.sk_pacing_rate >= 1);
-	CHECK(of->sk.sk_pacing_rate <= of->sk.sk_max_pacing_rate);
-	CHECK(of->sk.snd_cwnd >= 1);
-	CHECK(of->sk.snd_cwnd <= of->sk.snd_cwnd_clamp);
+	check_bounds();
 	CHECK(ca->train >= 1 && ca->train <= 64);
 	CHECK(ca->service.value <= FUZZY_VALUE_MAX);
+	CHECK(ca->evidence->check.bursts <= ROUND_BURSTS_MAX);
+	CHECK(ca->evidence->check.shorter <= ROUND_SHORTER_MAX);
+	CHECK(ca->evidence->check.again <= ROUND_AGAIN_MAX);
 }
 
 static u64 take(const u8 **data, size_t *size, unsigned int bytes)
@@ -132,6 +179,8 @@ static void take_nonsense(const u8 **data, size_t *size)
 	rs.is_ack_delayed = flags & 4;
 	s.sk.owned = flags & 8;
 	s.sk.sackless = flags & 64;
+	s.sk.rx_opt.saw_tstamp = flags & 128;
+	s.sk.rx_opt.rcv_tsval = (u32)take_scale(data, size, 32);
 	s.now_ns += take_scale(data, size, 34);
 	s.sk.tcp_clock_cache = s.now_ns;
 	s.sk.tcp_mstamp = s.now_ns / NSEC_PER_USEC;
@@ -159,6 +208,8 @@ static void take_mss(u32 mss)
 
 	s.sk.mss_cache = mss;
 	s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+	if (!ca->evidence)
+		return;
 	CHECK(ca->mss == mss);
 	/* within what a whole unit is of so short a time */
 	if (s.sk.data_segs_out && ca->service.value > 100000 &&
@@ -178,14 +229,58 @@ static void change_state(u8 state, bool by_timer, bool taken_back)
 {
 	if (state == TCP_CA_Open && taken_back)
 		s.sk.snd_cwnd = s.sk.icsk_ca_ops->undo_cwnd(&s.sk);
+	if (state == TCP_CA_Open && taken_back)
+		s.sk.snd_ssthresh = max_t(u32, s.sk.snd_ssthresh, prior_ssthresh);
 	if (state >= TCP_CA_Recovery)
 		s.sk.prior_cwnd = s.sk.snd_cwnd;
+	/* tcp_current_ssthresh(), and what tcp_init_cwnd_reduction() does */
+	if (state >= TCP_CA_CWR && state > s.sk.icsk_ca_state) {
+		prior_ssthresh = s.sk.snd_ssthresh;
+		if (s.sk.icsk_ca_state < TCP_CA_CWR)
+			prior_ssthresh = max_t(u32, prior_ssthresh, s.sk.snd_cwnd / 4 * 3);
+		s.sk.snd_cwnd_cnt = 0;
+		s.sk.snd_ssthresh = s.sk.icsk_ca_ops->ssthresh(&s.sk);
+		CHECK(s.sk.snd_ssthresh >= 2);
+		CHECK(pktpair_is_shared(ca) == (s.sk.snd_ssthresh < TCP_INFINITE_SSTHRESH));
+	}
 	if (state == TCP_CA_Loss && by_timer)
 		s.sk.snd_cwnd = min_t(u32, tcp_packets_in_flight(&s.sk) + 1,
 				      s.sk.snd_cwnd_clamp);
 	without_timer = state == TCP_CA_Loss && !by_timer;
 	s.sk.icsk_ca_ops->set_state(&s.sk, state);
 	s.sk.icsk_ca_state = state;
+	remember();
+}
+
+/* What a block of round trips may have shown, some times in a row */
+static void take_blocks(const u8 **data, size_t *size)
+{
+	struct round_found found = {
+		.service_q10 = 1, .delivered_q10 = take_scale(data, size, 47),
+		.waited_us = (u32)take_scale(data, size, 27),
+		.served_q8 = (u32)take_scale(data, size, 10),
+	};
+	u8 flags = (u8)take(data, size, 1), times = flags % 64;
+
+	found.limited = flags & 64;
+	found.lossy = flags & 128;
+	while (ca->evidence && times--)
+		pktpair_judge_turns(&s.sk, &found);
+	remember();
+}
+
+/* A new connection, or another algorithm in mid-flow, which is the same one maybe */
+static void take_change(u8 flags, bool begins)
+{
+	if (begins) {
+		s.sk.snd_cwnd = 1;
+		s.sk.data_segs_out = 0;
+	}
+	stack_memory_fails = flags & 1;
+	sender_change(&s, stack_algorithms[flags >> 1 & 1]);
+	stack_memory_fails = false;
+	CHECK(stack_allocated == !(flags & 1));
+	CHECK(s.sk.snd_ssthresh == TCP_INFINITE_SSTHRESH);
 	remember();
 }
 
@@ -196,7 +291,7 @@ static void take_step(const u8 **data, size_t *size)
 	u64 limit;
 	u8 drawn;
 
-	switch (take(data, size, 1) % 16) {
+	switch (take(data, size, 1) % 21) {
 	case 0:
 		s.service_ns = 1000 + take_scale(data, size, 27);
 		break;
@@ -250,15 +345,29 @@ static void take_step(const u8 **data, size_t *size)
 		remember();
 		break;
 	case 14:
-		s.sk.snd_cwnd = 1;
-		s.sk.data_segs_out = 0;
 		s.sk.total_retrans = (u32)take(data, size, 1) % 4;
 		s.sk.undo_marker = (u32)take(data, size, 1) % 2;
 		first_window = (u32)take(data, size, 1);
-		s.sk.icsk_ca_ops->init(&s.sk);
+		take_change((u8)take(data, size, 1), true);
 		CHECK(s.sk.snd_cwnd == 1 || s.sk.total_retrans < 2 || !s.sk.undo_marker);
 		first_window = 0;
-		remember();
+		break;
+	case 15:
+		take_change((u8)take(data, size, 1), false);
+		break;
+	case 16:
+	case 17:
+		take_blocks(data, size);
+		break;
+	case 18:
+		/* others' packets come between */
+		s.turn = (u32)take(data, size, 1) % 32;
+		s.turn_left = s.turn;
+		s.others_ns = take_scale(data, size, 30);
+		break;
+	case 19:
+		s.no_stamps = take(data, size, 1) & 1;
+		s.ahead = (u32)take_scale(data, size, 32);
 		break;
 	default:
 		/* as little as there is */
@@ -278,12 +387,19 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 	if (!stack_registered && stack_module_init())
 		return 0;
-	preset = (int)take(&data, &size, 1) % 3;
+	preset = (int)take(&data, &size, 1);
+	stack_memory_fails = preset & 2;
+	preset &= 1;
 	sender_init(&s, stack_algorithms[preset], service_ns, rtt_ns);
+	stack_memory_fails = false;
 	s.sk.snd_cwnd_clamp = WINDOW_MAX;
+	without_timer = false;
+	prior_ssthresh = TCP_INFINITE_SSTHRESH;
 	s.after_ack = check;
 	remember();
 	while (size && steps++ < 40)
 		take_step(&data, &size);
+	sender_release(&s);
+	CHECK(!stack_allocated);
 	return 0;
 }

@@ -19,6 +19,7 @@ struct chain {
 	struct propagation_delay prop;
 	struct control_setpoint setpoint;
 	struct queue_estimate queue;
+	struct queue_watch watch;
 	u64 mean_1994;
 	u32 backlog_q8;
 	u64 rate;
@@ -36,14 +37,12 @@ static struct pair_limits limits;
 /* arguments that nobody passes: they are held within bounds */
 static void take_any(u32 one, u32 two, u32 three)
 {
-	u64 wide = (u64)one << 32 | two, service_q10;
+	u64 wide = (u64)one << 32 | two;
 	struct control_setpoint setpoint = { 0 };
 	struct pair_probe probe;
 
 	CHECK(control_first_window(wide, three, one) <= S32_MAX);
 	control_window_rate_bytes_ps(one, two, three % 2 ? three : 0);
-	service_q10 = control_grown_q10(one, two, three, one, two);
-	CHECK(service_q10 >= one && service_q10 <= max_t(u32, one, two));
 	control_setpoint_reset(&setpoint, one);
 	control_setpoint_round(&setpoint, two, three);
 	control_setpoint_round(&setpoint, two, three);
@@ -69,22 +68,9 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 						  pair_service_time(&s),
 						  c->service.value, &limits);
 
-		u64 took_q10 = pair_service_time(&s), grown_q10;
+		u64 took_q10 = pair_service_time(&s);
 
 		CHECK(s.segments >= 1);
-		if (took_q10 < c->service.value) {
-			grown_q10 = control_grown_q10(took_q10, c->service.value,
-						      delivered, rtt_us,
-						      delivered % 2 ? CONTROL_GROWTH_Q8 :
-						      CONTROL_GROWTH_SURE_Q8);
-			CHECK(grown_q10 >= took_q10 && grown_q10 <= c->service.value);
-			if (delivered % 4 == 0) {
-				grown_q10 = control_doubted_q10(took_q10, grown_q10);
-				CHECK(grown_q10 >= took_q10);
-				CHECK(grown_q10 <= took_q10 * 3 / 2);
-			}
-			took_q10 = grown_q10;
-		}
 		if (!c->service.value)
 			fuzzy_start(&c->service, took_q10);
 		else if (!bunched && fuzzy_run(&c->service, took_q10))
@@ -109,18 +95,18 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 		return;
 	CHECK(c->service.value <= FUZZY_VALUE_MAX);
 
-	train = pair_train(&c->probe, c->service.value, &limits);
+	train = pair_train(&c->probe, c->service.value,
+			   delivered % 2 ? c->prop.delay_us : 0, &limits);
 	CHECK(train >= 1 && train <= limits.train_max);
 	path = (struct control_path) {
-		.service_q10 = control_service_q10(c->service.value, delivered,
-						   rtt_us),
+		.service_q10 = c->service.value,
 		.rtt_us = max_t(u32, rtt_us, c->prop.delay_us),
 		.prop_us = c->prop.delay_us,
 		.outstanding = outstanding,
 		.delivered = delivered,
 	};
 	path.newest_age_us = mss;
-	queue = queue_estimate_ack(&c->queue, &path, (u32)(c->now_ns / 1000));
+	queue = queue_estimate_ack(&c->queue, &c->watch, &path, (u32)(c->now_ns / 1000));
 	CHECK(queue.newest_q8 <= CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8);
 	CHECK(queue.newest_q8 / CONTROL_PACKET_Q8 <= outstanding);
 	CHECK(queue.beyond_pipe_q8 <= CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8);
@@ -182,7 +168,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 	for (; size >= step; size -= step, data += step) {
 		struct pair_ack ack = { .flaw = data[0] % 8 ? PAIR_OPEN :
-					PAIR_RETRANSMITTED + data[1] % 3 };
+					PAIR_RETRANSMITTED + data[1] % 4 };
 		u64 jump;
 		u32 word[3];
 
@@ -194,6 +180,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		ack.now_ns = c.now_ns;
 		ack.sent_us = sent;
 		ack.segments = word[1] >> data[3] % 32;
+		ack.tick = word[2] ^ word[0];
+		ack.fills_hole = data[3] & 32;
 		take(&c, &ack, word[2] >> data[2] % 32, word[1], word[0],
 		     word[2]);
 	}

@@ -4,6 +4,7 @@
 #define _QUEUE_ACK_H
 
 #include "queue_estimate.h"
+#include "queue_watch.h"
 
 /**
  * struct queue_backlog - the queue, as the newest packet sees it and as the law does
@@ -16,8 +17,8 @@ struct queue_backlog {
 };
 
 static inline struct queue_backlog
-queue_estimate_ack(struct queue_estimate *q, const struct control_path *path,
-		   u32 now_us)
+queue_estimate_ack(struct queue_estimate *q, struct queue_watch *w,
+		   const struct control_path *path, u32 now_us)
 {
 	s64 beyond_pipe_q8;
 
@@ -25,7 +26,7 @@ queue_estimate_ack(struct queue_estimate *q, const struct control_path *path,
 	beyond_pipe_q8 = queue_beyond_pipe_q8(q, path);
 
 	return (struct queue_backlog) {
-		.newest_q8 = queue_newest_q8(q, path, beyond_pipe_q8, now_us),
+		.newest_q8 = queue_newest_q8(w, path, beyond_pipe_q8, now_us),
 		.beyond_pipe_q8 = (u32)max_t(s64, beyond_pipe_q8, 0),
 	};
 }

@@ -256,15 +256,6 @@ static void rate_is_never_zero_and_never_wraps(void **state)
 	}
 }
 
-/* A service time of 0 is none: everything is divided by it */
-static void deliveries_never_make_a_service_time_of_nothing(void **state)
-{
-	(void)state;
-	assert_int_equal(control_service_q10(NS(1000), U32_MAX, 0), 1);
-	assert_int_equal(control_service_q10(NS(1000), U32_MAX, 1), 1);
-	assert_int_equal(control_service_q10(CONTROL_SERVICE_MAX_Q10, U32_MAX, 1), 1);
-}
-
 /* An eighth of what is outstanding may be lost, any part of it, before the window shrinks to
  * what leaves the network
  */
@@ -276,28 +267,6 @@ static void losses_up_to_an_eighth_leave_the_window_to_the_law(void **state)
 	for (mending = 0; mending <= 80; mending++)
 		assert_int_equal(control_window_recovering(80, 100, 60, 2, true, mending, 8),
 				 mending <= 10 ? 100 : 82);
-}
-
-/* A packet of 2 ms; 63 of them last longer than 125 ms, 62 do not */
-static void half_a_packet_of_waiting_confirms_a_service_time(void **state)
-{
-	static const struct {
-		u32 train, waited_us;
-		bool unconfirmed;
-		const char *reason;
-	} rows[] = {
-		{ 63, 0, true, "nothing waited, and the train would last too long" },
-		{ 63, 999, true, "less than half a packet" },
-		{ 63, 1000, false, "half a packet is a queue" },
-		{ 62, 0, false, "gaps can tell" },
-	};
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		if (control_unconfirmed(NS(2000000), rows[i].train, 125 * NSEC_PER_MSEC,
-					rows[i].waited_us) != rows[i].unconfirmed)
-			fail_msg("%s", rows[i].reason);
 }
 
 /* Windows that no sender has must not come out as a low rate */
@@ -487,6 +456,7 @@ struct loop {
 	double now_us, credit, free_us;
 	u32 sent, acked;
 	struct queue_estimate queue;
+	struct queue_watch watch;
 	double round_end_us;
 	double sent_us[PIPE_MAX], done_us[PIPE_MAX];
 	u32 acked_when_sent[PIPE_MAX];
@@ -523,7 +493,7 @@ static double loop_run(struct loop *l, double setpoint, double time_us)
 				queue_estimate_round(&l->queue);
 				l->round_end_us = l->now_us + p.rtt_us;
 			}
-			p.backlog_q8 = queue_estimate_ack(&l->queue, &p,
+			p.backlog_q8 = queue_estimate_ack(&l->queue, &l->watch, &p,
 							  (u32)l->now_us).beyond_pipe_q8;
 			rate = control_rate_bytes_ps(&p, (s32)(setpoint * 256),
 						     1000) / 1e9;	/* packets per us */
@@ -586,99 +556,6 @@ static void the_loop_holds_the_setpoint(void **state)
 		if (fabs(mean - 5) > rows[i].tolerance)
 			fail_msg("%s: comes back to %.2f", rows[i].reason, mean);
 	}
-}
-
-static void deliveries_bound_the_service_time(void **state)
-{
-	const u64 gap_q10 = 500000ULL << 10;
-	u32 delivered, interval_us;
-
-	(void)state;
-	/* too few to say anything */
-	assert_int_equal(control_service_q10(gap_q10, 7, 1000), gap_q10);
-	/* no more than gaps say */
-	assert_int_equal(control_service_q10(gap_q10, 80, 44000), gap_q10);
-	for (delivered = 8; delivered < 100000; delivered += delivered / 3)
-		for (interval_us = 1; interval_us < 90000000;
-		     interval_us += interval_us / 2 + 1) {
-			double bound = interval_us * 1000.0 * 1024 / delivered;
-			double exact = bound < (double)gap_q10 ? bound :
-							 (double)gap_q10;
-			double found = (double)control_service_q10(gap_q10, delivered,
-								   interval_us);
-
-			/* rounded down to a unit, and never to nothing */
-			if (found > (exact < 1 ? 1 : exact) || found < exact - 1)
-				fail_msg("%u in %u us: %.0f, exact %.3f",
-					 delivered, interval_us, found, exact);
-		}
-	/* an interval of days counts as 100 s */
-	assert_int_equal(control_service_q10(1ULL << 47, 1000, U32_MAX),
-			 100000000ULL << 10);
-}
-
-static void a_share_grows_so_many_times_in_a_round_trip_at_most(void **state)
-{
-	static const struct {
-		u32 growth_q8;
-		double times;
-	} rows[] = {
-		{ CONTROL_GROWTH_Q8, 16 }, { CONTROL_GROWTH_SURE_Q8, 1.375 },
-	};
-	const u64 believed_q10 = 500000ULL << 10;
-	u32 delivered, interval_us;
-	u64 took_q10;
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		const u32 growth_q8 = rows[i].growth_q8;
-
-		/* too few to say anything */
-		assert_int_equal(control_grown_q10(1, believed_q10, 7, 44000, growth_q8), 1);
-		for (took_q10 = 1; took_q10 < believed_q10; took_q10 *= 3)
-			for (delivered = 8; delivered < 100000; delivered += delivered / 3)
-				for (interval_us = 1; interval_us < 90000000;
-				     interval_us += interval_us / 2 + 1) {
-					double least = interval_us * 1000.0 * 1024 /
-						       delivered / rows[i].times;
-					double exact = fmin(fmax(least, (double)took_q10),
-							    (double)believed_q10);
-					double found =
-						(double)control_grown_q10(took_q10,
-									  believed_q10,
-									  delivered,
-									  interval_us,
-									  growth_q8);
-
-					/* rounded down to a unit, twice */
-					if (found > exact || found < exact - 2)
-						fail_msg("%u in %u us: %.0f, exact %.3f",
-							 delivered, interval_us, found,
-							 exact);
-				}
-		/* an interval of days counts as 100 s */
-		assert_int_equal(control_grown_q10(1, 1ULL << 47, 8, U32_MAX, growth_q8),
-				 (u64)((100000000000ULL << 10) / 8 / rows[i].times));
-	}
-}
-
-static void of_a_claim_beyond_deliveries_two_thirds_are_believed(void **state)
-{
-	u64 took_q10, sure_q10;
-
-	(void)state;
-	for (took_q10 = 1; took_q10 <= CONTROL_SERVICE_MAX_Q10; took_q10 += took_q10 / 5 + 1)
-		for (sure_q10 = took_q10; sure_q10 <= CONTROL_SERVICE_MAX_Q10;
-		     sure_q10 += sure_q10 / 7 + 1) {
-			double exact = fmin((double)sure_q10, 1.5 * (double)took_q10);
-			double found = (double)control_doubted_q10(took_q10, sure_q10);
-
-			/* rounded down to a unit */
-			if (found > exact || found < exact - 1)
-				fail_msg("%.0f of %.0f: exact %.1f", found,
-					 (double)took_q10, exact);
-		}
 }
 
 static void a_window_is_guarded_by_deliveries_after_an_overflow(void **state)
@@ -771,17 +648,10 @@ static void any_numbers_are_held_within_bounds(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(numbers); i++)
 		for (k = 0; k < ARRAY_SIZE(numbers); k++) {
-			u64 service_q10;
-
 			assert_true(control_first_window(U64_MAX, numbers[i], numbers[k]) <=
 				    S32_MAX);
 			assert_true(control_window_rate_bytes_ps(numbers[i], numbers[k], 0) <
 				    1ULL << 60);
-			service_q10 = control_grown_q10(1000, 2000, numbers[i], numbers[k], 0);
-			assert_in_range(service_q10, 1000, 2000);
-			/* no shorter than the believed one: it stays */
-			assert_int_equal(control_grown_q10(3000, 2000, numbers[i], numbers[k],
-							   U32_MAX), 3000);
 			control_setpoint_reset(&s, numbers[i]);
 			assert_in_range(s.target_q8, CONTROL_SETPOINT_MIN_Q8,
 					CONTROL_SETPOINT_MAX_Q8);
@@ -790,8 +660,6 @@ static void any_numbers_are_held_within_bounds(void **state)
 			assert_in_range(s.target_q8, CONTROL_SETPOINT_MIN_Q8,
 					CONTROL_SETPOINT_MAX_Q8);
 		}
-	/* below once what was delivered is once: 8 packets in 8 ms */
-	assert_int_equal(control_grown_q10(1, U64_MAX, 8, 8000, 0), 1000000 << 10);
 	assert_int_equal(control_window_rate_bytes_ps(1, 1000, 0), 1000000000);
 	assert_int_equal(control_first_window(U64_MAX, 1, USEC_PER_SEC), S32_MAX);
 }
@@ -807,9 +675,7 @@ int main(void)
 		cmocka_unit_test(window_is_the_equation),
 		cmocka_unit_test(quotients_are_rounded_down),
 		cmocka_unit_test(rate_is_never_zero_and_never_wraps),
-		cmocka_unit_test(deliveries_never_make_a_service_time_of_nothing),
 		cmocka_unit_test(losses_up_to_an_eighth_leave_the_window_to_the_law),
-		cmocka_unit_test(half_a_packet_of_waiting_confirms_a_service_time),
 		cmocka_unit_test(a_larger_window_never_has_a_lower_rate),
 		cmocka_unit_test(setpoint_probes_as_in_table_2),
 		cmocka_unit_test(a_reset_setpoint_knows_of_no_round_trip_and_no_cut),
@@ -818,9 +684,6 @@ int main(void)
 		cmocka_unit_test(setpoint_is_bounded_in_time),
 		cmocka_unit_test(first_window_is_the_known_rate_times_the_round_trip),
 		cmocka_unit_test(the_loop_holds_the_setpoint),
-		cmocka_unit_test(deliveries_bound_the_service_time),
-		cmocka_unit_test(a_share_grows_so_many_times_in_a_round_trip_at_most),
-		cmocka_unit_test(of_a_claim_beyond_deliveries_two_thirds_are_believed),
 		cmocka_unit_test(a_window_is_guarded_by_deliveries_after_an_overflow),
 		cmocka_unit_test(any_numbers_are_held_within_bounds),
 	};

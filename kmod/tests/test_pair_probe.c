@@ -17,9 +17,18 @@ static const struct pair_limits limits = {
 static struct pair_sample ack(struct pair_probe *p, u64 now_ns, u32 sent_us,
 			      u32 segments)
 {
-	const struct pair_ack a = { now_ns, sent_us, segments, PAIR_OPEN };
+	const struct pair_ack a = {
+		.now_ns = now_ns, .sent_us = sent_us, .segments = segments,
+	};
 
 	return pair_probe_ack(p, &a, &limits);
+}
+
+static struct pair_sample sample(u64 span_ns, u32 segments)
+{
+	return (struct pair_sample) {
+		.span_ns = span_ns, .segments = segments, .verdict = PAIR_SAMPLE,
+	};
 }
 
 static void a_train_of_four_with_delayed_acks(void **state)
@@ -75,7 +84,7 @@ static void the_first_ack_of_a_train_counts_no_segments(void **state)
 static void flaws_are_named(void **state)
 {
 	static const enum pair_verdict flaws[] = {
-		PAIR_RETRANSMITTED, PAIR_HELD, PAIR_DELAYED_ACK,
+		PAIR_RETRANSMITTED, PAIR_HELD, PAIR_DELAYED_ACK, PAIR_DRAINED,
 	};
 	struct pair_probe p;
 	size_t i, at;
@@ -83,7 +92,10 @@ static void flaws_are_named(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(flaws); i++) {
 		for (at = 0; at < 2; at++) {
-			struct pair_ack a = { 1000, 10, 2, at ? PAIR_OPEN : flaws[i] };
+			struct pair_ack a = {
+				.now_ns = 1000, .sent_us = 10, .segments = 2,
+				.flaw = at ? PAIR_OPEN : flaws[i],
+			};
 
 			pair_probe_init(&p, 4);
 			pair_probe_ack(&p, &a, &limits);
@@ -118,7 +130,7 @@ struct naive_train {
 };
 
 /* @came: what a train without a gap brought back */
-static struct pair_sample naive_close(struct naive_train *t, u32 train, int *came)
+static struct pair_sample naive_close(struct naive_train *t, int *came)
 {
 	struct pair_sample s = { .verdict = PAIR_SAMPLE };
 	enum pair_verdict flaw = PAIR_OPEN;
@@ -145,6 +157,8 @@ static struct pair_sample naive_close(struct naive_train *t, u32 train, int *cam
 			} else if (s.segments + rest <= 255) {
 				s.segments += rest;
 				s.span_ns = span_ns;
+				s.ticks = a->tick - t->acks[0].tick;
+				s.ticks = s.ticks > 65535 ? 65535 : s.ticks;
 				rest = 0;
 			} else {
 				rest -= segments;
@@ -158,8 +172,6 @@ static struct pair_sample naive_close(struct naive_train *t, u32 train, int *cam
 		s.verdict = flaw;
 	else if (s.segments + rest == 0)
 		s.verdict = PAIR_ONE_ACK;
-	else if (first > train)
-		s.verdict = PAIR_MERGED;
 	else if (s.segments == 0)
 		s.verdict = PAIR_DELAYED_ACK;
 	else if (s.span_ns < 7 * s.segments)
@@ -190,7 +202,7 @@ static void naive_per_ack(struct naive_probe *n, u32 segments)
 }
 
 static void naive_learn(struct naive_probe *n, const struct pair_sample *s, int came,
-			const struct pair_limits *l)
+			bool fills_hole, const struct pair_limits *l)
 {
 	int wanted = (n->per_ack_q4 + 12) / 16 * 2, i;
 
@@ -201,6 +213,8 @@ static void naive_learn(struct naive_probe *n, const struct pair_sample *s, int 
 		if (n->t.acks[i].flaw != PAIR_OPEN)
 			return;
 	if (!s->segments && s->verdict != PAIR_OPEN) {
+		if (fills_hole)
+			return;
 		n->too_long = 0;
 		if (2 * came < n->train || ++n->singles < 3)
 			return;
@@ -285,7 +299,7 @@ static u64 draw_took(u64 believed, u32 segments)
 static void any_acks_teach_what_they_teach_a_naive_probe(void **state)
 {
 	static const enum pair_verdict flaws[] = {
-		PAIR_RETRANSMITTED, PAIR_HELD, PAIR_DELAYED_ACK,
+		PAIR_RETRANSMITTED, PAIR_HELD, PAIR_DELAYED_ACK, PAIR_DRAINED,
 	};
 	u32 seen[PAIR_VERDICTS] = { 0 }, longer = 0, shorter = 0, bunches = 0, cleared = 0;
 	u32 path, i;
@@ -302,6 +316,8 @@ static void any_acks_teach_what_they_teach_a_naive_probe(void **state)
 		bool steady = draw(2), spoilt = !draw(3), uneven = !draw(3);
 		u32 sent_us = (u32)draw(U32_MAX), most = (u32)draw_scale(9), before;
 		u64 now_ns = draw(1ULL << 40);
+		u32 tick = (u32)draw(U32_MAX);
+		bool mends = !draw(3);
 		struct naive_probe n = { .per_ack_q4 = 25 };
 		struct pair_probe p;
 
@@ -323,14 +339,16 @@ static void any_acks_teach_what_they_teach_a_naive_probe(void **state)
 			if (steady && draw(50) ? i % acks == 0 : !draw(4) || n.t.count == 64)
 				sent_us += 1 + (u32)draw(3);
 			a.sent_us = sent_us;
+			a.fills_hole = mends && !draw(4);
+			a.tick = (u32)(now_ns / NSEC_PER_MSEC) + tick;
 			before = p.train;
 
 			closes = !n.t.count || sent_us != n.t.acks[0].sent_us;
 			if (closes) {
 				int came = 0;
 
-				exact = naive_close(&n.t, (u32)n.train, &came);
-				naive_learn(&n, &exact, came, &l);
+				exact = naive_close(&n.t, &came);
+				naive_learn(&n, &exact, came, a.fills_hole, &l);
 				n.t.count = 0;
 				n.t.timer = false;
 			}
@@ -342,7 +360,8 @@ static void any_acks_teach_what_they_teach_a_naive_probe(void **state)
 			got = pair_probe_ack(&p, &a, &l);
 			seen[got.verdict]++;
 			if (got.verdict != exact.verdict ||
-			    got.segments != exact.segments || got.span_ns != exact.span_ns)
+			    got.segments != exact.segments || got.span_ns != exact.span_ns ||
+			    got.ticks != exact.ticks)
 				fail_msg("%u.%u: verdict %d, %u in %lu; naive %d, %u in %lu",
 					 path, i, got.verdict, got.segments,
 					 (unsigned long)got.span_ns, exact.verdict,
@@ -374,20 +393,70 @@ static void any_acks_teach_what_they_teach_a_naive_probe(void **state)
 			 shorter, bunches, cleared);
 }
 
-static void an_ack_for_more_than_a_train_is_not_timed_from(void **state)
+/* A packet that is sent again arrives, and its ACK covers all that came after it */
+static void acks_that_fill_holes_do_not_lengthen_the_train(void **state)
 {
+	struct pair_ack a = { .segments = 8, .fills_hole = true };
 	struct pair_probe p;
+	u32 train;
 
 	(void)state;
 	pair_probe_init(&p, 4);
-	ack(&p, 1000, 10, 2);
-	ack(&p, 3000, 10, 2);
-	/* a receiver that was busy acknowledges 11, and the next two in time */
-	assert_int_equal(ack(&p, 14500, 30, 11).verdict, PAIR_SAMPLE);
-	ack(&p, 15000, 30, 1);
-	assert_int_equal(ack(&p, 17000, 40, 2).verdict, PAIR_MERGED);
-	ack(&p, 19000, 40, 2);
-	assert_int_equal(ack(&p, 21000, 50, 2).verdict, PAIR_SAMPLE);
+	for (train = 1; train <= 100; train++) {
+		a.sent_us = 100 * train;
+		a.now_ns = NSEC_PER_MSEC * train;
+		pair_probe_ack(&p, &a, &limits);
+	}
+	assert_int_equal(p.train, 4);
+	/* nor do they take back what trains without holes have shown so far */
+	p.singles = 2;
+	a.sent_us++;
+	pair_probe_ack(&p, &a, &limits);
+	assert_int_equal(p.singles, 2);
+	/* without a hole that is how the receiver acknowledges */
+	a.fills_hole = false;
+	a.sent_us++;
+	pair_probe_ack(&p, &a, &limits);
+	assert_int_equal(p.train, 16);
+}
+
+/* By the receiver's clock, which wraps, and stops where it shows none */
+static void a_train_has_the_ticks_between_its_acks(void **state)
+{
+	static const struct {
+		u32 first, second, third, ticks;
+		const char *reason;
+	} rows[] = {
+		{ 100, 103, 107, 7, "to the last that counts" },
+		{ U32_MAX - 1, 1, 3, 5, "across the wrap" },
+		{ 5, 5, 5, 0, "it stands still" },
+		{ 0, 1, 200000, U16_MAX, "no more than fit" },
+		{ 7, 6, 5, U16_MAX, "nor do they where it runs back" },
+	};
+	struct pair_probe p;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct pair_ack a = { .sent_us = 10, .segments = 2, .now_ns = 1000 };
+		struct pair_sample s;
+
+		pair_probe_init(&p, 6);
+		a.tick = rows[i].first;
+		pair_probe_ack(&p, &a, &limits);
+		a.now_ns += 1000;
+		a.tick = rows[i].second;
+		pair_probe_ack(&p, &a, &limits);
+		a.now_ns += 1000;
+		a.tick = rows[i].third;
+		pair_probe_ack(&p, &a, &limits);
+		a.sent_us = 20;
+		a.tick += 50;
+		s = pair_probe_ack(&p, &a, &limits);
+		assert_int_equal(s.verdict, PAIR_SAMPLE);
+		if (s.ticks != rows[i].ticks)
+			fail_msg("%s: %u", rows[i].reason, s.ticks);
+	}
 }
 
 static void a_merging_receiver_lengthens_the_train(void **state)
@@ -685,7 +754,9 @@ static void a_mean_is_of_four_trains_and_a_time_or_of_sixty(void **state)
 
 		/* it stays due until it is taken, across the wrap of the clock, and full at sixty */
 		for (n = 1; n <= 200; n++) {
-			const struct pair_sample s = { 1000 + n, 2 + n % 3, PAIR_SAMPLE };
+			const struct pair_sample s = {
+				.span_ns = 1000 + n, .segments = 2 + n % 3, .verdict = PAIR_SAMPLE,
+			};
 			bool due = pair_mean_add(&m, &s, U32_MAX - 250 + n * rows[i].every_us,
 						 rows[i].least_us);
 
@@ -723,11 +794,66 @@ static void length_in_time_is_bounded(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		pair_probe_init(&p, rows[i].learned);
-		if (pair_train(&p, rows[i].service_ns << PAIR_SERVICE_SHIFT,
+		if (pair_train(&p, rows[i].service_ns << PAIR_SERVICE_SHIFT, 0,
 			       &limits) != rows[i].train)
 			fail_msg("%s", rows[i].reason);
 	}
-	assert_int_equal(pair_train(&p, 1, &limits), 64);
+	assert_int_equal(pair_train(&p, 1, 0, &limits), 64);
+}
+
+/* Trains of 32 of a millisecond each, as bursts of ACKs ask for them; two are the least
+ * window
+ */
+static void what_bursts_ask_for_is_no_longer_than_the_pipe(void **state)
+{
+	static const struct {
+		u32 prop_us, per_ack, train;
+		const char *reason;
+	} rows[] = {
+		{ 0, 2, 32, "the pipe is unknown" },
+		{ 100000, 2, 32, "the pipe is longer" },
+		{ 20000, 2, 20, "as long as the pipe" },
+		{ 19999, 2, 19, "rounded down" },
+		{ 1000, 2, 4, "what shows a gap of this receiver's is not the bursts'" },
+		{ 1000, 7, 14, "nor is it of another's" },
+		{ U32_MAX, 2, 32, "no wrap" },
+	};
+	struct pair_limits least = limits;
+	struct pair_probe p;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u32 train;
+
+		pair_probe_init(&p, 32);
+		p.per_ack_q4 = (u16)(16 * rows[i].per_ack);
+		train = pair_train(&p, 1000000ULL << PAIR_SERVICE_SHIFT, rows[i].prop_us,
+				   &limits);
+		if (train != rows[i].train)
+			fail_msg("%s: %u", rows[i].reason, train);
+	}
+	/* nor is what whoever set the shortest asked for */
+	least.train_min = 9;
+	pair_probe_init(&p, 32);
+	assert_int_equal(pair_train(&p, 1000000ULL << PAIR_SERVICE_SHIFT, 1000, &least), 9);
+	/* and a train lasts what it is made to last, in however short a pipe */
+	assert_int_equal(pair_train(&p, 10000ULL << PAIR_SERVICE_SHIFT, 50, &limits), 10);
+}
+
+static void where_a_burst_is_known_trains_are_doubled(void **state)
+{
+	struct pair_probe p;
+
+	(void)state;
+	pair_probe_init(&p, 20);
+	p.too_long = 31;
+	pair_probe_lengthen(&p, &limits);
+	assert_int_equal(p.train, 40);
+	assert_int_equal(p.bunched, 1);
+	assert_int_equal(p.too_long, 0);
+	pair_probe_lengthen(&p, &limits);
+	assert_int_equal(p.train, 64);
 }
 
 static void extremes_do_not_overflow(void **state)
@@ -743,18 +869,18 @@ static void extremes_do_not_overflow(void **state)
 		ack(&p, i * 1000ULL, 5, U32_MAX);
 	s = ack(&p, 3000000, 6, 1);
 	assert_int_equal(s.segments, PAIR_SEGMENTS_MAX);
-	s = (struct pair_sample) { (1ULL << 54) - 1, 1, PAIR_SAMPLE };
+	s = sample((1ULL << 54) - 1, 1);
 	assert_int_equal(pair_service_time(&s), PAIR_SPAN_MAX_NS << PAIR_SERVICE_SHIFT);
-	s = (struct pair_sample) { (1ULL << 54) - 1, U32_MAX, PAIR_SAMPLE };
+	s = sample((1ULL << 54) - 1, U32_MAX);
 	assert_int_equal(pair_service_time(&s), 1ULL << 32);
-	s = (struct pair_sample) { 0, U32_MAX, PAIR_SAMPLE };
+	s = sample(0, U32_MAX);
 	assert_int_equal(pair_service_time(&s), 1);
-	s = (struct pair_sample) { PAIR_SPAN_MAX_NS, 1, PAIR_SAMPLE };
+	s = sample(PAIR_SPAN_MAX_NS, 1);
 	assert_int_equal(pair_service_time(&s), PAIR_SPAN_MAX_NS << PAIR_SERVICE_SHIFT);
 	/* no time at all: a service time of 0 would be divided by */
-	s = (struct pair_sample) { 0, 255, PAIR_SAMPLE };
+	s = sample(0, 255);
 	assert_int_equal(pair_service_time(&s), 1);
-	s = (struct pair_sample) { 60 * PAIR_SPAN_MAX_NS, 60, PAIR_SAMPLE };
+	s = sample(60 * PAIR_SPAN_MAX_NS, 60);
 	assert_int_equal(pair_service_time(&s), PAIR_SPAN_MAX_NS << PAIR_SERVICE_SHIFT);
 }
 
@@ -769,12 +895,14 @@ static void the_longest_train_holds_where_the_shortest_is_longer(void **state)
 	crossed.train_max = 3;
 	pair_probe_init(&p, 8);
 	for (i = 0; i < 100; i++) {
-		const struct pair_ack a = { 1000000 * i, i / 2, 2, PAIR_OPEN };
+		const struct pair_ack a = {
+			.now_ns = 1000000 * i, .sent_us = i / 2, .segments = 2,
+		};
 
 		pair_probe_ack(&p, &a, &crossed);
 	}
 	assert_int_equal(p.train, 3);
-	assert_int_equal(pair_train(&p, 1000ULL << PAIR_SERVICE_SHIFT, &crossed), 3);
+	assert_int_equal(pair_train(&p, 1000ULL << PAIR_SERVICE_SHIFT, 0, &crossed), 3);
 }
 
 /* What holds at a bound is taken, what is beyond it is asserted: by one at a time. */
@@ -826,23 +954,23 @@ static void preconditions_are_asserted_from_their_bounds_on(void **state)
 	edge.train_max = U8_MAX;
 	edge.train_min = 0;
 	pair_probe_init(&p, 8);
-	pair_train(&p, share_q10, &edge);
-	assert_refused(pair_train(&p, 0, &edge));
+	pair_train(&p, share_q10, 0, &edge);
+	assert_refused(pair_train(&p, 0, 0, &edge));
 	wrong.train_max = 0;
-	assert_refused(pair_train(&p, share_q10, &wrong));
+	assert_refused(pair_train(&p, share_q10, 0, &wrong));
 	assert_refused(pair_probe_adapt(&p, true, &wrong));
 	wrong.train_max = U8_MAX + 1;
-	assert_refused(pair_train(&p, share_q10, &wrong));
+	assert_refused(pair_train(&p, share_q10, 0, &wrong));
 	assert_refused(pair_probe_adapt(&p, true, &wrong));
 	wrong = limits;
 	wrong.train_min = 0;
 	assert_refused(pair_probe_adapt(&p, true, &wrong));
 	wrong = limits;
 	wrong.train_min_ns = 1ULL << 53;
-	assert_refused(pair_train(&p, share_q10, &wrong));
+	assert_refused(pair_train(&p, share_q10, 0, &wrong));
 	wrong = limits;
 	wrong.train_max_ns = 1ULL << 53;
-	assert_refused(pair_train(&p, share_q10, &wrong));
+	assert_refused(pair_train(&p, share_q10, 0, &wrong));
 }
 
 int main(void)
@@ -853,7 +981,8 @@ int main(void)
 		cmocka_unit_test(the_first_ack_of_a_train_counts_no_segments),
 		cmocka_unit_test(flaws_are_named),
 		cmocka_unit_test(any_acks_teach_what_they_teach_a_naive_probe),
-		cmocka_unit_test(an_ack_for_more_than_a_train_is_not_timed_from),
+		cmocka_unit_test(acks_that_fill_holes_do_not_lengthen_the_train),
+		cmocka_unit_test(a_train_has_the_ticks_between_its_acks),
 		cmocka_unit_test(a_merging_receiver_lengthens_the_train),
 		cmocka_unit_test(a_prompt_receiver_shortens_it_slowly),
 		cmocka_unit_test(the_rest_that_a_timer_acknowledges_ends_no_gap),
@@ -866,6 +995,8 @@ int main(void)
 		cmocka_unit_test(trains_cut_in_half_are_lengthened),
 		cmocka_unit_test(a_mean_is_of_four_trains_and_a_time_or_of_sixty),
 		cmocka_unit_test(length_in_time_is_bounded),
+		cmocka_unit_test(what_bursts_ask_for_is_no_longer_than_the_pipe),
+		cmocka_unit_test(where_a_burst_is_known_trains_are_doubled),
 		cmocka_unit_test(extremes_do_not_overflow),
 		cmocka_unit_test(the_longest_train_holds_where_the_shortest_is_longer),
 		cmocka_unit_test(preconditions_are_asserted_from_their_bounds_on),

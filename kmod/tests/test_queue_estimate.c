@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * queue_estimate.h against the same recursion in floating point, and against the
- * queue of a simulated bottleneck.
+ * queue_estimate.h and queue_watch.h against the same recursion in floating point, and
+ * against the queue of a simulated bottleneck.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -62,6 +62,7 @@ static void every_step_is_the_equation(void **state)
 	(void)state;
 	for (i = 0; i < 20000; i++) {
 		struct queue_estimate q = {};
+		struct queue_watch w = {};
 		struct oracle o = {};
 		u64 service = NS(1000) + draw_scale(34);
 		u32 prop = 1 + (u32)draw_scale(20), now = (u32)draw(U32_MAX / 2);
@@ -84,7 +85,7 @@ static void every_step_is_the_equation(void **state)
 			now += (u32)draw_scale(14);
 			before = o.empty_us;
 			exact = oracle_ack(&o, &p, now);
-			got = queue_estimate_ack(&q, &p, now);
+			got = queue_estimate_ack(&q, &w, &p, now);
 			/* On the edge of a condition either answer is right: which
 			 * one was taken shows in the state, and from there on the
 			 * two are not comparable
@@ -152,6 +153,7 @@ static void simulate(const struct path *path, struct errors *e)
 	static double sent_us[PACKETS], start_us[PACKETS];
 	static u32 acked_before[PACKETS];
 	struct queue_estimate q = {};
+	struct queue_watch w = {};
 	double now = 1e6, free_us = 0, blocked_until = 0, round_end = 0;
 	u32 sent = 0, acked = 0;
 
@@ -186,7 +188,7 @@ static void simulate(const struct path *path, struct errors *e)
 				.newest_age_us = (u32)(now - sent_us[newest]),
 			};
 			struct queue_backlog got =
-				queue_estimate_ack(&q, &p, (u32)now);
+				queue_estimate_ack(&q, &w, &p, (u32)now);
 
 			if (now > round_end) {
 				queue_estimate_round(&q);
@@ -250,6 +252,7 @@ static void it_is_the_queue(void **state)
 static void a_changed_share_is_not_averaged_away(void **state)
 {
 	struct queue_estimate q = {};
+	struct queue_watch w = {};
 	/* 40 Mbit/s of 500-byte packets: 100 us each, 44 ms: a pipe of 440 */
 	struct control_path p = {
 		.service_q10 = NS(100000), .rtt_us = 44500, .prop_us = 44000,
@@ -257,17 +260,17 @@ static void a_changed_share_is_not_averaged_away(void **state)
 	};
 
 	(void)state;
-	assert_in_range(queue_estimate_ack(&q, &p, 1000000).beyond_pipe_q8, 4 * 256, 6 * 256);
+	assert_in_range(queue_estimate_ack(&q, &w, &p, 1000000).beyond_pipe_q8, 4 * 256, 6 * 256);
 	/* ten flows joined: what was counted is the past */
 	p.service_q10 = NS(1000000);
-	assert_in_range(queue_estimate_ack(&q, &p, 1000100).beyond_pipe_q8,
+	assert_in_range(queue_estimate_ack(&q, &w, &p, 1000100).beyond_pipe_q8,
 			400 * 256, 402 * 256);
 	/* and a window that is being filled counts nothing */
 	memset(&q, 0, sizeof(q));
 	p.service_q10 = NS(100000);
 	p.outstanding = 100;
 	p.delivered = 10;
-	assert_int_equal(queue_estimate_ack(&q, &p, 1000000).beyond_pipe_q8, 0);
+	assert_int_equal(queue_estimate_ack(&q, &w, &p, 1000000).beyond_pipe_q8, 0);
 }
 
 /* A pipe of 16 packets by R / s_b may be counted as one that differs by a sixteenth
@@ -313,6 +316,7 @@ static void extremes_stay_in_range(void **state)
 	(void)state;
 	for (i = 0; i < 200000; i++) {
 		struct queue_estimate q;
+		struct queue_watch w;
 		struct control_path p = {
 			.service_q10 = draw_scale(47), .rtt_us = (u32)draw_scale(27),
 			.prop_us = (u32)draw_scale(27),
@@ -325,8 +329,10 @@ static void extremes_stay_in_range(void **state)
 
 		for (b = 0; b < sizeof(q); b++)
 			((u8 *)&q)[b] = (u8)draw(256);
-		q.started = draw(2);
-		got = queue_estimate_ack(&q, &p, (u32)draw_scale(32));
+		for (b = 0; b < sizeof(w); b++)
+			((u8 *)&w)[b] = (u8)draw(256);
+		w.started = draw(2);
+		got = queue_estimate_ack(&q, &w, &p, (u32)draw_scale(32));
 		assert_true(got.newest_q8 <= CONTROL_BACKLOG_MAX * 256U);
 		assert_true(got.newest_q8 / 256 <= p.outstanding);
 		assert_true(got.beyond_pipe_q8 <= CONTROL_BACKLOG_MAX * 256U);

@@ -20,7 +20,7 @@
 #include "draw.h"
 #include "stack/sender.h"
 
-enum { DEFAULT, AVERSE, RISKY, MEMO };
+enum { DEFAULT, MEMO };
 
 /* the stack's headers on a segment of 1448 bytes: 1514 bytes */
 #define SECONDS(n) ((n) * 1000000000ULL)
@@ -36,9 +36,9 @@ static double counted_on_ns;
 static unsigned int counted_on;
 static u64 gaps_ns, gaps;
 
-static void stack_traced(const struct sock *sk, const struct pair_sample *sample,
-			 const struct control_path *path,
-			 const struct control_orders *orders)
+static void stack_traced_pktpair_sample(const struct sock *sk, const struct pair_sample *sample,
+					const struct control_path *path,
+					const struct control_orders *orders)
 {
 	traced++;
 	if (sample->verdict == PAIR_SAMPLE) {
@@ -52,9 +52,23 @@ static void stack_traced(const struct sock *sk, const struct pair_sample *sample
 	}
 }
 
+static struct in_turn_block traced_block;
+
+static void stack_traced_pktpair_turns(const struct sock *sk, const struct in_turn *turns,
+				       const struct in_turn_block *block, u32 rounds)
+{
+	traced_block = *block;
+}
+
 static void begin(int preset, u64 service_ns, u64 rtt_ms)
 {
 	sender_init(&s, stack_algorithms[preset], service_ns, rtt_ms * NSEC_PER_MSEC);
+}
+
+/* The socket changes to the algorithm that it has */
+static void begin_again(void)
+{
+	sender_change(&s, s.sk.icsk_ca_ops);
 }
 
 /* In a state of the stack's, which set_state() was told of long ago */
@@ -75,8 +89,12 @@ static unsigned int changes;
 static void check_train(struct sender *of, const struct rate_sample *rs)
 {
 	if (ca->service.value != last_service && ca->started) {
-		assert_int_equal(ca->train, pair_train(&ca->probe, ca->service.value,
-						       &pktpair_trains_of_knobs));
+		u32 train = pair_train(&ca->probe, ca->service.value, ca->prop.delay_us,
+				       &pktpair_trains_of_knobs);
+		u32 least = in_turn_least_train(&ca->evidence->turns, PAIR_TRAIN_SHOWS_GAP);
+
+		assert_int_equal(ca->train,
+				 round_train_most(&ca->evidence->check, train, least));
 		changes++;
 	}
 	last_service = ca->service.value;
@@ -94,7 +112,8 @@ static void the_train_follows_every_change_of_the_share(void **state)
 	assert_int_equal(ca->train, 2);
 	/* and at a gigabit eight last the 100 us that a train should */
 	s.service_ns = SERVICE_NS(1000);
-	sender_run(&s, SECONDS(1));
+	/* a share grows three or four times in a round trip */
+	sender_run(&s, SECONDS(2));
 	assert_int_equal(ca->train, 8);
 	assert_true(changes >= 2);
 }
@@ -107,7 +126,7 @@ static void the_link_is_full_and_the_queue_at_its_setpoint(void **state)
 	} rows[] = {
 		{ DEFAULT, 40, 20, 2 }, { DEFAULT, 40, 20, 1 }, { DEFAULT, 40, 20, 4 },
 		{ DEFAULT, 1, 100, 2 }, { DEFAULT, 500, 10, 2 }, { DEFAULT, 10, 1, 2 },
-		{ AVERSE, 40, 20, 2 }, { RISKY, 40, 20, 2 }, { MEMO, 40, 20, 1 },
+		{ MEMO, 40, 20, 1 },
 	};
 	size_t i;
 
@@ -171,8 +190,6 @@ static void acks_in_bunches_are_not_the_share(void **state)
 {
 	/* a tenth where trains and interrupts keep step, 0.05 elsewhere */
 	check_bunches(DEFAULT, &(struct bounds) { -0.1, 0.1, 0.9 });
-	/* who claims three eighths more than was delivered is not told by a pause */
-	check_bunches(AVERSE, &(struct bounds) { 1 / 1.375 - 1 - 0.005, 0.1, 0.9 });
 }
 
 /* Small packets, of which many are served in a turn among full ones: trains that fall
@@ -193,7 +210,7 @@ static void check_turns(int preset, const struct bounds *bounds)
 
 		begin(preset, rows[i].packet_us * NSEC_PER_USEC, rows[i].rtt_ms);
 		s.sk.mss_cache = 98;
-		s.sk.icsk_ca_ops->init(&s.sk);
+		begin_again();
 		s.turn = rows[i].turn;
 		s.turn_left = s.turn;
 		s.others_ns = rows[i].others_us * NSEC_PER_USEC;
@@ -214,10 +231,7 @@ static void check_turns(int preset, const struct bounds *bounds)
 
 static void packets_that_are_served_many_at_once_show_their_share(void **state)
 {
-	int preset;
-
-	for (preset = DEFAULT; preset <= AVERSE; preset++)
-		check_turns(preset, &(struct bounds) { -0.03, 0.03, 0.98 });
+	check_turns(DEFAULT, &(struct bounds) { -0.03, 0.03, 0.98 });
 }
 
 static u32 longest_us;
@@ -235,22 +249,18 @@ static void a_mean_in_bunches_makes_no_queue_of_many_round_trips(void **state)
 		u64 service_us, period_us, taken_us;
 	} rows[] = { { 100, 1000, 990 }, { 300, 3000, 2990 } };
 	size_t i;
-	int preset;
 
-	for (preset = DEFAULT; preset <= AVERSE; preset++) {
-		for (i = 0; i < ARRAY_SIZE(rows); i++) {
-			begin(preset, rows[i].service_us * NSEC_PER_USEC, 44);
-			s.back_period_ns = rows[i].period_us * NSEC_PER_USEC;
-			s.back_taken_ns = rows[i].taken_us * NSEC_PER_USEC;
-			s.ack_ns = NSEC_PER_USEC;
-			sender_run(&s, SECONDS(6));
-			longest_us = 0;
-			s.after_ack = note_longest;
-			sender_run(&s, SECONDS(20));
-			if (longest_us > 6 * 44 * USEC_PER_MSEC)
-				fail_msg("%d, row %zu: a round trip of %u us", preset, i,
-					 longest_us);
-		}
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		begin(DEFAULT, rows[i].service_us * NSEC_PER_USEC, 44);
+		s.back_period_ns = rows[i].period_us * NSEC_PER_USEC;
+		s.back_taken_ns = rows[i].taken_us * NSEC_PER_USEC;
+		s.ack_ns = NSEC_PER_USEC;
+		sender_run(&s, SECONDS(6));
+		longest_us = 0;
+		s.after_ack = note_longest;
+		sender_run(&s, SECONDS(20));
+		if (longest_us > 6 * 44 * USEC_PER_MSEC)
+			fail_msg("row %zu: a round trip of %u us", i, longest_us);
 	}
 }
 
@@ -263,7 +273,7 @@ static void acks_that_are_jittered_make_no_queue_of_many_round_trips(void **stat
 		for (drawn = 1; drawn <= 10; drawn++) {
 			begin(DEFAULT, 100 * NSEC_PER_USEC, 44);
 			s.sk.mss_cache = 448;
-			s.sk.icsk_ca_ops->init(&s.sk);
+			begin_again();
 			s.ack_ns = NSEC_PER_USEC;
 			s.jitter_ns = jitters_us[i] * NSEC_PER_USEC;
 			s.drawn = drawn;
@@ -362,7 +372,7 @@ static void the_pacing_rate_is_never_above_the_sockets_nor_zero(void **state)
 	begin(DEFAULT, SERVICE_NS(10), 20);
 	s.sk.sk_max_pacing_rate = 250000;
 	s.sk.snd_cwnd_clamp = 30;
-	s.sk.icsk_ca_ops->init(&s.sk);
+	begin_again();
 	assert_true(s.sk.sk_pacing_rate <= 250000);
 	rate_highest = 0;
 	window_highest = 0;
@@ -467,7 +477,7 @@ static void without_gaps_deliveries_are_the_share(void **state)
 	/* single segments come back without a gap */
 	begin(DEFAULT, SERVICE_NS(10), 20);
 	s.sk.sk_gso_max_segs = 1;
-	s.sk.icsk_ca_ops->init(&s.sk);
+	begin_again();
 	sender_run(&s, SECONDS(4));
 	used = (double)sender_run(&s, SECONDS(8)) * s.service_ns /
 	       (8.0 * NSEC_PER_SEC);
@@ -498,8 +508,9 @@ static void a_slow_share_that_grows_is_used(void **state)
 		sender_run(&s, SECONDS(30));
 		s.service_ns = rows[i].to_us * NSEC_PER_USEC;
 		sender_run(&s, SECONDS(30));
-		used = (double)sender_run(&s, SECONDS(10)) * s.service_ns /
-		       (10.0 * NSEC_PER_SEC);
+		/* longer than from one drain of the queue to the next, 25 s at most */
+		used = (double)sender_run(&s, SECONDS(30)) * s.service_ns /
+		       (30.0 * NSEC_PER_SEC);
 		if (used < 0.95)
 			fail_msg("row %zu: %.3f of the link", i, used);
 	}
@@ -582,7 +593,8 @@ static void after_any_nonsense_share_and_delay_are_found_again(void **state)
 		u32 rtt_ms = 2 + (u32)draw_scale(9), highest_us;
 		double used, error;
 
-		begin(path % 2 ? RISKY : DEFAULT, service_ns, rtt_ms);
+		assert_int_equal(set(&stack_param_setpoint_probing, path % 2 ? "1" : "0"), 0);
+		begin(DEFAULT, service_ns, rtt_ms);
 		s.ack_every = 1 + path % 3 % 2;
 		sender_run(&s, draw_scale(31));
 		burst_of_nonsense((u32)draw_scale(9));
@@ -602,6 +614,7 @@ static void after_any_nonsense_share_and_delay_are_found_again(void **state)
 				 path, rtt_ms, (unsigned long long)service_ns,
 				 ca->prop.delay_us, error, used);
 	}
+	assert_int_equal(set(&stack_param_setpoint_probing, "0"), 0);
 }
 
 static void check_bounds(struct sender *of, const struct rate_sample *rs)
@@ -619,7 +632,7 @@ static void whatever_comes_rate_and_window_are_within_their_bounds(void **state)
 	unsigned int path, i;
 
 	for (path = 0; path < 200; path++) {
-		begin((int)(path % 3), 1000 + draw_scale(27), 1 + draw_scale(9));
+		begin((int)(path % 2), 1000 + draw_scale(27), 1 + draw_scale(9));
 		s.after_ack = check_bounds;
 		for (i = 0; i < 20; i++) {
 			/* both at once, as setsockopt() does it */
@@ -649,6 +662,7 @@ static void take_ack(u64 later_ns, bool other_train, struct rate_sample rs)
 {
 	s.sk.tcp_clock_cache += later_ns;
 	s.sk.tcp_mstamp = s.sk.tcp_clock_cache / NSEC_PER_USEC;
+	s.sk.rx_opt.rcv_tsval = SENDER_TICKS + (u32)(s.sk.tcp_mstamp / USEC_PER_MSEC);
 	if (other_train)
 		s.sk.first_tx_mstamp = s.sk.tcp_mstamp - 25000;
 	if (!rs.prior_delivered)
@@ -668,145 +682,6 @@ static void take_train(u64 service_ns)
 
 	take_ack(NSEC_PER_MSEC, true, rs);
 	take_ack(2 * service_ns, false, rs);
-}
-
-static void an_ack_that_closes_a_train_leaves_the_rate_to_the_next(void **state)
-{
-	const struct rate_sample rs = {
-		.acked_sacked = 2, .delivered = 16, .interval_us = 25000,
-	};
-	/* whether it closes a train, and then sets the rate */
-	static const bool rows[][2] = {
-		{ true, false }, { false, true }, { true, false }, { false, true },
-		{ false, true }, { true, false }, { true, true }, { true, false },
-		{ true, true },
-	};
-	size_t i;
-
-	begin(DEFAULT, SERVICE_NS(10), 20);
-	sender_run(&s, SECONDS(1));
-	take_ack(NSEC_PER_MSEC, false, rs);
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		s.sk.sk_pacing_rate = 1;
-		take_ack(NSEC_PER_MSEC, rows[i][0], rs);
-		if ((s.sk.sk_pacing_rate != 1) != rows[i][1])
-			fail_msg("ACK %zu: %lu bytes/s", i, s.sk.sk_pacing_rate);
-	}
-}
-
-static void a_round_trip_without_a_gap_is_the_share_if_the_queue_was_busy(void **state)
-{
-	static const struct {
-		struct rate_sample rs;
-		u8 ca_state;
-		bool sackless, queued, dipped, believed;
-		const char *reason;
-	} rows[] = {
-		{ { .delivered = 4 }, 0, false, true, false, true, "a queue all the time" },
-		{ { .delivered = 4 }, 0, false, false, false, false, "no queue" },
-		{ { .delivered = 4 }, 0, false, true, true, false, "drained on purpose" },
-		{ { .delivered = 4, .is_app_limited = true }, 0, false, true, false, false,
-			"the application held something back" },
-		{ { .delivered = 4, .is_retrans = true }, TCP_CA_Recovery, false, true, false,
-			true, "sent twice, delivered once" },
-		{ { .delivered = 4 }, TCP_CA_Loss, false, true, false, false,
-			"an interval that holds a timeout" },
-		{ { .delivered = 40 }, 0, false, false, false, true, "more than the share" },
-		{ { .delivered = 40, .is_app_limited = true }, 0, false, false, true, true,
-			"more than the share, whatever else" },
-		{ { .delivered = 40 }, TCP_CA_Loss, false, false, false, false,
-			"more than the share, acknowledged after a timeout" },
-		{ { .delivered = 40 }, TCP_CA_Recovery, false, false, false, true,
-			"more than the share, and each packet is known" },
-		{ { .delivered = 40 }, TCP_CA_Recovery, true, true, false, false,
-			"what came twice counts twice" },
-		{ { .delivered = 4 }, TCP_CA_Recovery, true, true, false, false,
-			"the stack sends one hole in a round trip" },
-		{ { .delivered = 40 }, 0, true, false, false, true,
-			"without SACK, but nothing is sent twice" },
-	};
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct rate_sample rs = rows[i].rs;
-		u64 before_it;
-		int round;
-
-		begin(DEFAULT, SERVICE_NS(10), 20);
-		sender_run(&s, SECONDS(1));
-		before_it = ca->service.value;
-		assert_true(before_it > 0);
-		be_in_state(rows[i].ca_state);
-		s.sk.sackless = rows[i].sackless;
-		rs.acked_sacked = 2;
-		rs.interval_us = 20000;
-		/* the average does not believe one alone */
-		for (round = 0; round < 3; round++) {
-			rs.prior_delivered = ca->round_delivered;
-			ca->queued = rows[i].queued;
-			ca->dipped = rows[i].dipped;
-			ca->sampled = 0;
-			take_ack(NSEC_PER_MSEC, false, rs);
-		}
-		if ((ca->service.value != before_it) != rows[i].believed)
-			fail_msg("%s: %llu, before %llu", rows[i].reason,
-				 (unsigned long long)ca->service.value,
-				 (unsigned long long)before_it);
-	}
-	/* and before anything is known, a timeout says that it was busy */
-	begin(DEFAULT, SERVICE_NS(10), 20);
-	s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Loss);
-	take_ack(0, true, (struct rate_sample) {
-		.acked_sacked = 2, .delivered = 4, .interval_us = 20000,
-		.prior_delivered = ca->round_delivered ?: 1,
-	});
-	assert_int_equal(ca->service.value, 5000000ULL << 10);
-}
-
-static void more_is_claimed_only_where_nothing_confirms_the_share(void **state)
-{
-	static const struct {
-		u32 wanted, wait_us, losses;
-		bool dipped, app_limited, claimed;
-		const char *reason;
-	} rows[] = {
-		/* 104 packets take an eighth of a second */
-		{ 110, 0, 0, false, false, true, "too long for a gap, no queue" },
-		{ 110, 500, 0, false, false, true, "less than half a packet waited" },
-		{ 110, 700, 0, false, false, false, "more than half a packet waited" },
-		{ 100, 0, 0, false, false, false, "a train that could show a gap" },
-		{ 110, 0, 1, false, false, false, "something was lost" },
-		{ 110, 0, 0, true, false, false, "drained on purpose" },
-		{ 110, 0, 0, false, true, false, "the application sends less" },
-	};
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		u64 before_it;
-
-		begin(DEFAULT, SERVICE_NS(10), 20);
-		sender_run(&s, SECONDS(1));
-		before_it = ca->service.value;
-		ca->probe.open = 0;
-		ca->probe.train = (u8)rows[i].wanted;
-		ca->dipped = rows[i].dipped;
-		/* with too long a service time what is under way looks like a queue */
-		ca->queued = rows[i].claimed;
-		ca->sampled = 0;
-		s.sk.tcp_mstamp += USEC_PER_MSEC;
-		s.sk.tcp_clock_cache += NSEC_PER_MSEC;
-		s.sk.first_tx_mstamp = s.sk.tcp_mstamp - ca->prop.delay_us -
-				       rows[i].wait_us;
-		take_ack(0, false, (struct rate_sample) {
-			.acked_sacked = 2, .delivered = 16, .interval_us = 20000,
-			.losses = rows[i].losses, .is_app_limited = rows[i].app_limited,
-			.prior_delivered = ca->round_delivered,
-		});
-		if (ca->service.value != before_it - (rows[i].claimed ? before_it / 16 : 0))
-			fail_msg("%s: %llu, before %llu", rows[i].reason,
-				 (unsigned long long)ca->service.value,
-				 (unsigned long long)before_it);
-	}
 }
 
 static void before_the_first_gap_the_window_grows_by_what_is_delivered(void **state)
@@ -905,7 +780,7 @@ static void the_first_flight_is_what_the_knobs_know(void **state)
 		s.sk.snd_cwnd = 10;
 		s.sk.snd_cwnd_clamp = rows[i].clamp;
 		s.sk.data_segs_out = rows[i].sent;
-		s.sk.icsk_ca_ops->init(&s.sk);
+		begin_again();
 		if (s.sk.snd_cwnd != rows[i].packets ||
 		    s.sk.sk_pacing_rate != rows[i].rate_bytes_ps)
 			fail_msg("%s: %u packets, %lu bytes/s", rows[i].reason,
@@ -915,7 +790,7 @@ static void the_first_flight_is_what_the_knobs_know(void **state)
 	/* chosen before the handshake has told the MSS, which the stack takes for 536 */
 	begin(DEFAULT, SERVICE_NS(10), 20);
 	s.sk.mss_cache = 536;
-	s.sk.icsk_ca_ops->init(&s.sk);
+	begin_again();
 	s.sk.snd_cwnd = 10;
 	s.sk.mss_cache = 1448;
 	s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
@@ -993,127 +868,17 @@ static void trains_that_differ_are_averaged(void **state)
 
 static void a_share_that_has_grown_is_believed_after_two_trains(void **state)
 {
-	static const struct {
-		int preset;
-		double times;
-	} rows[] = { { DEFAULT, 2 }, { AVERSE, 1.375 } };
-	size_t i;
+	const u64 expected_ns = SERVICE_NS(20);
 
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		const u64 expected_ns = (u64)(SERVICE_NS(10) / rows[i].times);
-
-		begin(rows[i].preset, SERVICE_NS(10), 20);
-		sender_run(&s, SECONDS(2));
-		take_train(SERVICE_NS(20));
-		take_train(SERVICE_NS(20));
-		assert_in_range(ca->service.value >> 10, SERVICE_NS(10) * 97 / 100,
-				SERVICE_NS(10) * 103 / 100);
-		/* whose first ACK closes the second */
-		take_train(SERVICE_NS(20));
-		assert_in_range(ca->service.value >> 10, expected_ns,
-				expected_ns * 105 / 100);
-	}
-}
-
-/* Three trains so many times as dense as the service time, 1.2 ms, of which a round
- * trip delivered eight segments in 50 ms: a sixteenth of their mean is 0.39 ms
- */
-static u64 grown_to_us(int preset, u32 times, bool is_app_limited)
-{
-	const struct rate_sample rs = {
-		.acked_sacked = 2, .delivered = 8, .interval_us = 50000,
-		.is_app_limited = is_app_limited,
-	};
-	int i;
-
-	begin(preset, SERVICE_NS(10), 20);
+	begin(DEFAULT, SERVICE_NS(10), 20);
 	sender_run(&s, SECONDS(2));
-	for (i = 0; i < 3; i++) {
-		take_ack(NSEC_PER_MSEC, true, rs);
-		take_ack(2 * SERVICE_NS(10 * times), false, rs);
-	}
-	return (ca->service.value >> 10) / NSEC_PER_USEC;
-}
-
-static void a_share_is_sixteen_times_what_was_delivered_at_most(void **state)
-{
-	const u64 tenth_us = SERVICE_NS(100) / NSEC_PER_USEC;
-
-	assert_in_range(grown_to_us(DEFAULT, 10, false), 390, 420);
-	/* what an application did not send could have been delivered */
-	assert_in_range(grown_to_us(DEFAULT, 10, true), tenth_us, tenth_us * 13 / 10);
-	assert_in_range(grown_to_us(AVERSE, 10, true), tenth_us, tenth_us * 13 / 10);
-	assert_in_range(grown_to_us(AVERSE, 10, false), tenth_us * 3 / 2,
-			tenth_us * 18 / 10);
-	/* two thirds of what ACKs show that came together are too much, too */
-	assert_in_range(grown_to_us(AVERSE, 100, false), tenth_us * 99 / 10,
-			tenth_us * 101 / 10);
-}
-
-static double claim_highest;
-
-static void note_claim(struct sender *of, const struct rate_sample *rs)
-{
-	double claim = (double)(SERVICE_NS(10) << PAIR_SERVICE_SHIFT) / ca->service.value;
-
-	claim_highest = fmax(claim_highest, claim);
-}
-
-/* Times the share before, after so many round trips with a share so many times as large */
-static double claimed(int preset, u32 times, u32 round_trips)
-{
-	begin(preset, SERVICE_NS(10), 40);
-	sender_run(&s, SECONDS(2));
-	s.service_ns = SERVICE_NS(10 * times);
-	claim_highest = 0;
-	s.after_ack = note_claim;
-	/* the first shows the queue that was there before */
-	sender_run(&s, (round_trips + 1) * 40 * NSEC_PER_MSEC);
-	return claim_highest;
-}
-
-/* Figure 6: what a train shows may be the whole link, of which others have their part */
-static void of_a_share_that_has_grown_the_risk_averse_claim_two_thirds_at_first(void **state)
-{
-	static const struct {
-		u32 times, round_trips;
-		double least, most;
-	} rows[] = {
-		/* three eighths more are believed as they are shown */
-		{ 2, 1, 1.3, 1.4 }, { 2, 3, 1.95, 2.05 },
-		{ 3, 1, 1.95, 2.05 }, { 3, 4, 2.95, 3.05 },
-		{ 10, 1, 6.5, 6.8 }, { 10, 4, 9.8, 10.2 },
-		/* by so much a share does not grow, but it may */
-		{ 40, 10, 39, 41 },
-	};
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		double claim = claimed(AVERSE, rows[i].times, rows[i].round_trips);
-
-		if (claim < rows[i].least || claim > rows[i].most)
-			fail_msg("%u times as much: %.2f claimed after %u round trips",
-				 rows[i].times, claim, rows[i].round_trips);
-	}
-	assert_true(claimed(DEFAULT, 10, 1) > 9);
-}
-
-static void more_deliveries_than_the_share_bound_the_service_time(void **state)
-{
-	const struct rate_sample rs = {
-		.acked_sacked = 2, .delivered = 42, .interval_us = 20000,
-	};
-	int preset;
-
-	for (preset = DEFAULT; preset <= MEMO; preset++) {
-		begin(preset, SERVICE_NS(10), 20);
-		s.ack_every = preset == MEMO ? 1 : 2;
-		sender_run(&s, SECONDS(2));
-		/* the last ACK's two were served in part before the interval */
-		take_ack(NSEC_PER_MSEC, true, rs);
-		assert_int_equal(traced_path.service_q10, preset == MEMO ?
-				 ca->service.value : (20000000ULL << 10) / 40);
-	}
+	take_train(SERVICE_NS(20));
+	take_train(SERVICE_NS(20));
+	assert_in_range(ca->service.value >> 10, SERVICE_NS(10) * 97 / 100,
+			SERVICE_NS(10) * 103 / 100);
+	/* whose first ACK closes the second */
+	take_train(SERVICE_NS(20));
+	assert_in_range(ca->service.value >> 10, expected_ns, expected_ns * 105 / 100);
 }
 
 /* A receiver without SACK reports what came twice as it reports what came out of order */
@@ -1214,18 +979,17 @@ static void the_queue_is_drained_below_zero_to_look_for_the_propagation_delay(vo
 static void a_setpoint_that_probes_rises_to_its_bound_in_time(void **state)
 {
 	static const struct {
-		int preset;
 		const char *probing;
 		u32 packets;
 	} rows[] = {
 		/* 5 ms are sixteen packets of 0.3 ms */
-		{ DEFAULT, "0", 5 }, { DEFAULT, "1", 16 }, { RISKY, "0", 16 },
+		{ "0", 5 }, { "1", 16 },
 	};
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		assert_int_equal(set(&stack_param_setpoint_probing, rows[i].probing), 0);
-		begin(rows[i].preset, SERVICE_NS(40), 20);
+		begin(DEFAULT, SERVICE_NS(40), 20);
 		sender_run(&s, SECONDS(4));
 		assert_in_range(ca->aim_q8, rows[i].packets * 256,
 				(rows[i].packets + 1) * 256);
@@ -1432,12 +1196,12 @@ static void a_timeout_that_one_ack_ends_is_followed_by_slow_start(void **state)
 	}
 	/* nor does a socket forget it that changes to pktpair meanwhile */
 	s.sk.icsk_ca_state = TCP_CA_Loss;
-	s.sk.icsk_ca_ops->init(&s.sk);
+	begin_again();
 	assert_true(ca->timed_out);
 	/* but a lost SYN of a peer without SACK is no timeout of what was sent */
 	begin(DEFAULT, SERVICE_NS(10), 100);
 	s.sk.icsk_ca_state = TCP_CA_Loss;
-	s.sk.icsk_ca_ops->init(&s.sk);
+	begin_again();
 	assert_false(ca->timed_out);
 }
 
@@ -1553,7 +1317,7 @@ static void a_lost_syn_leaves_a_window_of_one(void **state)
 		s.sk.snd_cwnd = 1;
 		s.sk.total_retrans = rows[i].retransmitted;
 		s.sk.undo_marker = rows[i].undo_marker;
-		s.sk.icsk_ca_ops->init(&s.sk);
+		begin_again();
 		if (s.sk.snd_cwnd != rows[i].packets)
 			fail_msg("%s: %u packets", rows[i].reason, s.sk.snd_cwnd);
 	}
@@ -1615,7 +1379,7 @@ static void another_mss_is_the_same_share_in_bytes(void **state)
 			s.service_mss = 1448;
 			s.ack_every = preset == MEMO ? 1 : 2;
 			s.sk.mss_cache = rows[i].from;
-			s.sk.icsk_ca_ops->init(&s.sk);
+			begin_again();
 			sender_run(&s, SECONDS(3));
 			s.sk.mss_cache = rows[i].to;
 			for (round = 0; round < 12; round++) {
@@ -1667,7 +1431,7 @@ static void what_ss_shows_is_never_wrapped(void **state)
 static void each_knob_is_read_by_read_once(void **state)
 {
 	const struct kernel_param *const *param;
-	int preset, i;
+	int preset;
 
 	for (param = __start_stack_params; param < __stop_stack_params; param++) {
 		const struct pktpair_range *range = (*param)->arg;
@@ -1695,7 +1459,7 @@ static void each_knob_is_read_by_read_once(void **state)
 			assert_int_equal(ca->train, 4);
 		s.ack_every = 70;
 		sender_run(&s, SECONDS(2));
-		assert_int_equal(ca->probe.train, preset == MEMO ? 2 : 64);
+		assert_in_range(ca->probe.train, preset == MEMO ? 2 : 32, preset == MEMO ? 2 : 64);
 		s.ack_every = 1;
 		s.back_period_ns = 4100 * NSEC_PER_USEC;
 		s.back_taken_ns = 3000 * NSEC_PER_USEC;
@@ -1703,11 +1467,618 @@ static void each_knob_is_read_by_read_once(void **state)
 		s.back_taken_ns = 0;
 		used = sender_run(&s, SECONDS(4)) * (double)s.service_ns / SECONDS(4);
 		assert_true(used > 0.9);
-		assert_true(ca->aim_q8 <= (preset == MEMO || preset == DEFAULT ? 5 : 16) * 256);
+		assert_true(ca->aim_q8 <= 5 * 256);
 	}
-	for (i = 0; i < stack_hidden_count; i++)
-		*stack_hidden[i].from = stack_hidden[i].value;
+}
+
+static int show_knobs(void **state)
+{
+	while (stack_hidden_count--)
+		*stack_hidden[stack_hidden_count].from = stack_hidden[stack_hidden_count].value;
 	stack_hidden_count = 0;
+	return 0;
+}
+
+static void every_ack_sets_the_rate(void **state)
+{
+	const struct rate_sample rs = {
+		.acked_sacked = 2, .delivered = 16, .interval_us = 25000,
+	};
+	/* whether it closes a train */
+	static const bool closes[] = { true, false, true, false, false, true, true };
+	size_t i;
+
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(1));
+	take_ack(NSEC_PER_MSEC, false, rs);
+	for (i = 0; i < ARRAY_SIZE(closes); i++) {
+		s.sk.sk_pacing_rate = 1;
+		take_ack(NSEC_PER_MSEC, closes[i], rs);
+		assert_true(s.sk.sk_pacing_rate > SHARE_BYTES_PS(10) / 2 * 98 / 100);
+	}
+}
+
+/* A period without a gap ends, of 30 ms, of which the share of 1.2 ms is 25 packets */
+static void a_period_without_a_gap_is_the_share_if_packets_waited(void **state)
+{
+	enum { SAME, DELIVERED, CLAIMED };
+	static const struct {
+		u32 packets, wait_us;
+		u8 ca_state;
+		bool sackless, lost, dipped, app_limited;
+		int believed;
+		const char *reason;
+	} rows[] = {
+		{ 8, 1300, 0, .believed = DELIVERED, .reason = "a packet waited for longer than one takes" },
+		{ 8, 0, 0, .lost = true, .believed = DELIVERED, .reason = "one was lost" },
+		{ 8, 1100, 0, .believed = CLAIMED, .reason = "all waited for less than that" },
+		{ 8, 1300, 0, .dipped = true, .reason = "drained on purpose" },
+		{ 8, 1300, 0, .app_limited = true, .reason = "the application sends less" },
+		{ 8, 1300, TCP_CA_Recovery, .believed = DELIVERED,
+			.reason = "sent twice, delivered once" },
+		{ 8, 1300, TCP_CA_Loss, .reason = "a period that holds a timeout" },
+		{ 8, 1300, TCP_CA_Recovery, .sackless = true,
+			.reason = "what came twice counts twice" },
+		{ 8, 1300, 0, .sackless = true, .believed = DELIVERED,
+			.reason = "without SACK, but nothing is sent twice" },
+		{ 7, 1300, 0, .reason = "too few packets" },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u64 before_it, expected, error;
+
+		begin(DEFAULT, SERVICE_NS(10), 20);
+		sender_run(&s, SECONDS(1));
+		before_it = ca->service.value;
+		be_in_state(rows[i].ca_state);
+		s.sk.sackless = rows[i].sackless;
+		ca->dipped = rows[i].dipped;
+		ca->sampled = 0;
+		pair_probe_abandon(&ca->probe);
+		s.sk.tcp_clock_cache += NSEC_PER_MSEC;
+		s.sk.tcp_mstamp += USEC_PER_MSEC;
+		s.sk.first_tx_mstamp = s.sk.tcp_mstamp - ca->prop.delay_us - rows[i].wait_us;
+		ca->evidence->check = (struct round_check) {
+			.started = 1, .since_us = (u32)s.sk.tcp_mstamp - 30000,
+			.delivered = s.sk.delivered - rows[i].packets,
+			.rtt_min_us = ca->prop.delay_us + rows[i].wait_us,
+		};
+		take_ack(0, false, (struct rate_sample) {
+			.acked_sacked = 2, .delivered = 16, .interval_us = 20000,
+			.is_app_limited = rows[i].app_limited, .losses = rows[i].lost,
+			.prior_delivered = ca->round_delivered,
+		});
+		expected = before_it;
+		if (rows[i].believed == DELIVERED)
+			expected = (30000000ULL << PAIR_SERVICE_SHIFT) / rows[i].packets;
+		else if (rows[i].believed == CLAIMED)
+			expected = before_it - before_it / 8;
+		error = ca->service.value > expected ? ca->service.value - expected :
+						       expected - ca->service.value;
+		if (error > 1)
+			fail_msg("%s: %llu, before %llu", rows[i].reason,
+				 (unsigned long long)ca->service.value,
+				 (unsigned long long)before_it);
+	}
+}
+
+/* Three trains of a tenth of the service time, 1.2 ms. A round trip delivered ten packets in
+ * 30 ms, 3 ms each: three times as many are 1 ms each, and of 40 it is 0.25 ms. Of such a
+ * change all but 1/32 is believed
+ */
+static void a_share_is_three_times_what_was_delivered_at_most(void **state)
+{
+	static const struct {
+		s32 delivered;
+		u32 least_us, most_us;
+		const char *reason;
+	} rows[] = {
+		{ 10, 1000, 1007, "three times ten" },
+		{ 4, 1000, 1007, "fewer than a first flight count as one" },
+		{ 40, 187, 281, "three or four times forty" },
+		{ 400, 121, 160, "what the trains show" },
+	};
+	size_t i, train;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct rate_sample rs = {
+			.acked_sacked = 2, .delivered = rows[i].delivered, .interval_us = 30000,
+		};
+		u32 found_us;
+
+		begin(DEFAULT, SERVICE_NS(10), 20);
+		sender_run(&s, SECONDS(2));
+		/* ACKs come far apart, so that they are not many */
+		for (train = 0; train < 3; train++) {
+			take_ack(NSEC_PER_MSEC * 10, true, rs);
+			take_ack(2 * SERVICE_NS(100), false, rs);
+		}
+		found_us = (u32)((ca->service.value >> PAIR_SERVICE_SHIFT) / NSEC_PER_USEC);
+		if (found_us < rows[i].least_us || found_us > rows[i].most_us)
+			fail_msg("%s: %u us", rows[i].reason, found_us);
+	}
+}
+
+/* ---- a bottleneck that does not serve in turn ---- */
+
+static unsigned long law_shown(const char *name)
+{
+	char text[512];
+	const char *line;
+
+	stack_param_laws.ops->get(text, &stack_param_laws);
+	line = strstr(text, name);
+	assert_non_null(line);
+	return strtoul(line + strlen(name), NULL, 10);
+}
+
+/* A block of round trips with a long queue, in which the trains showed a part of what was
+ * delivered, 256: all of it
+ */
+static void take_block(u32 served_q8, bool limited)
+{
+	const struct round_found found = {
+		.service_q10 = ca->service.value, .delivered_q10 = ca->service.value,
+		.waited_us = 10 * USEC_PER_SEC, .served_q8 = served_q8,
+		.verdict = ROUND_CONFIRMED, .limited = limited,
+	};
+
+	pktpair_judge_turns(&s.sk, &found);
+}
+
+static void become_shared(u64 service_ns, u64 rtt_ms)
+{
+	int block;
+
+	begin(DEFAULT, service_ns, rtt_ms);
+	sender_run(&s, SECONDS(1));
+	for (block = 0; block < 3; block++)
+		take_block(100, false);
+	assert_int_equal(ca->evidence->turns.shared, 1);
+}
+
+static void another_law_begins_with_the_window_and_trains_that_show_gaps(void **state)
+{
+	unsigned long shared = law_shown("shared"), again = law_shown("in-turn-again");
+	u32 window;
+	int block;
+
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(1));
+	ca->evidence->check.hold = 1000;
+	ca->evidence->check.shorter = 3;
+	ca->probe.train = 64;
+	ca->probe.bunched = 1;
+	s.sk.snd_cwnd_cnt = 7;
+	window = s.sk.snd_cwnd;
+	take_block(100, false);
+	take_block(100, false);
+	/* the application limited it: it says nothing */
+	take_block(100, true);
+	assert_int_equal(s.sk.snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	assert_int_equal(s.sk.icsk_ca_ops->ssthresh(&s.sk), TCP_INFINITE_SSTHRESH);
+	assert_int_equal(ca->evidence->turns.shared, 0);
+	take_block(100, false);
+	assert_int_equal(ca->evidence->turns.shared, 1);
+	assert_int_equal(s.sk.snd_ssthresh, window);
+	assert_int_equal(s.sk.snd_cwnd_cnt, 0);
+	assert_int_equal(ca->evidence->check.hold, 0);
+	assert_int_equal(ca->evidence->check.shorter, 0);
+	assert_int_equal(ca->probe.bunched, 0);
+	assert_int_equal(ca->train, 4);
+	assert_int_equal(law_shown("shared") - shared, 1);
+
+	for (block = 0; block < 8; block++)
+		take_block(256, false);
+	assert_int_equal(ca->evidence->turns.shared, 0);
+	assert_int_equal(s.sk.snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	assert_int_equal(s.sk.icsk_ca_ops->ssthresh(&s.sk), TCP_INFINITE_SSTHRESH);
+	assert_int_equal(law_shown("in-turn-again") - again, 1);
+	/* a window of one is too small a threshold (RFC 5681, 3.1) */
+	s.sk.snd_cwnd = 1;
+	for (block = 0; block < 3; block++)
+		take_block(100, false);
+	assert_int_equal(s.sk.snd_ssthresh, 2);
+
+	/* who has more than half of the link begins as after a loss */
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(1));
+	window = s.sk.snd_cwnd;
+	for (block = 0; block < 3; block++)
+		take_block(200, false);
+	assert_int_equal(ca->evidence->turns.shared, 1);
+	assert_int_equal(s.sk.snd_ssthresh, window * 717 / 1024);
+	assert_int_equal(s.sk.snd_cwnd, s.sk.snd_ssthresh);
+}
+
+static void while_it_is_shared_ss_shows_nothing_and_a_loss_is_cubics(void **state)
+{
+	const u32 bbr = 1 << (INET_DIAG_BBRINFO - 1);
+	union tcp_cc_info info;
+	int attr = -1;
+	u32 window;
+
+	become_shared(SERVICE_NS(10), 20);
+	assert_int_equal(s.sk.icsk_ca_ops->get_info(&s.sk, bbr, &attr, &info), 0);
+	assert_int_equal(attr, -1);
+	window = s.sk.snd_cwnd;
+	assert_int_equal(s.sk.icsk_ca_ops->ssthresh(&s.sk), window * 717 / 1024);
+	/* fast convergence: this loss came before the window of the last one */
+	s.sk.snd_cwnd = window / 2;
+	s.sk.icsk_ca_ops->ssthresh(&s.sk);
+	assert_int_equal(ca->evidence->cubic.max, window / 2 * 1741 / 2048);
+	/* after a timeout no window is known (RFC 9438, 4.8) */
+	s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Loss);
+	assert_int_equal(ca->evidence->cubic.max, 0);
+}
+
+static struct cubic_window reference;
+static u32 reference_count, reference_window;
+
+/* The window is CUBIC's, and twice as much in a round trip may leave */
+static void check_cubic(struct sender *of, const struct rate_sample *rs)
+{
+	const struct cubic_window_acked acked = {
+		.ssthresh = of->sk.snd_ssthresh, .acked = rs->acked_sacked,
+		.now_us = (u32)of->sk.tcp_mstamp,
+		.rtt_min_us = ca->evidence ? ca->prop.delay_us : 0,
+	};
+	u8 in = of->sk.icsk_ca_state;
+	u32 room;
+
+	/* this bottleneck has no other flow: it would be found out */
+	if (ca->evidence)
+		ca->evidence->turns.turns = 0;
+	if (in == TCP_CA_Recovery || in == TCP_CA_CWR)
+		reference_window = of->sk.snd_ssthresh;
+	else if (of->sk.window_binds)
+		reference_window = cubic_window_ack(&reference, reference_window,
+						    &reference_count, &acked);
+	reference_window = min_t(u32, reference_window, of->sk.snd_cwnd_clamp);
+	/* and room for a train that is to show a gap */
+	room = ca->evidence ? ca->evidence->probe_room : 0;
+	assert_true(room <= 2);
+	assert_int_equal(of->sk.snd_cwnd, reference_window + room);
+	assert_int_equal(of->sk.sk_pacing_rate,
+			 2ULL * reference_window * of->sk.mss_cache * USEC_PER_SEC /
+			 (of->sk.srtt_us >> 3));
+}
+
+/* A packet is lost, and what was sent until then is acknowledged a round trip later */
+static void lose_one(void)
+{
+	const u32 expected = cubic_window_ssthresh(&reference, reference_window);
+
+	reference_count = 0;
+	sender_state(&s, TCP_CA_Recovery);
+	assert_int_equal(s.sk.snd_ssthresh, expected);
+}
+
+static void run_as_cubic(void)
+{
+	int loss;
+
+	reference = (struct cubic_window) { 0 };
+	reference_count = 0;
+	reference_window = pktpair_shared_window(&s.sk);
+	s.after_ack = check_cubic;
+	/* slow start, and some epochs */
+	sender_run(&s, 150 * NSEC_PER_MSEC);
+	for (loss = 0; loss < 4; loss++) {
+		lose_one();
+		assert_true(s.sk.snd_ssthresh < s.sk.snd_cwnd);
+		sender_run(&s, SECONDS(3));
+	}
+	/* what the application does not fill does not grow */
+	for (loss = 0; loss < 100; loss++) {
+		s.waiting = s.sk.snd_cwnd / 4;
+		sender_run(&s, SECONDS(1));
+	}
+	assert_false(s.sk.window_binds);
+	assert_true(s.sk.snd_cwnd < 400);
+}
+
+static void while_it_is_shared_the_window_is_cubics(void **state)
+{
+	become_shared(SERVICE_NS(10), 20);
+	run_as_cubic();
+	assert_int_equal(ca->evidence->turns.shared, 1);
+}
+
+static void while_it_is_shared_one_train_in_four_round_trips_shows_a_gap(void **state)
+{
+	become_shared(SERVICE_NS(10), 20);
+	assert_int_equal(s.sk.icsk_ca_ops->min_tso_segs(&s.sk), 2);
+	ca->evidence->probe_seq = s.sk.snd_nxt;
+	assert_int_equal(s.sk.icsk_ca_ops->min_tso_segs(&s.sk), 4);
+	s.sk.snd_nxt++;
+	assert_int_equal(s.sk.icsk_ca_ops->min_tso_segs(&s.sk), 2);
+	/* the stack may make larger skbs, as of any flow */
+	assert_int_equal(s.sk.sk_gso_max_segs, 4);
+}
+
+/* No queue forms at a policer, and what is sent for one is dropped */
+static void where_a_rate_is_policed_it_is_paced(void **state)
+{
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(1));
+	ca->evidence->turns.policed = 1;
+	ca->evidence->turns.lossy = IN_TURN_POLICED;
+	take_ack(NSEC_PER_MSEC, true, (struct rate_sample) {
+		.acked_sacked = 2, .delivered = 16, .interval_us = 20000,
+	});
+	s.sk.packets_out = 8;
+	take_ack(NSEC_PER_MSEC, false, (struct rate_sample) {
+		.acked_sacked = 2, .delivered = 16, .interval_us = 20000,
+	});
+	/* with an empty pipe, with a queue that is too short and with one that is too long */
+	for (; s.sk.packets_out < 100; s.sk.packets_out++) {
+		take_ack(NSEC_PER_MSEC, true, (struct rate_sample) {
+			.acked_sacked = 2, .delivered = 16, .interval_us = 20000,
+		});
+		assert_int_equal(s.sk.sk_pacing_rate,
+				 control_share_bytes_ps(&(struct control_path) {
+					.service_q10 = ca->service.value }, 1448));
+	}
+}
+
+/* ---- trains that say nothing of the receiver ---- */
+
+/* A hundred trains, each of which comes back as one ACK */
+static void take_single_acks(u32 segments)
+{
+	u32 train;
+
+	for (train = 0; train < 100; train++)
+		take_ack(NSEC_PER_MSEC, true, (struct rate_sample) {
+			.acked_sacked = segments, .delivered = 16, .interval_us = 25000,
+		});
+}
+
+static void trains_that_a_drain_has_cut_are_not_lengthened(void **state)
+{
+	unsigned long drained = trains_shown("drained");
+	int after;
+
+	/* while it lasts, and in the round trip after it */
+	for (after = 0; after <= 1; after++) {
+		begin(DEFAULT, SERVICE_NS(10), 20);
+		sender_run(&s, SECONDS(1));
+		if (after)
+			ca->dipped = 1;
+		else
+			prop_dip(&ca->prop);
+		take_single_acks(4);
+		assert_int_equal(ca->probe.train, 4);
+	}
+	assert_in_range(trains_shown("drained") - drained, 198, 200);
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(1));
+	take_single_acks(4);
+	assert_true(ca->probe.train > 4);
+}
+
+static void acks_that_fill_holes_do_not_lengthen_trains(void **state)
+{
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(1));
+	be_in_state(TCP_CA_Recovery);
+	take_single_acks(8);
+	assert_int_equal(ca->probe.train, 4);
+	be_in_state(TCP_CA_Loss);
+	take_single_acks(8);
+	assert_int_equal(ca->probe.train, 4);
+	/* and elsewhere that is how the receiver acknowledges */
+	be_in_state(TCP_CA_Open);
+	take_single_acks(8);
+	assert_true(ca->probe.train > 8);
+}
+
+/* ---- the first flight ---- */
+
+/* The service time after the first flight, of ten packets that leave at once. Its ACKs come
+ * in slots, 15 us apart.
+ */
+static u64 first_believed(u64 service_ns, u32 ack_every, u64 slot_ms)
+{
+	begin(DEFAULT, service_ns, 20);
+	s.ack_every = ack_every;
+	if (slot_ms) {
+		s.back_period_ns = slot_ms * NSEC_PER_MSEC;
+		s.back_taken_ns = s.back_period_ns - NSEC_PER_MSEC / 2;
+		s.ack_ns = 15 * NSEC_PER_USEC;
+	}
+	while (s.acked < 10)
+		sender_run(&s, NSEC_PER_MSEC / 4);
+	assert_int_equal(s.acked, 10);
+	assert_int_equal(ca->started, 0);
+	return ca->service.value >> PAIR_SERVICE_SHIFT;
+}
+
+static void a_first_flight_whose_acks_come_one_by_one_is_believed_whole(void **state)
+{
+	const u64 service_ns = SERVICE_NS(50);
+
+	/* ten packets take 2.4 ms, of a round trip of 20 */
+	assert_in_range(first_believed(service_ns, 1, 0), service_ns - 2, service_ns + 2);
+	assert_in_range(first_believed(service_ns, 2, 0), service_ns - 2, service_ns + 2);
+}
+
+static void of_a_first_flight_in_bursts_three_times_is_believed(void **state)
+{
+	/* the ten take 4 ms, in two slots, which show 0.44 ms: 20 to 28 ms over three times ten */
+	assert_in_range(first_believed(SERVICE_NS(30), 1, 4), 20000000 / 30, 28000000 / 30);
+}
+
+static void of_a_first_flight_in_one_burst_three_times_is_believed(void **state)
+{
+	/* the ten take 12 ms, and wait for a slot: 15 us are what ACKs take */
+	assert_in_range(first_believed(SERVICE_NS(10), 1, 37), 20000000 / 30, 40000000 / 30);
+}
+
+static void a_first_train_of_less_than_100_us_is_not_believed(void **state)
+{
+	/* from the first to the last of the ten are 54 us at two gigabits */
+	begin(DEFAULT, SERVICE_NS(2000), 20);
+	s.ack_every = 1;
+	sender_run(&s, 22 * NSEC_PER_MSEC);
+	assert_int_equal(s.acked, 10);
+	assert_int_equal(ca->service.value, 0);
+	/* and the window grows meanwhile as in slow start */
+	assert_int_equal(s.sk.snd_cwnd, 20);
+	/* nor when it has come back whole */
+	sender_run(&s, 20 * NSEC_PER_MSEC);
+	assert_true(s.acked > 10);
+	assert_int_equal(ca->service.value, 0);
+	/* 109 us at one gigabit */
+	begin(DEFAULT, SERVICE_NS(1000), 20);
+	s.ack_every = 1;
+	sender_run(&s, 22 * NSEC_PER_MSEC);
+	assert_in_range(ca->service.value >> PAIR_SERVICE_SHIFT, SERVICE_NS(1000) - 1,
+			SERVICE_NS(1000) + 1);
+	/* the memorandum believes every pair */
+	begin(MEMO, SERVICE_NS(2000), 20);
+	s.ack_every = 1;
+	sender_run(&s, 22 * NSEC_PER_MSEC);
+	assert_true(ca->service.value > 0);
+}
+
+/* ---- no memory, and other algorithms ---- */
+
+static int give_memory(void **state)
+{
+	stack_memory_fails = false;
+	return 0;
+}
+
+static void without_memory_the_window_is_cubics(void **state)
+{
+	unsigned long alone = law_shown("no-memory");
+	const u32 bbr = 1 << (INET_DIAG_BBRINFO - 1);
+	union tcp_cc_info info;
+	int attr = -1, preset;
+	u8 ca_state;
+
+	stack_memory_fails = true;
+	for (preset = DEFAULT; preset <= MEMO; preset++) {
+		begin(preset, SERVICE_NS(10), 20);
+		assert_null(ca->evidence);
+		assert_int_equal(s.sk.sk_pacing_status, SK_PACING_NEEDED);
+		assert_int_equal(s.sk.snd_cwnd, 10);
+		assert_int_equal(s.sk.icsk_ca_ops->get_info(&s.sk, bbr, &attr, &info), 0);
+		run_as_cubic();
+		/* nor where the stack has taken a loss back, and the threshold with it */
+		s.sk.snd_ssthresh = TCP_INFINITE_SSTHRESH;
+		assert_int_equal(s.sk.icsk_ca_ops->get_info(&s.sk, bbr, &attr, &info), 0);
+		assert_int_equal(attr, -1);
+		assert_int_equal(s.sk.icsk_ca_ops->min_tso_segs(&s.sk), 2);
+		assert_int_equal(s.sk.sk_gso_max_segs, U16_MAX);
+		/* after a timeout no window is known */
+		s.waiting = U32_MAX;
+		sender_run(&s, 50 * NSEC_PER_MSEC);
+		assert_true(ca->alone.max > 0);
+		sender_timeout(&s, false);
+		assert_int_equal(ca->alone.max, 0);
+		reference = (struct cubic_window) { 0 };
+		reference_count = 0;
+		reference_window = 1;
+		sender_run(&s, SECONDS(1));
+		for (ca_state = TCP_CA_Open; ca_state <= TCP_CA_Loss; ca_state++)
+			s.sk.icsk_ca_ops->set_state(&s.sk, ca_state);
+		/* another size of packets, and a receiver that reneges */
+		s.sk.mss_cache = 536;
+		s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+		s.after_ack = NULL;
+		s.waiting = U32_MAX;
+		sender_timeout(&s, true);
+		sender_run(&s, SECONDS(1));
+		burst_of_nonsense(100);
+		s.sk.prior_cwnd = s.sk.snd_cwnd + 5;
+		assert_int_equal(s.sk.icsk_ca_ops->undo_cwnd(&s.sk), s.sk.prior_cwnd);
+		assert_int_equal(s.sk.icsk_ca_ops->sndbuf_expand(&s.sk), 3);
+		s.sk.icsk_ca_ops->release(&s.sk);
+		assert_int_equal(s.sk.sk_gso_max_segs, U16_MAX);
+	}
+	assert_int_equal(law_shown("no-memory") - alone, 2);
+}
+
+/* Nothing was reduced yet by this algorithm, whose threshold is infinite */
+static void a_socket_that_changes_in_recovery_keeps_its_window(void **state)
+{
+	u32 window;
+
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(1));
+	sender_state(&s, TCP_CA_Recovery);
+	window = s.sk.snd_cwnd;
+	stack_memory_fails = true;
+	begin_again();
+	acknowledge(2);
+	if (s.sk.snd_cwnd > window + 2)
+		fail_msg("a window of %u, before %u", s.sk.snd_cwnd, window);
+}
+
+/* The stack calls cong_control() for the SYN's acknowledgment, and init() after it */
+static void an_ack_before_init_is_taken(void **state)
+{
+	struct rate_sample rs = { .acked_sacked = 1, .delivered = 1, .interval_us = 20000 };
+	int preset;
+
+	for (preset = DEFAULT; preset <= MEMO; preset++) {
+		begin(preset, SERVICE_NS(10), 20);
+		s.sk.icsk_ca_ops->release(&s.sk);
+		memset(s.sk.icsk_ca_priv, 0, sizeof(s.sk.icsk_ca_priv));
+		rs.prior_mstamp = s.sk.tcp_mstamp;
+		s.sk.icsk_ca_ops->cong_control(&s.sk, &rs);
+		assert_in_range(s.sk.snd_cwnd, preset == MEMO ? 2 : 10, 11);
+		s.sk.icsk_ca_ops->init(&s.sk);
+		assert_non_null(ca->evidence);
+		assert_int_equal(ca->service.value, 0);
+	}
+}
+
+static void what_was_allocated_is_freed_once(void **state)
+{
+	int before_it;
+
+	sender_release(&s);
+	before_it = stack_allocated;
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	assert_int_equal(stack_allocated, before_it + 1);
+	sender_run(&s, NSEC_PER_SEC / 10);
+	s.sk.icsk_ca_ops->release(&s.sk);
+	assert_null(ca->evidence);
+	assert_int_equal(stack_allocated, before_it);
+	/* as a socket does that is closed right after a failed change */
+	s.sk.icsk_ca_ops->release(&s.sk);
+	assert_int_equal(stack_allocated, before_it);
+}
+
+static void a_socket_that_changes_in_mid_flow_believes_nothing(void **state)
+{
+	const struct pktpair_evidence none = { 0 };
+	u32 window;
+
+	/* its predecessor has left whatever it likes */
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(1));
+	s.sk.icsk_ca_ops->release(&s.sk);
+	memset(s.sk.icsk_ca_priv, 0xff, sizeof(s.sk.icsk_ca_priv));
+	s.sk.snd_ssthresh = 17;
+	window = s.sk.snd_cwnd;
+	s.sk.icsk_ca_ops->init(&s.sk);
+	assert_int_equal(ca->service.value, 0);
+	assert_int_equal(ca->started, 0);
+	assert_int_equal(ca->prop.delay_us, PROP_UNKNOWN_US);
+	assert_int_equal(memcmp(ca->evidence, &none, sizeof(none)), 0);
+	assert_int_equal(s.sk.snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	assert_int_equal(s.sk.snd_cwnd, window);
+	/* it finds its share, in the middle of whatever comes back */
+	sender_run(&s, SECONDS(1));
+	assert_in_range(ca->service.value >> PAIR_SERVICE_SHIFT, SERVICE_NS(10) * 99 / 100,
+			SERVICE_NS(10) * 101 / 100);
+	assert_int_equal(ca->evidence->turns.shared, 0);
 }
 
 static u32 recovering_from;
@@ -1746,29 +2117,28 @@ static void in_recovery_the_window_follows_what_is_delivered(void **state)
  */
 static void of_a_window_that_is_lost_no_more_than_a_first_flight_is_sent_at_once(void **state)
 {
-	int preset, timer;
+	int timer;
 
-	for (preset = DEFAULT; preset <= RISKY; preset++)
-		for (timer = 0; timer <= 1; timer++) {
-			struct rate_sample rs = { .acked_sacked = 1, .delivered = 1,
-						  .interval_us = 200000, .losses = 1 };
+	for (timer = 0; timer <= 1; timer++) {
+		struct rate_sample rs = { .acked_sacked = 1, .delivered = 1,
+					  .interval_us = 200000, .losses = 1 };
 
-			/* at 10 Gbit/s a train has as many segments as an skb holds */
-			begin(preset, SERVICE_NS(10000), 5);
-			sender_run(&s, 300 * NSEC_PER_MSEC);
-			assert_int_equal(ca->train, 65536 / 1448);
-			assert_true(s.sk.packets_out > 1000);
-			s.sk.lost_out = s.sk.packets_out - !timer;
-			s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Recovery);
-			s.sk.icsk_ca_state = TCP_CA_Recovery;
-			if (!timer) {
-				s.sk.delivered++;
-				rs.prior_mstamp = s.sk.tcp_mstamp - 200000;
-				rs.prior_delivered = s.sk.delivered - 1;
-				s.sk.icsk_ca_ops->cong_control(&s.sk, &rs);
-			}
-			assert_in_range(s.sk.snd_cwnd, 2, CONTROL_FIRST_FLIGHT);
+		/* at 10 Gbit/s a train has as many segments as an skb holds */
+		begin(DEFAULT, SERVICE_NS(10000), 5);
+		sender_run(&s, 300 * NSEC_PER_MSEC);
+		assert_int_equal(ca->train, 65536 / 1448);
+		assert_true(s.sk.packets_out > 1000);
+		s.sk.lost_out = s.sk.packets_out - !timer;
+		s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Recovery);
+		s.sk.icsk_ca_state = TCP_CA_Recovery;
+		if (!timer) {
+			s.sk.delivered++;
+			rs.prior_mstamp = s.sk.tcp_mstamp - 200000;
+			rs.prior_delivered = s.sk.delivered - 1;
+			s.sk.icsk_ca_ops->cong_control(&s.sk, &rs);
 		}
+		assert_in_range(s.sk.snd_cwnd, 2, CONTROL_FIRST_FLIGHT);
+	}
 	/* losses of a noisy link leave the window as it is */
 	begin(DEFAULT, SERVICE_NS(10), 40);
 	sender_run(&s, SECONDS(2));
@@ -1792,7 +2162,8 @@ int main(void)
 		cmocka_unit_test(a_mark_that_is_echoed_for_a_round_trip_cuts_once),
 		cmocka_unit_test(another_mss_is_the_same_share_in_bytes),
 		cmocka_unit_test(what_ss_shows_is_never_wrapped),
-		cmocka_unit_test(each_knob_is_read_by_read_once),
+		cmocka_unit_test_setup_teardown(each_knob_is_read_by_read_once,
+						NULL, show_knobs),
 		cmocka_unit_test(in_recovery_the_window_follows_what_is_delivered),
 		cmocka_unit_test(of_a_window_that_is_lost_no_more_than_a_first_flight_is_sent_at_once),
 		cmocka_unit_test(the_train_follows_every_change_of_the_share),
@@ -1814,9 +2185,6 @@ int main(void)
 		cmocka_unit_test(after_a_pause_the_share_is_known),
 		cmocka_unit_test(whatever_comes_rate_and_window_are_within_their_bounds),
 		cmocka_unit_test(after_any_nonsense_share_and_delay_are_found_again),
-		cmocka_unit_test(an_ack_that_closes_a_train_leaves_the_rate_to_the_next),
-		cmocka_unit_test(a_round_trip_without_a_gap_is_the_share_if_the_queue_was_busy),
-		cmocka_unit_test(more_is_claimed_only_where_nothing_confirms_the_share),
 		cmocka_unit_test(before_the_first_gap_the_window_grows_by_what_is_delivered),
 		cmocka_unit_test(what_arrives_twice_shows_nothing),
 		cmocka_unit_test(the_first_train_is_believed_while_it_comes_back),
@@ -1825,18 +2193,43 @@ int main(void)
 		cmocka_unit_test(an_ack_that_a_timer_sent_ends_no_gap_and_is_no_round_trip),
 		cmocka_unit_test(trains_that_differ_are_averaged),
 		cmocka_unit_test(a_share_that_has_grown_is_believed_after_two_trains),
-		cmocka_unit_test(a_share_is_sixteen_times_what_was_delivered_at_most),
-		cmocka_unit_test(of_a_share_that_has_grown_the_risk_averse_claim_two_thirds_at_first),
-		cmocka_unit_test(more_deliveries_than_the_share_bound_the_service_time),
 		cmocka_unit_test(in_recovery_without_sack_nothing_shows_the_share),
 		cmocka_unit_test(what_is_in_flight_counts_in_packets_of_the_new_size),
 		cmocka_unit_test(the_queue_is_drained_below_zero_to_look_for_the_propagation_delay),
 		cmocka_unit_test(a_setpoint_that_probes_rises_to_its_bound_in_time),
 		cmocka_unit_test(what_ss_shows_is_what_is_known),
+		cmocka_unit_test(every_ack_sets_the_rate),
+		cmocka_unit_test(a_period_without_a_gap_is_the_share_if_packets_waited),
+		cmocka_unit_test(a_share_is_three_times_what_was_delivered_at_most),
+		cmocka_unit_test(another_law_begins_with_the_window_and_trains_that_show_gaps),
+		cmocka_unit_test(while_it_is_shared_ss_shows_nothing_and_a_loss_is_cubics),
+		cmocka_unit_test(while_it_is_shared_the_window_is_cubics),
+		cmocka_unit_test(while_it_is_shared_one_train_in_four_round_trips_shows_a_gap),
+		cmocka_unit_test(where_a_rate_is_policed_it_is_paced),
+		cmocka_unit_test(trains_that_a_drain_has_cut_are_not_lengthened),
+		cmocka_unit_test(acks_that_fill_holes_do_not_lengthen_trains),
+		cmocka_unit_test(a_first_flight_whose_acks_come_one_by_one_is_believed_whole),
+		cmocka_unit_test(of_a_first_flight_in_bursts_three_times_is_believed),
+		cmocka_unit_test(of_a_first_flight_in_one_burst_three_times_is_believed),
+		cmocka_unit_test(a_first_train_of_less_than_100_us_is_not_believed),
+		cmocka_unit_test_setup_teardown(without_memory_the_window_is_cubics,
+						NULL, give_memory),
+		cmocka_unit_test_setup_teardown(a_socket_that_changes_in_recovery_keeps_its_window,
+						NULL, give_memory),
+		cmocka_unit_test(an_ack_before_init_is_taken),
+		cmocka_unit_test(what_was_allocated_is_freed_once),
+		cmocka_unit_test(a_socket_that_changes_in_mid_flow_believes_nothing),
 		cmocka_unit_test(a_name_that_is_taken_leaves_nothing_behind),
 	};
 
+	int failed;
+
 	if (stack_module_init())
 		return 1;
-	return cmocka_run_group_tests_name("tcp_pktpair", tests, NULL, NULL);
+	failed = cmocka_run_group_tests_name("tcp_pktpair", tests, NULL, NULL);
+	sender_release(&s);
+	/* every test's socket has given its memory back */
+	if (stack_allocated)
+		printf("not ok - %d allocations are left\n", stack_allocated);
+	return failed ?: stack_allocated;
 }

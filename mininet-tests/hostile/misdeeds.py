@@ -182,7 +182,7 @@ def _swing(connection: Connection, random: Random) -> None:
 def _switch(connection: Connection, random: Random) -> None:
     """Another algorithm, and back within a few round trips, several times."""
     own = connection.algorithm
-    others = ["cubic", "reno", "pktpair", "pktpair_averse", "pktpair_risky", "pktpair_1994"]
+    others = ["cubic", "reno", "pktpair", "pktpair_1994"]
     for step in range(9):
         name = own if step % 3 == 2 else random.choice(others)
         moment = connection.clock.now() + 2 * step * connection.settings.round_trip_ns

@@ -46,7 +46,7 @@ NOBODY = 65534
 CLONE_NEWUSER = 0x10000000
 PR_SET_DUMPABLE, PR_SET_TIMERSLACK = 4, 29
 LIBC = ctypes.CDLL(None, use_errno=True)
-ALGORITHMS = ("pktpair", "pktpair_averse", "pktpair_risky", "pktpair_1994")
+ALGORITHMS = ("pktpair", "pktpair_1994")
 HOSTS = range(2, 250)
 # Packets taken from a device before what is due is looked at.
 READ_AT_ONCE = 32

@@ -105,6 +105,6 @@ def reload_modules() -> None:
         run("insmod", str(path))
     control = Path("/proc/sys/net/ipv4/tcp_congestion_control")
     before = control.read_text().strip()
-    for algorithm in ("pktpair", "pktpair_averse", "pktpair_risky", "pktpair_1994"):
+    for algorithm in ("pktpair", "pktpair_1994"):
         control.write_text(algorithm)
     control.write_text(before)

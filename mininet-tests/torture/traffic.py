@@ -27,7 +27,7 @@ from .messages import Netlink, message, tcmsg
 FLOWS = 4096
 NEAR, FAR, PORT = "10.9.0.1", "10.9.0.2", 5001
 SOCKETS = 48
-ALGORITHMS = (b"pktpair", b"pktpair_averse", b"pktpair_risky", b"pktpair_1994", b"cubic", b"bbr", b"reno")
+ALGORITHMS = (b"pktpair", b"pktpair_1994", b"cubic", b"bbr", b"reno")
 PARAMETERS = Path("/sys/module/tcp_pktpair/parameters")
 
 # Linux constants that Python's socket module does not name

@@ -46,7 +46,7 @@ USER = 1000
 LIBC = ctypes.CDLL(None, use_errno=True)
 MODULE = Path(__file__).resolve().parents[2] / "build" / os.uname().release / "kmod" / "tcp_pktpair.ko"
 PARAMETERS = Path("/sys/module/tcp_pktpair/parameters")
-PRESETS = (b"pktpair", b"pktpair_averse", b"pktpair_risky", b"pktpair_1994")
+PRESETS = (b"pktpair", b"pktpair_1994")
 CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 # the initial network namespace and its default, which are the machine's
 INITIAL = os.open("/proc/self/ns/net", os.O_RDONLY)

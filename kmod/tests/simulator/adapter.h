@@ -17,7 +17,7 @@
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 #include "tcp_pktpair.c"
 
-static void stack_traced(const struct sock *sk, const struct pair_sample *sample,
+static void stack_traced_pktpair_sample(const struct sock *sk, const struct pair_sample *sample,
 			 const struct control_path *path, const struct control_orders *orders)
 {
 	/* STACK_TRACING: nobody asks */
@@ -25,6 +25,15 @@ static void stack_traced(const struct sock *sk, const struct pair_sample *sample
 	(void)sample;
 	(void)path;
 	(void)orders;
+}
+
+static void stack_traced_pktpair_turns(const struct sock *sk, const struct in_turn *turns,
+				       const struct in_turn_block *block, u32 rounds)
+{
+	(void)sk;
+	(void)turns;
+	(void)block;
+	(void)rounds;
 }
 
 /* The algorithms that tcp_pktpair.c registers are in stack_algorithms from here on */
@@ -35,6 +44,16 @@ static inline void adapter_register(void)
 }
 
 #pragma GCC diagnostic pop
+
+/* How often a flow has taken the bottleneck for one that does not serve in turn */
+static inline u32 adapter_alarms(const struct sock *sk)
+{
+	const struct pktpair *ca = inet_csk_ca(sk);
+
+	if (sk->icsk_ca_ops->init != pktpair_init || !ca->evidence)
+		return 0;
+	return ca->evidence->turns.alarms;
+}
 
 /* Every module parameter; NULL: none of that name */
 static inline const struct kernel_param *adapter_knob(const char *name)

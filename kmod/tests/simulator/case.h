@@ -21,7 +21,7 @@
 #define CASE_KNOBS 16
 #define CASE_KNOB_TEXT 512
 #define CASE_ALGORITHMS \
-	"pktpair pktpair_averse pktpair_risky pktpair_1994 reno cubic constant poisson"
+	"pktpair pktpair_1994 reno cubic constant poisson"
 
 enum case_scope { CASE_RUN, CASE_FLOW, CASE_SERVER };
 

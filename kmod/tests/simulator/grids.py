@@ -15,7 +15,7 @@ Point = Mapping[str, Any]
 Row = dict[str, Any]
 Rows = Sequence[Row]
 
-LAWS = ("pktpair", "pktpair_averse")
+LAWS = ("pktpair",)
 # A full packet of 1448 bytes of payload.
 WIRE_BYTES = 1514
 # A window of 3 MB, which the 6 MB of a stock tcp_rmem come to, or a little more.
@@ -311,7 +311,7 @@ GRIDS = (
             Goal("b8, primary behind its optimum, %", lambda rows: behind(rows, "b8"), 16),
             Goal("sent again in b1 and b8", largest("retransmitted"), 0.05),
         ),
-        laws=("pktpair", "pktpair_averse", "pktpair_1994"),
+        laws=("pktpair", "pktpair_1994"),
         picture=("benchmark", "seed"),
         shown="behind",
         beside=("cubic", "reno"),

@@ -352,6 +352,10 @@ static inline void network_free(struct network *n)
 	u32 i;
 
 	for (i = 0; i < n->flows_count; i++) {
+		struct sock *sk = &n->flows[i].sk;
+
+		if (sk->icsk_ca_ops && sk->icsk_ca_ops->release)
+			sk->icsk_ca_ops->release(sk);
 		free(n->flows[i].ring);
 		free(n->flows[i].receiver.spans);
 		free(n->flows[i].figures.points);

@@ -53,6 +53,7 @@ struct packet {
 	u32 bytes;
 	u64 waited_ns;
 	u32 stamp_ms;
+	u32 stamped_ms;
 	u32 window;
 	struct span sacks[PACKET_SACKS];
 	u8 sacked;

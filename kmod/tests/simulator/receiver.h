@@ -36,6 +36,7 @@ static inline void receiver_ack(struct flow *f)
 	p->segment = r->next;
 	p->bytes = PACKET_HEADER_BYTES;
 	p->stamp_ms = r->stamp_ms;
+	p->stamped_ms = flow_now_ms(f);
 	p->window = (u32)f->config.window;
 	p->ece = r->echoes;
 	p->duplicates = (u8)min_t(u32, r->duplicates, U8_MAX);

@@ -51,6 +51,7 @@ static inline void report_flow(FILE *to, const struct network *n, const struct f
 	report_number(to, "timeouts", figures->timeouts);
 	report_number(to, "probes", figures->probes);
 	report_number(to, "rounds", figures->rounds);
+	report_number(to, "alarms", tcp ? adapter_alarms(&f->sk) : 0);
 	report_number(to, "acks", figures->acks);
 	report_number(to, "over_start", figures->over_start);
 	report_number(to, "acks_later", figures->acks_later);

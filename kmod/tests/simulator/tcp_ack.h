@@ -218,13 +218,14 @@ static inline void tcp_control(struct flow *f, struct ack_sum *a)
 	const struct tcp_congestion_ops *ops = sk->icsk_ca_ops;
 	u32 percent;
 
+	sk->window_binds = tcp_window_binds(f);
 	if (ops->cong_control) {
 		ops->cong_control(sk, &a->rs);
 		return;
 	}
 	if (tcp_reduces(sk))
 		tcp_reduce(f, a->rs.acked_sacked, (u32)a->rs.losses, a->news.advanced);
-	else if (a->news.advanced && tcp_is_cwnd_limited(f))
+	else if (a->news.advanced && sk->window_binds)
 		ops->cong_avoid(sk, sk->snd_una, a->rs.acked_sacked);
 	percent = tcp_snd_cwnd(sk) < sk->snd_ssthresh / 2 ? TCP_PACING_START_PERCENT :
 							    TCP_PACING_LATER_PERCENT;
@@ -304,6 +305,8 @@ static inline void tcp_take_ack(struct packet *p)
 	u32 prior_delivered = sk->delivered, prior_lost = f->lost_total;
 
 	flow_clock(f);
+	sk->rx_opt.rcv_tsval = p->stamped_ms + 12345;
+	sk->rx_opt.saw_tstamp = true;
 	if (after(p->segment + p->window, f->window_end))
 		f->window_end = p->segment + p->window;
 	if (a.news.advanced)

@@ -233,7 +233,7 @@ static inline void tcp_note_limit(struct flow *f, bool cwnd_limited)
 	}
 }
 
-static inline bool tcp_is_cwnd_limited(const struct flow *f)
+static inline bool tcp_window_binds(const struct flow *f)
 {
 	const struct sock *sk = &f->sk;
 

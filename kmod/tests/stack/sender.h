@@ -15,6 +15,7 @@
 #endif
 #define SENDER_UNPACED 10	/* segments that the stack does not pace */
 #define SENDER_DELACK_NS (40 * NSEC_PER_MSEC)
+#define SENDER_TICKS 4000000000U	/* the receiver's clock at time 0, ms */
 
 struct sender_skb {
 	u64 sent_ns;
@@ -24,7 +25,7 @@ struct sender_skb {
 };
 
 struct sender_ack {
-	u64 at_ns;
+	u64 at_ns, left_ns;
 	u32 end;	/* segments in all */
 	bool delayed;
 };
@@ -49,6 +50,9 @@ struct sender {
 	u64 jitter_ns, drawn;
 	/* what the application has for us yet, segments */
 	u64 waiting;
+	/* its ACKs do not show the receiver's clock (RFC 7323), or one that is ahead, ms */
+	bool no_stamps;
+	u32 ahead;
 	/* said of the next ACK, once; a mark is echoed until the receiver has heard of
 	 * the answer
 	 */
@@ -62,6 +66,9 @@ struct sender {
 	u32 again;
 	/* Loss and CWR end when as many are acknowledged, or one more, as in the stack */
 	u32 recovered_at, timeouts, answers;
+	/* tp->max_packets_out, ->is_cwnd_limited and ->cwnd_usage_seq */
+	u32 most_out, limited_until;
+	bool limited;
 	bool recovering, reneged, echoes, cwr_due;
 	struct sender_skb skbs[SENDER_RING];
 	struct sender_ack acks[SENDER_RING];
@@ -70,9 +77,28 @@ struct sender {
 	void (*after_ack)(struct sender *s, const struct rate_sample *rs);
 };
 
+/* The socket is closed. What is called afterwards may be sender_init() only. */
+static inline void sender_release(struct sender *s)
+{
+	if (s->sk.icsk_ca_ops)
+		s->sk.icsk_ca_ops->release(&s->sk);
+	s->sk.icsk_ca_ops = NULL;
+}
+
+/* The socket changes its algorithm, maybe to the same one */
+static inline void sender_change(struct sender *s, const struct tcp_congestion_ops *ops)
+{
+	s->sk.icsk_ca_ops->release(&s->sk);
+	memset(s->sk.icsk_ca_priv, 0, sizeof(s->sk.icsk_ca_priv));
+	s->sk.icsk_ca_ops = ops;
+	ops->init(&s->sk);
+}
+
+/* @s: zero, or what an earlier call has begun, which ends here */
 static inline void sender_init(struct sender *s, const struct tcp_congestion_ops *ops,
 			       u64 service_ns, u64 prop_ns)
 {
+	sender_release(s);
 	memset(s, 0, sizeof(*s));
 	s->service_ns = service_ns;
 	s->prop_ns = prop_ns;
@@ -86,7 +112,7 @@ static inline void sender_init(struct sender *s, const struct tcp_congestion_ops
 	s->sk.mss_cache = 1448;
 	s->sk.snd_una = s->sk.snd_nxt = 1;
 	s->sk.snd_cwnd = 10;
-	s->sk.snd_cwnd_clamp = U32_MAX;
+	s->sk.snd_cwnd_clamp = SENDER_RING / 2;	/* what the rings hold */
 	s->sk.srtt_us = (u32)(prop_ns / NSEC_PER_USEC) << 3;
 	s->sk.tcp_clock_cache = s->now_ns;
 	s->sk.tcp_mstamp = s->now_ns / NSEC_PER_USEC;
@@ -114,7 +140,8 @@ static inline u64 sender_way_back(struct sender *s, u64 at_ns)
 static inline void sender_queue_ack(struct sender *s, u64 at_ns, bool delayed)
 {
 	s->acks[s->ack_tail++ % SENDER_RING] = (struct sender_ack) {
-		.at_ns = sender_way_back(s, at_ns), .end = s->sent, .delayed = delayed,
+		.at_ns = sender_way_back(s, at_ns), .left_ns = at_ns, .end = s->sent,
+		.delayed = delayed,
 	};
 	s->held = 0;
 }
@@ -156,9 +183,32 @@ static inline bool sender_may_send(struct sender *s)
 	       tcp_packets_in_flight(&s->sk) < s->sk.snd_cwnd;
 }
 
-/* The state, as tcp_set_ca_state() sets it */
+/* tcp_cwnd_validate(): whether the window holds up what is sent, in the last round trip */
+static inline void sender_note_limit(struct sender *s)
+{
+	struct sock *sk = &s->sk;
+	bool limited = tcp_packets_in_flight(sk) >= sk->snd_cwnd;
+
+	if (before(s->limited_until, s->acked) || limited ||
+	    (!s->limited && sk->packets_out > s->most_out)) {
+		s->limited = limited;
+		s->most_out = sk->packets_out;
+		s->limited_until = s->sent;
+	}
+	sk->window_binds = s->limited || (sk->snd_cwnd < sk->snd_ssthresh &&
+					  sk->snd_cwnd < 2 * s->most_out);
+}
+
+/* The state, as tcp_enter_cwr(), tcp_enter_recovery() and tcp_set_ca_state() set it. In
+ * that of a timeout the slow start threshold is set already.
+ */
 static inline void sender_state(struct sender *s, u8 state)
 {
+	if (state == TCP_CA_CWR || state == TCP_CA_Recovery) {
+		s->sk.prior_cwnd = s->sk.snd_cwnd;
+		s->sk.snd_cwnd_cnt = 0;
+		s->sk.snd_ssthresh = s->sk.icsk_ca_ops->ssthresh(&s->sk);
+	}
 	s->sk.icsk_ca_ops->set_state(&s->sk, state);
 	s->sk.icsk_ca_state = state;
 	s->recovering = state != TCP_CA_Open;
@@ -174,6 +224,9 @@ static inline void sender_timeout(struct sender *s, bool reneged)
 
 	if (!sk->packets_out)
 		return;
+	sk->prior_cwnd = sk->snd_cwnd;
+	sk->snd_cwnd_cnt = 0;
+	sk->snd_ssthresh = sk->icsk_ca_ops->ssthresh(sk);
 	s->skb_head = s->skb_tail;
 	s->ack_head = s->ack_tail;
 	s->held = 0;
@@ -240,6 +293,7 @@ static inline void sender_send(struct sender *s)
 				     sk->sk_pacing_rate;
 	if (!s->waiting)
 		s->app_limited_until = sk->delivered + sk->packets_out ?: 1;
+	sender_note_limit(s);
 }
 
 /* Segments that arrived, of one skb */
@@ -291,6 +345,10 @@ static inline void sender_take_ack(struct sender *s, const struct sender_ack *ac
 
 	sk->tcp_clock_cache = s->now_ns;
 	sk->tcp_mstamp = s->now_ns / NSEC_PER_USEC;
+	sk->rx_opt.saw_tstamp = !s->no_stamps;
+	if (!s->no_stamps)
+		sk->rx_opt.rcv_tsval = SENDER_TICKS + s->ahead +
+				       (u32)(ack->left_ns / NSEC_PER_MSEC);
 	while (s->acked != ack->end) {
 		struct sender_skb *skb = &s->skbs[s->skb_head % SENDER_RING];
 		u32 upto = before(ack->end, skb->end) ? ack->end : skb->end;

@@ -409,7 +409,7 @@ def test_a_manifest_names_what_the_guests_had(engine, tmp_path) -> None:
     ("changes", "cc", "modules"),
     [
         ({}, "bbr", []),
-        ({}, "pktpair_risky", ["tcp_pktpair"]),
+        ({}, "pktpair_1994", ["tcp_pktpair"]),
         ({"flows": (Flow("f", "a", "b", "pktpair_1994", bytes=1),)}, "bbr", ["tcp_pktpair"]),
         ({"flows": (Flow("pktpair", "a", "b", "cubic", bytes=1),)}, "bbr", []),
         ({"changes": (Change(1.0, "a-b", {"queue": "fq_rr", "rate_bit_s": 1}),)}, "bbr", ["sch_fq_rr"]),

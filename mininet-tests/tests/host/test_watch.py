@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
-"""scripts/pktpair-watch.bt says of trains what the module's enum says."""
+"""scripts/pktpair-watch.bt says what the module's enum and its trace events say."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
+
+import pytest
 
 TOP = Path(__file__).resolve().parents[3]
 HEADER = (TOP / "kmod" / "pair_probe.h").read_text()
@@ -34,8 +36,75 @@ def test_every_verdict_is_shown_once_and_counted_anew() -> None:
     assert re.findall(r"(?<!delete\()" + flow + r"(PAIR_\w+)\]", WATCH) == names
 
 
+FLOW = "args->netns, $from, args->sport, $to, args->dport"
+
+
+def probe(event: str) -> str:
+    """What the tool does at an event of the module."""
+    (body,) = re.findall(rf"^tracepoint:pktpair:{event}\n\{{\n(.*?)^\}}", WATCH, re.DOTALL | re.MULTILINE)
+    return body
+
+
+def fields(event: str) -> set[str]:
+    """Of an event, as the module's header declares them."""
+    (declared,) = re.findall(rf"^TRACE_EVENT\({event},(.*?)TP_fast_assign", TRACE, re.DOTALL | re.MULTILINE)
+    return set(re.findall(r"__(?:field|array)\(\w+, (\w+)[,)]", declared))
+
+
+@pytest.mark.parametrize("event", ["pktpair_sample", "pktpair_turns"])
+def test_what_is_read_of_an_event_is_there(event: str) -> None:
+    read = set(re.findall(r"args->(\w+)", probe(event)))
+    assert {"netns", "saddr", "daddr", "sport", "dport"} < read <= fields(event)
+
+
+def test_who_steers_is_what_the_newest_block_says() -> None:
+    assert fields("pktpair_turns") > {"shared", "policed", "alarms"}
+    kept = re.findall(rf"@(\w+)\[{re.escape(FLOW)}\] = args->(\w+);", probe("pktpair_turns"))
+    assert kept == [(name, name) for name in ("shared", "policed", "alarms")]
+    (shown,) = re.findall(r'printf\(" %s %3d %6d",(.*?)\);', probe("pktpair_sample"), re.DOTALL)
+    assert re.findall(r"@(\w+)\[", shown) == ["shared", "policed", "alarms"]
+    # CUBIC's window where the bottleneck does not serve in turn
+    assert re.search(r'\? +"cubic" : " pair"', shown.replace("\n", " ").replace("\t", " "))
+
+
+def test_each_column_has_a_head_of_its_width() -> None:
+    heads = [text for text, _ in printed(WATCH[WATCH.index("BEGIN") : WATCH.index("tracepoint:")])]
+    cells = [text for text, _ in printed(probe("pktpair_sample"))]
+    # a number with decimals is one column
+    joined = re.sub(r"%(\d+)d\.%0?(\d?)d", lambda found: f"%{int(found[1]) + 1 + int(found[2] or 1)}d", "".join(cells))
+    # a goal has its sign apart, and who steers is padded by hand
+    joined = joined.replace("%s%4d", "%5d").replace(" %s %3d %6d", " %5s %3d %6d")
+    assert re.sub("d", "s", joined) == "".join(heads)
+
+
+def test_names_of_columns() -> None:
+    """The example has those that the tool prints, and they differ."""
+    begun = WATCH[WATCH.index("BEGIN") : WATCH.index("tracepoint:")]
+    names = [name for _, rest in printed(begun) for name in re.findall(r'"([^"]+)"', rest)]
+    assert len(set(names)) == len(names)
+    (example, row) = re.findall(r"^ \*\t +(\S.*::.*|time .*)$", WATCH, re.MULTILINE)
+    assert example.split() == names
+    assert len(row.split()) == len(names)
+
+
+def printed(text: str) -> list[tuple[str, str]]:
+    """Each format, without the end of the line, and what is printed by it."""
+    return [
+        (form.removesuffix("\\n"), rest)
+        for form, rest in re.findall(r'printf\("((?:[^"\\]|\\.)*)",(.*?)\);', text, re.DOTALL)
+    ]
+
+
 def test_flows_are_told_apart_by_namespace_and_both_addresses() -> None:
-    keys = re.findall(r"@(?:trains|next)\[(.*?)\]", WATCH, re.DOTALL)
+    keys = re.findall(r"@(?!interval_ns)\w+\[(.*?)\]", WATCH, re.DOTALL)
     assert keys
     for key in keys:
-        assert key.startswith("args->netns, $from, args->sport, $to, args->dport"), key
+        assert key.startswith(FLOW), key
+
+
+def test_what_is_kept_of_flows_is_forgotten() -> None:
+    """By flows that have ended, and at the end, where bpftrace would print it."""
+    maps = set(re.findall(r"@(\w+)\[", WATCH))
+    for block in ("interval:s:600", "END"):
+        (body,) = re.findall(rf"^{block}\n\{{\n(.*?)^\}}", WATCH, re.DOTALL | re.MULTILINE)
+        assert set(re.findall(r"clear\(@(\w+)\)", body)) - {"interval_ns"} == maps

@@ -89,7 +89,7 @@ def test_share(results: dict[str, Any], sources: int) -> None:
 
 
 def test_stopped_flow(results: dict[str, Any]) -> None:
-    """Of three flows one stops: no risk-averse one claims the whole link (figure 6)."""
+    """Of three flows one stops: the others take its share (figure 6)."""
     assert_passed(results["stopped"][0])
 
 

@@ -58,6 +58,28 @@ static inline void *stack_place(const volatile void *p)
 #define for_each_possible_cpu(cpu) for ((cpu) = 0; (cpu) < 1; (cpu)++)
 #define this_cpu_inc(counter) ((counter)++)
 
+#define GFP_ATOMIC 0
+#define __GFP_NOWARN 0
+
+/* No memory is left while a test says so; what is allocated and not yet freed */
+static bool stack_memory_fails;
+static int stack_allocated;
+
+static inline void *kzalloc(size_t bytes, int flags)
+{
+	void *p = stack_memory_fails ? NULL : calloc(1, bytes);
+
+	(void)flags;
+	stack_allocated += !!p;
+	return p;
+}
+
+static inline void kfree(const void *p)
+{
+	stack_allocated -= !!p;
+	free((void *)(unsigned long)p);
+}
+
 #define EINVAL 22
 #define ERANGE 34
 
@@ -186,6 +208,11 @@ struct sock {
 	u32 snd_cwnd_cnt;
 	u32 min_rtt_us;	/* of rtt_min */
 	bool sackless;	/* of rx_opt.sack_ok */
+	bool window_binds;	/* tcp_is_cwnd_limited() */
+	struct {
+		u32 rcv_tsval;
+		bool saw_tstamp;
+	} rx_opt;
 	u32 windows_set;	/* how often; no member of the kernel's */
 	struct list_head tsorted_sent_queue;
 };
@@ -265,6 +292,16 @@ static inline u32 tcp_packets_in_flight(const struct sock *tp)
 static inline bool tcp_is_reno(const struct sock *tp)
 {
 	return tp->sackless;
+}
+
+static inline bool tcp_is_cwnd_limited(const struct sock *sk)
+{
+	return sk->window_binds;
+}
+
+static inline u32 tcp_min_rtt(const struct sock *tp)
+{
+	return tp->min_rtt_us;
 }
 
 static inline u32 tcp_snd_cwnd(const struct sock *tp)

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: GPL-2.0
+/* in_turn.h: how many blocks it takes to know a FIFO, a round robin and a policer */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "draw.h"
+#include "in_turn.h"
+
+#define TURN_US 1000U
+/* turns that a block of weight one waits, and the weight of the least that says something */
+#define ONE IN_TURN_WEIGHT_TURNS
+#define LEAST_Q4 ((IN_TURN_BUSY << 4) / ONE)
+#define BLOCKS_OF_LEAST ((IN_TURN_ALARM_Q4 + LEAST_Q4 - 1) / LEAST_Q4)
+
+/* A block whose packets waited for so many turns */
+static struct in_turn_block block(u32 served_q8, u32 turns)
+{
+	return (struct in_turn_block) {
+		.served_q8 = served_q8, .waited_us = turns * TURN_US, .turn_us = TURN_US,
+	};
+}
+
+/* Return: after which of so many equal blocks the law changes; 0: it does not */
+static u32 blocks_until_change(struct in_turn *t, struct in_turn_block b, u32 most)
+{
+	bool before = t->shared;
+	u32 n;
+
+	for (n = 1; n <= most; n++) {
+		bool changed = in_turn_take(t, &b);
+
+		assert_int_equal(changed, t->shared != before);
+		if (changed)
+			return n;
+	}
+	return 0;
+}
+
+static void a_fifo_is_known_after_blocks_of_a_queue(void **state)
+{
+	static const struct {
+		u32 served_q8, waited_us, turn_us;
+		bool lossy;
+		u32 expected;
+		const char *reason;
+	} rows[] = {
+		{ 128, 3 * ONE * 1000, 1000, false, 3, "three of a long queue" },
+		{ 128, 180000, 1000, false, 3, "no fewer of a longer one" },
+		{ 128, U32_MAX, 1, false, 3, "nor of the longest: no product wraps" },
+		{ 128, 2 * ONE * 1000, 1000, false, 4, "a block counts for what it waited" },
+		{ 128, 2 * ONE * 1000 - 1, 1000, false, 5, "in 16ths, rounded down" },
+		{ 128, ONE * 1000, 1000, false, 8, "for one" },
+		{ 128, 3000, 1000, false, BLOCKS_OF_LEAST, "of three turns" },
+		{ 128, 2999, 1000, false, 0, "the queue may have run empty" },
+		{ 128, 3000, 1000, true, 4, "one that overflowed counts for two" },
+		{ 128, 2 * ONE * 1000 + 1000 * ONE / 4, 1000, true, 4, "or for more" },
+		{ 128, 3 * ONE * 1000, 1000, true, 3, "and for three at most" },
+		{ 128, 2999, 1000, true, 0, "but for nothing without a queue" },
+		{ 256, 3000, 1000, true, 0, "and for turns, if it speaks for them" },
+		{ 128, 0, 1000, false, 0, "no queue says nothing" },
+		{ 128, U32_MAX, 1431655765, false, BLOCKS_OF_LEAST, "three of the longest turns" },
+		{ 128, U32_MAX, 1431655766, false, 0, "less: no product wraps" },
+		{ 128, 0, 0, false, 128, "a turn without time, a 16th" },
+		{ 128, ONE, 0, false, 8, "it counts as one microsecond" },
+		{ 128, 3 * ONE, 0, false, 3, "the same" },
+		{ 229, 3 * ONE * 1000, 1000, false, 3, "less than 0.9" },
+		{ 230, 3 * ONE * 1000, 1000, false, 0, "0.9 speaks for nothing" },
+		{ 256, 3 * ONE * 1000, 1000, false, 0, "turns" },
+		{ 1, 3 * ONE * 1000, 1000, false, 3, "almost nothing of the link" },
+		{ 0, 3 * ONE * 1000, 1000, false, 0, "nothing known" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct in_turn_block b = {
+			.served_q8 = rows[i].served_q8, .waited_us = rows[i].waited_us,
+			.turn_us = rows[i].turn_us, .lossy = rows[i].lossy,
+		};
+		struct in_turn t = {};
+		u32 got = blocks_until_change(&t, b, 1000);
+
+		if (got != rows[i].expected)
+			fail_msg("%s: %u", rows[i].reason, got);
+		assert_int_equal(t.alarms, !!got);
+		assert_int_equal(t.shared, !!got);
+		assert_int_equal(t.score_q4, 0);
+	}
+}
+
+/* A block that speaks for turns takes back two that spoke against them */
+static void turns_count_twice(void **state)
+{
+	static const struct {
+		u32 served_q8, turns, expected_q4;
+		const char *reason;
+	} rows[] = {
+		{ 243, ONE, 96 - 32, "twice" },
+		{ 242, ONE, 96, "from 0.95 on" },
+		{ 230, ONE, 96, "from 0.9 to there: nothing" },
+		{ 256, 3, 96 - 2 * LEAST_Q4, "as much as it waited" },
+		{ 1024, 18, 0, "both" },
+		{ 256, 100, 0, "and no more than there is" },
+		{ 256, 2, 95, "a sixteenth less without a queue" },
+		{ 0, 100, 95, "and without knowledge" },
+		{ 229, ONE, 96 + 16, "once in the other direction" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct in_turn_block b = block(128, 18);
+		struct in_turn t = {};
+
+		in_turn_take(&t, &b);
+		in_turn_take(&t, &b);
+		assert_int_equal(t.score_q4, 96);
+		b = block(rows[i].served_q8, rows[i].turns);
+		assert_false(in_turn_take(&t, &b));
+		if (t.score_q4 != rows[i].expected_q4)
+			fail_msg("%s: %u", rows[i].reason, t.score_q4);
+	}
+}
+
+static void turns_bring_the_pair_law_back_after_a_while(void **state)
+{
+	static const u32 blocks[] = { 8, 16, 32, 64, 64, 64 };
+	struct in_turn t = {};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(blocks); i++) {
+		assert_int_equal(blocks_until_change(&t, block(128, 18), 100), 3);
+		assert_int_equal(t.alarms, i + 1);
+		assert_int_equal(t.relapses, min_t(size_t, i, IN_TURN_RELAPSES));
+		/* in a row: one that does not speak for them begins anew */
+		assert_int_equal(blocks_until_change(&t, block(243, 3), blocks[i] - 1), 0);
+		assert_int_equal(blocks_until_change(&t, block(242, 3), 1), 0);
+		assert_int_equal(blocks_until_change(&t, block(243, 3), blocks[i] - 1), 0);
+		/* those without a queue, or that know nothing, do not end the row */
+		assert_int_equal(blocks_until_change(&t, block(128, 2), 300), 0);
+		assert_int_equal(blocks_until_change(&t, block(0, 18), 300), 0);
+		assert_int_equal(blocks_until_change(&t, block(1024, 3), 1), 1);
+		assert_false(t.shared);
+		assert_int_equal(t.turns, 0);
+		assert_int_equal(t.alarms, i + 1);
+	}
+	/* and a FIFO never does */
+	assert_int_equal(blocks_until_change(&t, block(128, 18), 100), 3);
+	assert_int_equal(blocks_until_change(&t, block(128, 18), 1000), 0);
+	assert_int_equal(t.alarms, ARRAY_SIZE(blocks) + 1);
+}
+
+/* ---- a policer ---- */
+
+static void lossy_blocks(struct in_turn *t, u32 waited_us, bool lossy, u32 count)
+{
+	const struct in_turn_block b = { 0, waited_us, TURN_US, lossy };
+
+	while (count--)
+		in_turn_take(t, &b);
+}
+
+static void much_is_lost_and_nothing_waits_at_a_policer(void **state)
+{
+	struct in_turn t = {};
+
+	(void)state;
+	lossy_blocks(&t, TURN_US, true, 7);
+	assert_false(t.policed);
+	lossy_blocks(&t, TURN_US, true, 1);
+	assert_true(t.policed);
+
+	/* a block without losses takes back a third of one, but no more than there is */
+	memset(&t, 0, sizeof(t));
+	lossy_blocks(&t, 0, false, 5);
+	lossy_blocks(&t, 0, true, 7);
+	lossy_blocks(&t, 0, false, 1);
+	lossy_blocks(&t, 0, true, 1);
+	assert_false(t.policed);
+	lossy_blocks(&t, 0, true, 1);
+	assert_true(t.policed);
+	memset(&t, 0, sizeof(t));
+	lossy_blocks(&t, 0, true, 7);
+	lossy_blocks(&t, 0, false, 3);
+	lossy_blocks(&t, 0, true, 1);
+	assert_false(t.policed);
+	lossy_blocks(&t, 0, true, 1);
+	assert_true(t.policed);
+
+	/* a block in which packets waited for more than a turn takes all back */
+	memset(&t, 0, sizeof(t));
+	lossy_blocks(&t, 0, true, 7);
+	lossy_blocks(&t, TURN_US + 1, true, 1);
+	lossy_blocks(&t, 0, true, 7);
+	assert_false(t.policed);
+	lossy_blocks(&t, 0, true, 1);
+	assert_true(t.policed);
+}
+
+static void a_policer_is_gone_after_24_blocks_with_a_queue(void **state)
+{
+	struct in_turn t = {};
+
+	(void)state;
+	lossy_blocks(&t, 0, true, 8);
+	/* that nothing is lost is what probes find most of the time */
+	lossy_blocks(&t, 0, false, 1000);
+	assert_true(t.policed);
+	lossy_blocks(&t, TURN_US + 1, true, 23);
+	assert_true(t.policed);
+	lossy_blocks(&t, TURN_US, false, 1);
+	lossy_blocks(&t, TURN_US + 1, false, 23);
+	assert_true(t.policed);
+	lossy_blocks(&t, TURN_US + 1, false, 1);
+	assert_false(t.policed);
+	/* and from the beginning */
+	lossy_blocks(&t, 0, true, 7);
+	assert_false(t.policed);
+	lossy_blocks(&t, 0, true, 1);
+	assert_true(t.policed);
+}
+
+/* Whether flows are served in turn is asked beside it */
+static void a_policer_and_a_score_are_apart(void **state)
+{
+	struct in_turn t = {};
+
+	(void)state;
+	assert_int_equal(blocks_until_change(&t, block(128, ONE), 3), 0);
+	lossy_blocks(&t, 0, true, 100);
+	assert_true(t.policed);
+	/* nothing has renewed it */
+	assert_int_equal(t.score_q4, 0);
+	assert_int_equal(blocks_until_change(&t, block(128, ONE), 100), 8);
+	assert_true(t.policed && t.shared);
+	assert_int_equal(blocks_until_change(&t, block(256, ONE), 100), 8);
+	assert_true(t.policed);
+}
+
+/* ---- how short trains may be ---- */
+
+static void a_short_train_is_for_a_round_robin_or_a_policer(void **state)
+{
+	/* two blocks at most */
+	static const struct {
+		u32 served_q8[2], turns[2], least;
+		const char *reason;
+	} rows[] = {
+		{ { 0, 0 }, { 9, 9 }, 4, "nothing is known" },
+		{ { 243, 0 }, { 0, 9 }, 1, "turns, without a queue" },
+		{ { 242, 242 }, { 9, 9 }, 4, "not quite turns" },
+		{ { 256, 242 }, { 9, 9 }, 1, "which take nothing back" },
+		{ { 256, 230 }, { 9, 9 }, 1, "from 0.9 on" },
+		{ { 256, 229 }, { 9, 9 }, 4, "a FIFO" },
+		{ { 256, 229 }, { 9, 2 }, 1, "which nothing shows without a queue" },
+		{ { 229, 256 }, { 9, 0 }, 4, "turns, and a score" },
+		{ { 229, 256 }, { 3, 9 }, 1, "turns, and none left" },
+	};
+	struct in_turn t = {};
+	size_t i;
+	u32 n;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		memset(&t, 0, sizeof(t));
+		for (n = 0; n < 2; n++) {
+			const struct in_turn_block b = block(rows[i].served_q8[n],
+							     rows[i].turns[n]);
+
+			in_turn_take(&t, &b);
+		}
+		if (in_turn_least_train(&t, 4) != rows[i].least)
+			fail_msg("%s: %u", rows[i].reason, in_turn_least_train(&t, 4));
+		assert_int_equal(in_turn_least_train(&t, 0), 1);
+		assert_int_equal(in_turn_least_train(&t, U32_MAX),
+				 rows[i].least == 1 ? 1 : U32_MAX);
+	}
+	/* since the alarm: blocks that speak for turns again */
+	memset(&t, 0, sizeof(t));
+	assert_int_equal(blocks_until_change(&t, block(128, 3 * ONE), 3), 3);
+	assert_int_equal(in_turn_least_train(&t, 4), 4);
+	/* a policer */
+	memset(&t, 0, sizeof(t));
+	lossy_blocks(&t, 0, true, 7);
+	assert_int_equal(in_turn_least_train(&t, 4), 4);
+	lossy_blocks(&t, 0, true, 1);
+	assert_int_equal(in_turn_least_train(&t, 4), 1);
+}
+
+/* More than half of what is served, and no other has more */
+static void a_flow_has_most_of_a_fifo_or_others_do(void **state)
+{
+	static const struct {
+		u32 served_q8;
+		bool most;
+	} rows[] = {
+		{ 1, false }, { 128, false }, { 129, true }, { 256, true }, { U32_MAX, true },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct in_turn_block b = block(rows[i].served_q8, 9);
+
+		assert_int_equal(in_turn_has_most(&b), rows[i].most);
+	}
+}
+
+/* ---- many blocks ---- */
+
+static u32 draw_turns(u32 least, u32 below)
+{
+	return least + (u32)draw(below - least);
+}
+
+/* c = 1 +- 8 %, and one block in a hundred that shows half of it */
+static void a_round_robin_gives_no_alarm(void **state)
+{
+	struct in_turn t = {};
+	u32 i;
+
+	(void)state;
+	seed = 1;
+	for (i = 0; i < 100000; i++) {
+		struct in_turn_block b = block(256 - 20 + (u32)draw(41), draw_turns(0, 60));
+
+		if (!draw(100))
+			b.served_q8 = 128;
+		if (in_turn_take(&t, &b))
+			fail_msg("block %u", i);
+	}
+	assert_int_equal(t.alarms, 0);
+}
+
+/* c = .2 to .84 */
+static void a_fifo_gives_an_alarm_within_ten_blocks(void **state)
+{
+	u32 i, n;
+
+	(void)state;
+	seed = 1;
+	for (i = 0; i < 10000; i++) {
+		struct in_turn t = {};
+
+		for (n = 0; n < 10 && !t.shared; n++) {
+			struct in_turn_block b = block(51 + (u32)draw(164), draw_turns(5, 60));
+
+			in_turn_take(&t, &b);
+		}
+		if (!t.shared)
+			fail_msg("run %u: %u/16", i, t.score_q4);
+		/* and the law stays */
+		for (n = 0; n < 100; n++) {
+			struct in_turn_block b = block(51 + (u32)draw(164), draw_turns(0, 60));
+
+			assert_false(in_turn_take(&t, &b));
+		}
+	}
+}
+
+static void any_blocks_leave_numbers_in_their_bounds(void **state)
+{
+	struct in_turn t = {};
+	u32 i, changes = 0, policed = 0;
+
+	(void)state;
+	for (i = 0; i < 2000000; i++) {
+		const u32 before = t.alarms, which = (u32)(i / 1000 % 3);
+		const struct in_turn_block b = {
+			.served_q8 = which ? (which == 1 ? 256 : 100) : (u32)draw_scale(32) - 1,
+			.waited_us = (u32)draw_scale(32) - 1,
+			.turn_us = (u32)draw_scale(draw(2) ? 32 : 8) - 1,
+			.lossy = draw(2),
+		};
+		const bool shared = t.shared, changed = in_turn_take(&t, &b);
+
+		assert_int_equal(changed, shared != t.shared);
+		assert_int_equal(t.alarms - before, changed && t.shared);
+		assert_true(t.score_q4 < IN_TURN_ALARM_Q4);
+		assert_true(!t.shared || !t.score_q4);
+		assert_true(t.turns < IN_TURN_RETURN << t.relapses);
+		assert_true(t.shared || !t.turns);
+		assert_true(in_turn_least_train(&t, b.served_q8) >= 1);
+		assert_true(t.relapses <= IN_TURN_RELAPSES);
+		if (t.policed)
+			assert_in_range(t.lossy, 1, IN_TURN_POLICED + IN_TURN_DROPS - 1);
+		else
+			assert_true(t.lossy < IN_TURN_POLICED);
+		changes += changed;
+		policed += t.policed;
+	}
+	assert_true(changes > 100);
+	assert_in_range(policed, 1, i - 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_fifo_is_known_after_blocks_of_a_queue),
+		cmocka_unit_test(turns_count_twice),
+		cmocka_unit_test(turns_bring_the_pair_law_back_after_a_while),
+		cmocka_unit_test(much_is_lost_and_nothing_waits_at_a_policer),
+		cmocka_unit_test(a_policer_is_gone_after_24_blocks_with_a_queue),
+		cmocka_unit_test(a_policer_and_a_score_are_apart),
+		cmocka_unit_test(a_short_train_is_for_a_round_robin_or_a_policer),
+		cmocka_unit_test(a_flow_has_most_of_a_fifo_or_others_do),
+		cmocka_unit_test(a_round_robin_gives_no_alarm),
+		cmocka_unit_test(a_fifo_gives_an_alarm_within_ten_blocks),
+		cmocka_unit_test(any_blocks_leave_numbers_in_their_bounds),
+	};
+
+	return cmocka_run_group_tests_name("in_turn", tests, NULL, NULL);
+}

@@ -1,0 +1,1522 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * round_check.h: what a period says of the share, verdict by verdict, and what is remembered
+ * of it; the receiver's clock against a quotient in floating point.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "draw.h"
+#include "round_check.h"
+
+#define US(x) ((u64)(x) * 1000 << 10)
+
+/**
+ * struct period - one period, of one round trip
+ * @service_q10: the share that is believed
+ * @time_us: how long it lasts
+ * @packets: delivered in it
+ * @rtt_us: round trip of its packets; 0: none came back
+ * @there_us: on the way there, of it
+ * @lost: packets lost
+ * @trains: trains that showed a gap
+ * @span_ns: of each
+ * @segments: that each covers
+ * @span_ticks: of each, by the receiver's clock
+ * @ticks: of the period, by the receiver's clock; 0: it has none
+ * @silence_us: between two ACKs
+ * @prop_us: propagation delay
+ * @queue: setpoint and train
+ * @train: segments of a train
+ * @unsampled: no train counted in it as a sample
+ * @limited: by others than the network
+ * @policed: a policer was found before
+ */
+struct period {
+	u64 service_q10;
+	u32 time_us, packets, rtt_us, there_us, lost;
+	u32 trains;
+	u64 span_ns;
+	u32 segments, span_ticks, ticks, silence_us;
+	u32 prop_us, queue, train;
+	bool unsampled, limited, policed;
+};
+
+/* 250 us a packet by its trains and by what was delivered; R is 20 ms. Its own queue takes
+ * 2 * 8 * 250 us, and with an eighth of R more than 6.5 ms are late.
+ */
+static const struct period good = {
+	.service_q10 = US(250), .time_us = 25000, .packets = 100, .rtt_us = 20000,
+	.trains = 25, .span_ns = 1000000, .segments = 4, .span_ticks = 1,
+	.silence_us = 250, .prop_us = 20000, .queue = 8, .train = 4,
+};
+
+#define LATE_US (20000 + 6501)
+
+/* The first round trip ends */
+static void begin(struct round_check *r, u32 now_us, u32 tick, u32 delivered)
+{
+	const struct round_seen seen = {
+		.now_us = now_us, .tick = tick, .delivered = delivered, .prop_us = 20000,
+	};
+
+	memset(r, 0, sizeof(*r));
+	round_check_ack(r, now_us);
+	assert_int_equal(round_check_end(r, &seen).verdict, ROUND_GOES_ON);
+}
+
+/* All ACKs of a period */
+static void feed(struct round_check *r, const struct period *p)
+{
+	u32 us = 0, i;
+
+	while (us < p->time_us) {
+		us += min_t(u32, p->silence_us, p->time_us - us);
+		round_check_ack(r, r->since_us + us);
+	}
+	if (p->rtt_us)
+		round_check_rtt(r, p->rtt_us, p->there_us);
+	round_check_lost(r, p->lost);
+	for (i = 0; i < p->trains; i++)
+		round_check_train(r, p->span_ns, p->segments, p->span_ticks);
+}
+
+static struct round_found end(struct round_check *r, const struct period *p)
+{
+	const struct round_seen seen = {
+		.service_q10 = p->service_q10,
+		.now_us = r->since_us + p->time_us,
+		.tick = p->ticks ? r->since_tick + p->ticks : 0,
+		.delivered = r->delivered + p->packets,
+		.prop_us = p->prop_us,
+		.queue = p->queue,
+		.train = p->train,
+		.sampled = !p->unsampled,
+		.limited = p->limited,
+		.policed = p->policed,
+	};
+
+	return round_check_end(r, &seen);
+}
+
+static struct round_found run(struct round_check *r, const struct period *p)
+{
+	feed(r, p);
+	return end(r, p);
+}
+
+/* Of a connection that has seen nothing before */
+static struct round_found run_first(const struct period *p)
+{
+	struct round_check r;
+
+	begin(&r, 1000000, 5000, 1);
+	return run(&r, p);
+}
+
+/* ---- periods ---- */
+
+static void a_period_is_of_two_trains_and_a_quarter_more_than_r(void **state)
+{
+	static const struct {
+		u32 time_us, packets, prop_us;
+		bool over;
+		const char *reason;
+	} rows[] = {
+		{ 25000, 8, 20000, true, "as long as it must be" },
+		{ 24999, 8, 20000, false, "a microsecond less" },
+		{ 25000, 7, 20000, false, "a packet less" },
+		{ 25003, 8, 20003, true, "a quarter is rounded down" },
+		{ 0, 8, 0, true, "no delay, no time" },
+		{ 125000000, 8, U32_MAX, true, "a longer delay is 100 s" },
+		{ 124999999, 8, U32_MAX, false, "which are no less" },
+		{ U32_MAX, 8, 20000, true, "the longest" },
+		{ 25000, U32_MAX, 20000, true, "the most" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct period p = good;
+		struct round_found found;
+		struct round_check r;
+		bool over;
+
+		p.time_us = rows[i].time_us;
+		p.silence_us = U32_MAX;
+		p.packets = rows[i].packets;
+		p.prop_us = rows[i].prop_us;
+		p.rtt_us = max_t(u32, p.rtt_us, p.prop_us);
+		begin(&r, 77, 0, U32_MAX - 3);
+		r.silence_us = 0;
+		round_check_rtt(&r, p.rtt_us, 0);
+		found = end(&r, &p);
+		over = found.verdict != ROUND_GOES_ON;
+		if (over != rows[i].over)
+			fail_msg("%s: %u", rows[i].reason, found.verdict);
+		assert_int_equal(found.service_q10, US(250));
+		assert_int_equal(r.since_us, rows[i].over ? 77 + p.time_us : 77);
+		assert_int_equal(r.delivered, U32_MAX - 3 + (rows[i].over ? p.packets : 0));
+	}
+}
+
+/* One round trip is too short, two are not: what was said in the first counts, too */
+static void a_period_collects_round_trips(void **state)
+{
+	struct period p = good;
+	struct round_found found;
+	struct round_check r;
+
+	(void)state;
+	begin(&r, 0, 0, 0);
+	p.trains = 0;
+	p.packets = 4;
+	p.time_us = 20000;
+	assert_int_equal(run(&r, &p).verdict, ROUND_GOES_ON);
+	assert_true(r.sampled);
+	assert_false(r.limited);
+	p.packets = 80;
+	p.time_us = 40000;
+	p.unsampled = true;
+	assert_int_equal(run(&r, &p).verdict, ROUND_CONFIRMED);
+	/* and the next begins without */
+	p.service_q10 = US(500);
+	assert_int_equal(run(&r, &p).verdict, ROUND_UNCONFIRMED);
+
+	p.packets = 4;
+	p.limited = true;
+	p.time_us = 20000;
+	assert_int_equal(run(&r, &p).verdict, ROUND_GOES_ON);
+	p.packets = 80;
+	p.limited = false;
+	p.time_us = 40000;
+	found = run(&r, &p);
+	assert_true(found.limited);
+	assert_int_equal(found.verdict, ROUND_CONFIRMED);
+	found = run(&r, &p);
+	assert_false(found.limited);
+	assert_int_equal(found.verdict, ROUND_UNCONFIRMED);
+}
+
+/* What happened before the first round trip ended is no part of a period */
+static void the_first_round_trip_only_begins_a_period(void **state)
+{
+	const struct round_seen seen = {
+		.now_us = 25000, .tick = 4, .delivered = 5000, .prop_us = 1, .sampled = true,
+		.limited = true, .service_q10 = U64_MAX,
+	};
+	struct round_check r = {};
+	struct round_found found;
+
+	(void)state;
+	feed(&r, &good);
+	round_check_lost(&r, 9);
+	found = round_check_end(&r, &seen);
+	assert_int_equal(found.verdict, ROUND_GOES_ON);
+	assert_int_equal(found.service_q10, ROUND_SERVICE_MAX_Q10);
+	assert_true(r.started);
+	assert_int_equal(r.since_us, 25000);
+	assert_int_equal(r.since_tick, 4);
+	assert_int_equal(r.delivered, 5000);
+	found = run(&r, &good);
+	assert_int_equal(found.verdict, ROUND_CONFIRMED);
+	assert_false(found.limited);
+	assert_false(found.lossy);
+	assert_int_equal(found.served_q8, 256);
+}
+
+/* A period after a bad one finds what the same period finds after a good one */
+static void nothing_of_a_period_is_left_in_the_next(void **state)
+{
+	struct period bad = good, next = good;
+	struct round_found after_bad, after_good;
+	struct round_check r;
+
+	(void)state;
+	next.rtt_us = 21000;
+	next.span_ns = 900000;
+	next.ticks = 25;
+	next.there_us = 2000;
+	bad.lost = 50;
+	bad.ticks = 25;
+	bad.unsampled = true;
+	bad.limited = true;
+	bad.trains = 60;
+	bad.span_ns = 8000000;
+	bad.segments = 3;
+	bad.span_ticks = 7;
+	bad.there_us = 1000;
+	begin(&r, 0, 1, 0);
+	run(&r, &bad);
+	assert_true(r.since_tick && r.since_us && r.delivered);
+	after_bad = run(&r, &next);
+	bad = good;
+	bad.there_us = 1000;
+	bad.ticks = 25;
+	begin(&r, 0, 1, 0);
+	run(&r, &bad);
+	after_good = run(&r, &next);
+	assert_memory_equal(&after_bad, &after_good, sizeof(after_bad));
+	assert_int_equal(after_good.waited_us, 1000);
+	/* spans of a tick, and half a one for the phase */
+	assert_int_equal(after_good.served_q8, 384);
+}
+
+/* ---- verdicts ---- */
+
+enum { SAMPLED, UNSAMPLED, LIMITED, POLICED = 4 };
+
+static void the_verdict_follows_from_gaps_waits_and_losses(void **state)
+{
+	static const struct {
+		struct {
+			u32 believed_us, rtt_us, lost;
+			u64 span_ns;
+			/* SAMPLED and the like */
+			u32 flags;
+		} of;
+		enum round_verdict verdict;
+		/* ns */
+		u32 service;
+		bool bursts;
+		const char *reason;
+	} rows[] = {
+		{ { 250, 20000, 0, 1000000, SAMPLED }, ROUND_CONFIRMED, 250000, false,
+			"all agrees" },
+		{ { 250, 20000, 9, 1000000, SAMPLED }, ROUND_CONFIRMED, 250000, false,
+			"losses say nothing of a share that gaps have shown" },
+		{ { 250, 19000, 0, 1000000, SAMPLED }, ROUND_CONFIRMED, 250000, false,
+			"a round trip below R is one" },
+		{ { 250, LATE_US, 0, 1000000, SAMPLED }, ROUND_CONFIRMED, 250000, false,
+			"late, and no slower than it is believed: a queue that others fill" },
+		{ { 249, LATE_US, 0, 1000000, SAMPLED }, ROUND_CONTRADICTED, 250000, false,
+			"slower" },
+		{ { 249, LATE_US - 1, 0, 1000000, SAMPLED }, ROUND_CONFIRMED, 249000, false,
+			"within what its own queue takes" },
+		{ { 100, LATE_US, 0, 1000000, SAMPLED }, ROUND_CONTRADICTED, 200000, false,
+			"twice in one period at most" },
+		{ { 125, LATE_US, 0, 1000000, SAMPLED }, ROUND_CONTRADICTED, 250000, false,
+			"just twice" },
+		{ { 250, LATE_US, 0, 874000, SAMPLED }, ROUND_CONTRADICTED, 250000, true,
+			"an eighth denser than delivered: bursts of ACKs" },
+		{ { 250, LATE_US, 0, 875000, SAMPLED }, ROUND_CONFIRMED, 250000, false,
+			"7/8 of it are no bursts" },
+		{ { 400, LATE_US, 0, 500000, SAMPLED }, ROUND_CONTRADICTED, 250000, true,
+			"to what was delivered, if that is faster" },
+		{ { 400, LATE_US - 1, 0, 500000, SAMPLED }, ROUND_CONFIRMED, 400000, false,
+			"dense, and not late" },
+		{ { 250, LATE_US, 5, 500000, UNSAMPLED }, ROUND_CONTRADICTED, 250000, true,
+			"before all that says less" },
+		{ { 250, 20250, 0, 0, UNSAMPLED }, ROUND_UNCONFIRMED, 218750, false,
+			"a service time is no wait: an eighth is claimed" },
+		{ { 251, 20250, 0, 0, UNSAMPLED }, ROUND_UNCONFIRMED, 218750, false,
+			"of what was delivered, if that is more" },
+		{ { 200, 20200, 0, 0, UNSAMPLED }, ROUND_UNCONFIRMED, 175000, false,
+			"of what is believed, if that is more" },
+		{ { 250, 20251, 0, 0, UNSAMPLED }, ROUND_DELIVERED, 250000, false,
+			"more than that: a queue" },
+		{ { 200, 20000, 1, 0, UNSAMPLED }, ROUND_DELIVERED, 250000, false, "a loss" },
+		{ { 300, 20000, 1, 0, UNSAMPLED }, ROUND_DELIVERED, 250000, false, "the same" },
+		{ { 250, LATE_US, 0, 0, UNSAMPLED }, ROUND_DELIVERED, 250000, false,
+			"a long wait, without trains" },
+		{ { 0, 20000, 0, 0, UNSAMPLED }, ROUND_CONFIRMED, 0, false,
+			"nothing believed, nothing said" },
+		{ { 0, LATE_US - 1, 0, 0, UNSAMPLED }, ROUND_CONFIRMED, 0, false,
+			"a queue that is not long" },
+		{ { 0, LATE_US, 0, 0, UNSAMPLED }, ROUND_DELIVERED, 250000, false, "long" },
+		{ { 0, 20000, 1, 0, UNSAMPLED }, ROUND_DELIVERED, 250000, false, "it overflowed" },
+		{ { 0, 20000, 1, 1000000, POLICED }, ROUND_DELIVERED, 250000, false,
+			"a policer changes nothing of that" },
+		{ { 0, 20000, 0, 1000000, POLICED }, ROUND_CONFIRMED, 0, false,
+			"and nothing is probed without a share" },
+		{ { 64, 20000, 0, 1000000, POLICED }, ROUND_UNCONFIRMED, 63000, false,
+			"a policer that drops nothing is probed, gaps or not" },
+		{ { 256, 20000, 0, 1000000, POLICED }, ROUND_UNCONFIRMED, 246094, false,
+			"from what was delivered" },
+		{ { 64, 20000, 1, 1000000, POLICED }, ROUND_DELIVERED, 250000, false,
+			"one that drops shows its rate" },
+		{ { 64, LATE_US, 0, 500000, POLICED }, ROUND_UNCONFIRMED, 63000, false,
+			"and is no burst of ACKs" },
+		{ { 100, LATE_US, 9, 500000, UNSAMPLED | LIMITED }, ROUND_CONFIRMED, 100000, false,
+			"limited: nothing is said" },
+		{ { 0, LATE_US, 9, 0, UNSAMPLED | LIMITED }, ROUND_CONFIRMED, 0, false,
+			"nor without a share" },
+		{ { 64, 20000, 9, 0, UNSAMPLED | LIMITED | POLICED }, ROUND_CONFIRMED, 64000, false,
+			"nor at a policer" },
+		{ { 250, 0, 9, 500000, UNSAMPLED }, ROUND_CONFIRMED, 250000, false,
+			"nor if no packet came back" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct period p = good;
+		struct round_found found;
+
+		p.service_q10 = US(rows[i].of.believed_us);
+		p.rtt_us = rows[i].of.rtt_us;
+		p.lost = rows[i].of.lost;
+		p.span_ns = rows[i].of.span_ns;
+		p.trains = p.span_ns ? 25 : 0;
+		p.unsampled = rows[i].of.flags & UNSAMPLED;
+		p.limited = rows[i].of.flags & LIMITED;
+		p.policed = rows[i].of.flags & POLICED;
+		found = run_first(&p);
+		if (found.verdict != rows[i].verdict || found.bursts != rows[i].bursts ||
+		    (found.service_q10 + 512) >> 10 != rows[i].service)
+			fail_msg("%s: verdict %u, %u ns%s", rows[i].reason, found.verdict,
+				 (u32)(found.service_q10 >> 10), found.bursts ? ", bursts" : "");
+		assert_int_equal(found.delivered_q10, US(250));
+		assert_int_equal(found.limited, p.limited || !p.rtt_us);
+		if (p.rtt_us)
+			assert_int_equal(found.waited_us, max_t(u32, p.rtt_us, 20000) - 20000);
+	}
+}
+
+static void what_a_queue_of_its_own_takes(void **state)
+{
+	static const struct {
+		u64 service_q10;
+		u32 prop_us, queue;
+		u64 expected;
+		const char *reason;
+	} rows[] = {
+		{ US(250), 20000, 8, 6500, "an eighth of R, and the queue twice" },
+		{ US(250), 7, 8, 4000, "an eighth is rounded down" },
+		{ US(250), 8, 8, 4001, "and not up" },
+		{ US(250), 20000, 0, 2500, "no queue" },
+		{ 1, 0, 8, 0, "nothing" },
+		{ 16 << 6, 0, 500, 1, "1 ns: a microsecond for a thousand packets" },
+		{ US(1), 0, U16_MAX, 131070, "the longest" },
+		{ US(1), 0, U16_MAX + 1, 131070, "longer is the longest" },
+		{ US(1), 0, U32_MAX, 131070, "the same" },
+		{ ROUND_SERVICE_MAX_Q10, ROUND_MAX_US, U32_MAX, 12500000 + 18014123631575ULL,
+			"no product wraps" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u64 got = round_wait_us(rows[i].service_q10, rows[i].prop_us, rows[i].queue);
+
+		if (got != rows[i].expected)
+			fail_msg("%s: %.0f us", rows[i].reason, (double)got);
+	}
+}
+
+static void a_service_time_is_time_over_packets(void **state)
+{
+	static const struct {
+		u64 time_us, packets, expected;
+		const char *reason;
+	} rows[] = {
+		{ 25000, 100, US(250), "a quotient" },
+		{ 25000, 0, US(25000), "no packet counts as one" },
+		{ 0, 8, 1, "never 0" },
+		{ 1, 1024001, 1, "nor of very many" },
+		{ 1, 1000, 1024, "1 ns" },
+		{ 100000000, 1, US(100000000), "the longest" },
+		{ 100000001, 1, US(100000000), "longer is the longest" },
+		{ U64_MAX, 1, US(100000000), "no product wraps" },
+		{ 1, U64_MAX, 1, "the most" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u64 got = round_service_q10(rows[i].time_us, rows[i].packets);
+
+		if (got != rows[i].expected)
+			fail_msg("%s: %.3f ns", rows[i].reason, (double)got / 1024);
+	}
+	assert_true(US(100000000) < ROUND_SERVICE_MAX_Q10);
+}
+
+/* Longer service times than the longest count as that, and no shorter share follows */
+static void the_longest_service_time_is_a_bound(void **state)
+{
+	struct period p = good;
+	struct round_found found;
+
+	(void)state;
+	p.service_q10 = U64_MAX;
+	assert_int_equal(run_first(&p).service_q10, ROUND_SERVICE_MAX_Q10);
+	p.limited = true;
+	assert_int_equal(run_first(&p).service_q10, ROUND_SERVICE_MAX_Q10);
+	p.limited = false;
+	p.unsampled = true;
+	assert_int_equal(run_first(&p).service_q10, US(250) - (US(250) >> 3));
+	/* 100 s for eight packets */
+	p.time_us = U32_MAX;
+	p.silence_us = 1U << 31;
+	p.packets = 8;
+	p.lost = 1;
+	found = run_first(&p);
+	assert_int_equal(found.service_q10, US(12500000));
+	assert_int_equal(found.delivered_q10, US(12500000));
+}
+
+/* A long delay is 100 s, for what packets wait as well */
+static void the_longest_delay_is_a_bound(void **state)
+{
+	struct period p = good;
+	struct round_found found;
+
+	(void)state;
+	p.prop_us = U32_MAX;
+	p.rtt_us = ROUND_MAX_US + 1000;
+	p.time_us = 130000000;
+	p.silence_us = 1000000;
+	p.packets = 1000000;
+	found = run_first(&p);
+	assert_int_equal(found.waited_us, 1000);
+	/* an eighth of 100 s, and a queue of 1.6 ms */
+	p.rtt_us = ROUND_MAX_US + 12500000 + 1601;
+	p.service_q10 = 1;
+	assert_int_equal(run_first(&p).verdict, ROUND_CONTRADICTED);
+	p.rtt_us--;
+	assert_int_equal(run_first(&p).verdict, ROUND_CONFIRMED);
+}
+
+/* Of many packets the smallest round trip counts, of several losses the sum */
+static void a_period_keeps_the_smallest_round_trip_and_all_losses(void **state)
+{
+	struct period p = good;
+	struct round_found found;
+	struct round_check r;
+
+	(void)state;
+	p.rtt_us = 0;
+	begin(&r, 0, 0, 0);
+	round_check_rtt(&r, 23000, 0);
+	round_check_rtt(&r, 21000, 0);
+	round_check_rtt(&r, 29000, 0);
+	round_check_lost(&r, 2);
+	round_check_lost(&r, 2);
+	found = run(&r, &p);
+	assert_int_equal(found.waited_us, 1000);
+	assert_true(found.lossy);
+	round_check_lost(&r, U32_MAX - 1);
+	round_check_lost(&r, 1);
+	assert_int_equal(r.lost, U32_MAX);
+	round_check_lost(&r, 7);
+	assert_int_equal(r.lost, U32_MAX);
+}
+
+/* ---- claims, and probes at a policer ---- */
+
+/* One every second period, for a claim is seen a period later */
+static void claims_are_an_eighth_a_quarter_and_then_halves(void **state)
+{
+	static const u32 parts[] = { 7, 8, 6, 8, 4, 8, 4, 8, 4, 8 };
+	struct period p = good, sampled = good;
+	struct round_check r;
+	size_t i;
+
+	(void)state;
+	p.trains = 0;
+	p.unsampled = true;
+	begin(&r, 0, 0, 0);
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		struct round_found found = run(&r, &p);
+
+		assert_int_equal(found.verdict, ROUND_UNCONFIRMED);
+		if (found.service_q10 != US(250) / 8 * parts[i])
+			fail_msg("period %u: %.0f ns", (u32)i, (double)found.service_q10 / 1024);
+	}
+	/* what is confirmed begins from the first again, and so does what was delivered */
+	run(&r, &sampled);
+	assert_int_equal(run(&r, &p).service_q10, US(250) / 8 * 7);
+	assert_int_equal(run(&r, &p).service_q10, US(250));
+	p.lost = 1;
+	run(&r, &p);
+	p.lost = 0;
+	assert_int_equal(run(&r, &p).service_q10, US(250) / 8 * 7);
+	assert_int_equal(run(&r, &p).service_q10, US(250));
+	/* and what is limited */
+	p.limited = true;
+	run(&r, &p);
+	p.limited = false;
+	assert_int_equal(run(&r, &p).service_q10, US(250) / 8 * 7);
+}
+
+static void nothing_is_claimed_below_a_unit(void **state)
+{
+	struct round_check r = {};
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < 20; i++) {
+		assert_int_equal(round_claim_q10(&r, 1), 1);
+		assert_in_range(r.claims, 1, ROUND_CLAIM_LAST);
+	}
+	r.claims = 0;
+	assert_int_equal(round_claim_q10(&r, 0), 1);
+	r.claims = 0;
+	assert_int_equal(round_probe_q10(&r, 0), 1);
+	assert_int_equal(round_probe_q10(&r, 1), 1);
+}
+
+static void a_policer_is_probed_by_a_64th_and_doubling(void **state)
+{
+	static const u32 shifts[] = { 6, 6, 5, 5, 4, 4, 3, 3, 3, 3, 3, 3 };
+	struct period p = good;
+	struct round_check r;
+	size_t i;
+
+	(void)state;
+	p.policed = true;
+	begin(&r, 0, 0, 0);
+	for (i = 0; i < ARRAY_SIZE(shifts); i++) {
+		struct round_found found = run(&r, &p);
+
+		assert_int_equal(found.verdict, ROUND_UNCONFIRMED);
+		if (found.service_q10 != US(250) - (US(250) >> shifts[i]))
+			fail_msg("period %u: %.0f ns", (u32)i, (double)found.service_q10 / 1024);
+	}
+	/* a loss: from the first again */
+	p.lost = 1;
+	assert_int_equal(run(&r, &p).service_q10, US(250));
+	p.lost = 0;
+	assert_int_equal(run(&r, &p).service_q10, US(250) - (US(250) >> 6));
+}
+
+/* A policer is gone after many probes: no claim is more than half of the service time */
+static void after_a_policer_no_claim_is_all_of_the_share(void **state)
+{
+	u32 probes, periods;
+
+	(void)state;
+	for (probes = 0; probes <= 20; probes++) {
+		struct period p = good;
+		struct round_check r;
+
+		p.unsampled = true;
+		p.trains = 0;
+		p.policed = true;
+		begin(&r, 0, 0, 0);
+		for (periods = 0; periods < probes; periods++)
+			run(&r, &p);
+		p.policed = false;
+		for (periods = 0; periods < 20; periods++) {
+			struct round_found found = run(&r, &p);
+
+			assert_int_equal(found.verdict, ROUND_UNCONFIRMED);
+			if (found.service_q10 < US(125) || found.service_q10 > US(250))
+				fail_msg("%u probes, period %u: %.3f ns of 250 us", probes,
+					 periods, (double)found.service_q10 / 1024);
+		}
+	}
+}
+
+/* ---- trains that a small buffer does not hold ---- */
+
+static void losses_of_more_than_a_32nd_are_many(void **state)
+{
+	static const struct {
+		u32 packets, lost;
+		bool lossy;
+		const char *reason;
+	} rows[] = {
+		{ 100, 0, false, "none" },
+		{ 100, 3, false, "just a 32nd" },
+		{ 100, 4, true, "more" },
+		{ 128, 4, false, "just a 32nd" },
+		{ 128, 5, true, "more" },
+		{ 31, 1, true, "one of a few" },
+		{ 31, 0, false, "none of a few" },
+		{ U32_MAX, U32_MAX, true, "all of very many" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct period p = good;
+		struct round_check r;
+
+		p.packets = rows[i].packets;
+		p.lost = rows[i].lost;
+		begin(&r, 0, 0, 0);
+		if (run(&r, &p).lossy != rows[i].lossy)
+			fail_msg("%s: %u of %u", rows[i].reason, p.lost, p.packets);
+		assert_int_equal(round_train_most(&r, 64, 1), rows[i].lossy ? 32 : 64);
+		/* deliveries that say nothing of the share say as much of losses */
+		p.limited = true;
+		assert_int_equal(run_first(&p).lossy, rows[i].lossy);
+	}
+}
+
+static u32 periods_until_train(struct round_check *r, u32 train)
+{
+	u32 periods = 0;
+
+	while (round_train_most(r, 64, 1) < train && periods < 10000) {
+		run(r, &good);
+		periods++;
+	}
+	assert_int_equal(round_train_most(r, 64, 1), train);
+	return periods;
+}
+
+/* Half after each, and four periods, doubled by each, until one is tried that is longer */
+static void losses_shorten_trains_and_quiet_lengthens_them(void **state)
+{
+	u32 losses, i;
+
+	(void)state;
+	for (losses = 1; losses <= 9; losses++) {
+		u32 quiet = 4U << min_t(u32, losses, ROUND_AGAIN_MAX), train;
+		struct period p = good;
+		struct round_check r;
+
+		p.lost = 10;
+		begin(&r, 0, 0, 0);
+		for (i = 0; i < losses; i++)
+			run(&r, &p);
+		train = 64 >> min_t(u32, losses, 6);
+		assert_int_equal(round_train_most(&r, 64, 1), train);
+		for (train *= 2; train <= 64; train *= 2)
+			assert_int_equal(periods_until_train(&r, train), quiet + 1);
+		/* never longer than they were */
+		for (i = 0; i < 200; i++) {
+			run(&r, &good);
+			assert_int_equal(round_train_most(&r, 64, 1), 64);
+		}
+		/* after all that silence it is as it was at first */
+		run(&r, &p);
+		assert_int_equal(round_train_most(&r, 64, 1), 32);
+		assert_int_equal(periods_until_train(&r, 64), 4 * 2 + 1);
+	}
+}
+
+/* Lengthened, and at once too long again: it takes twice as long each time */
+static void a_train_that_is_too_long_again_waits_twice_as_long(void **state)
+{
+	static const u32 expected[] = { 9, 17, 33, 65, 65, 65 };
+	struct period p = good;
+	struct round_check r;
+	size_t i;
+
+	(void)state;
+	p.lost = 10;
+	begin(&r, 0, 0, 0);
+	for (i = 0; i < ARRAY_SIZE(expected); i++) {
+		run(&r, &p);
+		assert_int_equal(round_train_most(&r, 64, 1), 32);
+		assert_int_equal(periods_until_train(&r, 64), expected[i]);
+	}
+	/* forgotten one by one */
+	for (i = 0; i < 65 + 33 + 17; i++)
+		run(&r, &good);
+	run(&r, &p);
+	assert_int_equal(periods_until_train(&r, 64), 17);
+}
+
+static void a_train_is_no_shorter_than_the_least(void **state)
+{
+	static const struct {
+		u32 train, shorter, least, expected;
+		const char *reason;
+	} rows[] = {
+		{ 64, 0, 4, 64, "no losses" },
+		{ 64, 3, 4, 8, "three halvings" },
+		{ 64, 6, 4, 4, "the least" },
+		{ 64, 6, 1, 1, "another" },
+		{ 64, 6, 0, 1, "0 is 1" },
+		{ 3, 1, 1, 1, "half is rounded down" },
+		{ 3, 1, 4, 3, "a train below the least stays" },
+		{ 0, 0, 4, 1, "no train is one segment" },
+		{ 0, 0, 0, 1, "the same" },
+		{ U32_MAX, 0, 4, U32_MAX, "the longest" },
+		{ U32_MAX, 6, 4, U32_MAX >> 6, "of it" },
+		{ 64, 6, U32_MAX, 64, "the largest least" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct round_check r = { .shorter = (u8)(rows[i].shorter & 7) };
+		u32 got = round_train_most(&r, rows[i].train, rows[i].least);
+
+		if (got != rows[i].expected)
+			fail_msg("%s: %u", rows[i].reason, got);
+	}
+}
+
+/* A round trip that is a quarter longer than the delay: while no share is known */
+static void a_quarter_more_than_r_is_a_queue(void **state)
+{
+	static const struct {
+		u32 rtt_us, prop_us;
+		bool queue;
+		const char *reason;
+	} rows[] = {
+		{ 25000, 20000, false, "a quarter" },
+		{ 25001, 20000, true, "more" },
+		{ 25003, 20003, false, "it is rounded down" },
+		{ 25004, 20003, true, "and not up" },
+		{ 0, 20000, false, "unknown" },
+		{ 0, 0, false, "both" },
+		{ 1, 0, true, "no delay" },
+		{ U32_MAX, U32_MAX, false, "no delay is known" },
+		{ U32_MAX, 3435973837U, false, "no sum wraps" },
+		{ U32_MAX, 3435973835U, true, "just below" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		if (round_shows_queue(rows[i].rtt_us, rows[i].prop_us) != rows[i].queue)
+			fail_msg("%s", rows[i].reason);
+}
+
+/* Three claims in a row came true: the buffer is no longer full */
+static void claims_lengthen_trains_again(void **state)
+{
+	static const u32 trains[] = { 2, 2, 4, 8, 16, 32, 64, 64 };
+	struct period p = good;
+	struct round_check r;
+	size_t i;
+	u32 n;
+
+	(void)state;
+	p.lost = 10;
+	begin(&r, 0, 0, 0);
+	for (n = 0; n < 5; n++)
+		run(&r, &p);
+	p.lost = 0;
+	p.unsampled = true;
+	p.trains = 0;
+	for (i = 0; i < ARRAY_SIZE(trains); i++) {
+		run(&r, &p);
+		assert_int_equal(round_train_most(&r, 64, 1), trains[i]);
+	}
+	/* not at a policer, whose drops it is that are missing */
+	p.lost = 10;
+	for (n = 0; n < 5; n++)
+		run(&r, &p);
+	p.lost = 0;
+	p.policed = true;
+	for (n = 0; n < 8; n++) {
+		run(&r, &p);
+		assert_int_equal(round_train_most(&r, 64, 1), 2);
+	}
+}
+
+/* ---- bursts ---- */
+
+/* Periods until trains are no longer held */
+static u32 periods_held(struct round_check *r)
+{
+	u32 periods = 0;
+
+	while (r->hold && periods < 10000) {
+		run(r, &good);
+		periods++;
+	}
+	return periods;
+}
+
+static void bursts_hold_trains_long_and_relapses_for_longer(void **state)
+{
+	struct period p = good, slower = good;
+	struct round_check r;
+	u32 relapses, n;
+
+	(void)state;
+	p.rtt_us = LATE_US;
+	p.span_ns = 500000;
+	slower.rtt_us = LATE_US;
+	slower.service_q10 = US(200);
+	for (relapses = 1; relapses <= 10; relapses++) {
+		u32 count = min_t(u32, relapses, ROUND_BURSTS_MAX);
+
+		begin(&r, 0, 0, 0);
+		/* a contradiction of what was delivered is none of the trains */
+		assert_int_equal(run(&r, &slower).verdict, ROUND_CONTRADICTED);
+		assert_int_equal(r.hold, 0);
+		for (n = 0; n < relapses; n++)
+			assert_true(run(&r, &p).bursts);
+		assert_int_equal(r.bursts, count);
+		assert_int_equal(periods_held(&r), 16U << count);
+		/* one is forgotten with the hold */
+		assert_int_equal(r.bursts, count - 1);
+		run(&r, &good);
+		assert_int_equal(r.bursts, count - 1);
+		assert_int_equal(r.hold, 0);
+	}
+	assert_int_equal(r.bursts, ROUND_BURSTS_MAX - 1);
+	run(&r, &p);
+	assert_int_equal(periods_held(&r), 1024);
+	/* a hold that ends with a burst is a relapse as any */
+	begin(&r, 0, 0, 0);
+	run(&r, &p);
+	for (n = 0; n < 31; n++)
+		run(&r, &good);
+	assert_int_equal(r.hold, 1);
+	run(&r, &p);
+	assert_int_equal(r.bursts, 1);
+	assert_int_equal(r.hold, 32);
+	/* the adapter ends a hold; nothing is below none */
+	r.hold = 1;
+	r.bursts = 0;
+	run(&r, &good);
+	assert_int_equal(r.bursts, 0);
+	assert_int_equal(r.hold, 0);
+}
+
+/* ---- what the trains show over what was delivered ---- */
+
+static void served_is_what_trains_show_over_what_was_delivered(void **state)
+{
+	static const struct {
+		u32 trains, segments;
+		u64 span_ns;
+		u32 silence_us, expected;
+		const char *reason;
+	} rows[] = {
+		{ 25, 4, 1000000, 250, 256, "the same" },
+		{ 25, 4, 500000, 250, 128, "half: others between the trains" },
+		{ 25, 4, 3999999, 250, 1023, "almost four times" },
+		{ 25, 4, 4000000, 250, 1024, "four times are told" },
+		{ 25, 4, 4400000, 250, 1024, "and no more" },
+		{ 25, 4, 1ULL << 60, 250, 1024, "no sum and no product wraps" },
+		{ 25, 4, 3906, 250, 0, "less than a 256th" },
+		{ 25, 4, 3907, 250, 1, "a 256th" },
+		{ 1, 12, 3000000, 250, 256, "an eighth of the packets is enough" },
+		{ 1, 11, 2750000, 250, 0, "less says nothing" },
+		{ 0, 0, 0, 250, 0, "no train" },
+		{ 25, 0, 1000000, 250, 0, "none that covers anything" },
+		{ 25, 4, 1000000, 2249, 256, "no ACK for as long as two trains take" },
+		{ 25, 4, 1000000, 2250, 0, "for longer: they were held up together" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct period p = good;
+		u32 got;
+
+		p.trains = rows[i].trains;
+		p.segments = rows[i].segments;
+		p.span_ns = rows[i].span_ns;
+		p.silence_us = rows[i].silence_us;
+		got = run_first(&p).served_q8;
+		if (got != rows[i].expected)
+			fail_msg("%s: %u", rows[i].reason, got);
+		p.limited = true;
+		assert_int_equal(run_first(&p).served_q8, 0);
+	}
+}
+
+/* What the trains' sums saturate at is more than any period has */
+static void sums_of_trains_do_not_wrap(void **state)
+{
+	struct round_check r = {};
+
+	(void)state;
+	round_check_train(&r, 5, 6, 7);
+	round_check_train(&r, 50, 60, 70);
+	assert_int_equal(r.span_ns, 55);
+	assert_int_equal(r.segments, 66);
+	assert_int_equal(r.ticks, 77);
+	assert_int_equal(r.trains, 2);
+	round_check_train(&r, U64_MAX, U32_MAX, U32_MAX);
+	assert_int_equal(r.span_ns, ROUND_SPAN_MAX_NS);
+	assert_int_equal(r.segments, U32_MAX);
+	assert_int_equal(r.ticks, U32_MAX);
+	r.trains = U32_MAX - 1;
+	round_check_train(&r, 1, 1, 1);
+	round_check_train(&r, 1, 1, 1);
+	assert_int_equal(r.trains, U32_MAX);
+	assert_int_equal(r.span_ns, ROUND_SPAN_MAX_NS);
+	/* and the largest sum is the largest ratio */
+	assert_int_equal(round_ratio_q8(U64_MAX, ROUND_SERVICE_MAX_Q10), 256);
+	assert_int_equal(round_ratio_q8(ROUND_SPAN_MAX_NS << 10, 1), ROUND_SERVED_MAX_Q8);
+	assert_int_equal(round_ratio_q8(0, 1), 0);
+}
+
+/* A silence counts in its period and in the next */
+static void a_silence_counts_for_two_periods(void **state)
+{
+	struct period silent = good;
+	struct round_check r;
+
+	(void)state;
+	silent.silence_us = 3000;
+	begin(&r, 0, 0, 0);
+	assert_int_equal(run(&r, &silent).served_q8, 0);
+	assert_int_equal(r.silence_us, 0);
+	assert_int_equal(round_silence_us(&r), 3000);
+	assert_int_equal(run(&r, &good).served_q8, 0);
+	assert_int_equal(run(&r, &good).served_q8, 256);
+	/* trains of more segments take longer */
+	silent.train = 6;
+	assert_int_equal(run(&r, &silent).served_q8, 256);
+	silent.train = 5;
+	assert_int_equal(run(&r, &silent).served_q8, 0);
+	silent.train = U32_MAX;
+	assert_int_equal(run(&r, &silent).served_q8, 256);
+	silent.train = 0;
+	silent.silence_us = 249;
+	run(&r, &silent);
+	assert_int_equal(run(&r, &silent).served_q8, 256);
+	/* and of no longer a train than 65535 segments */
+	begin(&r, 0, 0, 0);
+	silent = good;
+	silent.train = U32_MAX;
+	silent.time_us = 1000000000;
+	silent.packets = 1U << 31;
+	silent.segments = 1U << 27;
+	silent.span_ns = 1ULL << 30;
+	silent.silence_us = 10000000;
+	assert_int_equal(run(&r, &silent).served_q8, 0);
+}
+
+/* ---- ACKs ---- */
+
+static void the_longest_silence_is_between_acks_of_any_period(void **state)
+{
+	struct round_check r = {};
+
+	(void)state;
+	/* before the first there is none */
+	round_check_ack(&r, 4000000000U);
+	assert_int_equal(r.silence_us, 0);
+	assert_int_equal(r.first_ack_us, 4000000000U);
+	round_check_ack(&r, 4000000700U);
+	round_check_ack(&r, 4000000800U);
+	assert_int_equal(r.silence_us, 700);
+	assert_int_equal(r.first_ack_us, 4000000000U);
+	assert_int_equal(r.last_ack_us, 4000000800U);
+	/* across the wrap of the clock */
+	round_check_ack(&r, 5032704);
+	assert_int_equal(r.silence_us, 300000000 - 800);
+	assert_int_equal(r.acks, 4);
+	while (r.acks < U8_MAX)
+		round_check_ack(&r, 5032704);
+	round_check_ack(&r, 5032705);
+	assert_int_equal(r.acks, U8_MAX);
+}
+
+static void a_first_flight_is_even_if_no_gap_is_longer_than_two(void **state)
+{
+	static const struct {
+		u32 gaps_us[6], gaps;
+		bool even;
+		const char *reason;
+	} rows[] = {
+		{ { 100, 100, 100, 100 }, 4, true, "one by one" },
+		{ { 100, 100, 100 }, 3, false, "too few" },
+		{ { 0 }, 0, false, "one" },
+		{ { 100, 100, 100, 300 }, 4, true, "twice the mean" },
+		{ { 100, 100, 100, 301 }, 4, false, "more" },
+		{ { 301, 100, 100, 100 }, 4, false, "wherever it is" },
+		{ { 1, 1, 1, 20000 }, 4, false, "held up together" },
+		{ { 1, 1, 20000, 1, 1, 1 }, 6, false, "twice" },
+		{ { 0, 0, 0, 0 }, 4, true, "at once: nothing is measured of such a train" },
+		{ { 1, 1, 1, 1500000000 }, 4, false, "no product wraps" },
+		{ { 750000000, 750000000, 750000000, 750000000 }, 4, true, "nor the other" },
+	};
+	static const u32 starts_us[] = { 0, 1000, U32_MAX - 150 };
+	size_t i, s;
+	u32 n;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		for (s = 0; s < ARRAY_SIZE(starts_us); s++) {
+			u32 now_us = starts_us[s];
+			struct round_check r = {};
+
+			assert_false(round_first_even(&r, 0, 0));
+			round_check_ack(&r, now_us);
+			for (n = 0; n < rows[i].gaps; n++) {
+				now_us += rows[i].gaps_us[n];
+				round_check_ack(&r, now_us);
+			}
+			if (round_first_even(&r, 0, 0) != rows[i].even)
+				fail_msg("%s, from %u", rows[i].reason, starts_us[s]);
+		}
+	}
+}
+
+/* After one flight that was a burst of ACKs, no flight is even, whenever periods end */
+static void bursts_of_acks_are_never_an_even_flight(void **state)
+{
+	struct round_check r = {};
+	u32 flight, n;
+
+	(void)state;
+	for (flight = 0; flight < 6; flight++) {
+		for (n = 0; n < 10; n++) {
+			const u32 now_us = 1000000 + flight * 25000 + n;
+
+			round_check_ack(&r, now_us);
+			if (flight && round_first_even(&r, 0, 0))
+				fail_msg("flight %u, ACK %u", flight, n);
+			/* with the first ACK of each flight a round trip has passed */
+			if (!n) {
+				const struct round_seen seen = {
+					.now_us = now_us, .prop_us = 20000,
+					.delivered = flight * 10 + 1,
+				};
+
+				round_check_end(&r, &seen);
+			}
+		}
+	}
+}
+
+static void deliveries_bound_what_gaps_may_show(void **state)
+{
+	static const struct {
+		u32 delivered, interval_us, silence_us;
+		u64 expected;
+		const char *reason;
+	} rows[] = {
+		{ 100, 30000, 3750, US(75), "four times as much, of many ACKs" },
+		{ 100, 30000, 3751, US(100), "three times, if there was a silence" },
+		{ 10, 30000, 30000, US(1000), "a first flight" },
+		{ 9, 30000, 30000, US(1000), "no less than that" },
+		{ 0, 30000, 30000, US(1000), "nor of nothing" },
+		{ 0, 30000, 0, US(750), "nor with many" },
+		{ 11, 33000, 30000, US(1000), "just more" },
+		{ 0, 0, 0, 1, "never 0" },
+		{ 0, ROUND_MAX_US, U32_MAX, US(ROUND_MAX_US) / 30, "the longest" },
+		{ 0, U32_MAX, U32_MAX, US(ROUND_MAX_US) / 30, "longer is the longest" },
+		{ U32_MAX, U32_MAX, 0, 5960, "no product wraps" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct round_check r = { .silence_us = rows[i].silence_us };
+		u64 got = round_bound_q10(&r, rows[i].delivered, rows[i].interval_us);
+
+		if (got != rows[i].expected)
+			fail_msg("%s: %.3f ns", rows[i].reason, (double)got / 1024);
+		/* a silence of the period before is one */
+		r.silence_before_us = r.silence_us;
+		r.silence_us = 0;
+		assert_int_equal(round_bound_q10(&r, rows[i].delivered, rows[i].interval_us), got);
+	}
+}
+
+/* A timer of the receiver's that sends its ACKs looks like a queue; a claim tells them apart */
+static void of_periods_that_wait_without_a_gap_every_fourth_claims(void **state)
+{
+	struct period p = good;
+	struct round_check r;
+	u32 i;
+
+	(void)state;
+	p.trains = 0;
+	p.unsampled = true;
+	p.rtt_us = 20000 + 251;
+	begin(&r, 0, 0, 0);
+	for (i = 1; i <= 600; i++) {
+		const struct round_found found = run(&r, &p);
+
+		assert_int_equal(found.verdict, ROUND_DELIVERED);
+		assert_int_equal(found.service_q10, i % 4 ? US(250) : US(250) - US(250) / 8);
+	}
+	/* what overflows is no timer */
+	p.lost = 1;
+	for (i = 0; i < 8; i++)
+		assert_int_equal(run(&r, &p).service_q10, US(250));
+}
+
+/* ---- the receiver's clock ---- */
+
+/* What the receiver's clock can tell, in floating point: three numbers are rounded down */
+static void the_receivers_clock_tells_c(void **state)
+{
+	u32 i, told = 0, capped = 0;
+
+	(void)state;
+	for (i = 0; i < 300000; i++) {
+		u32 ticks = (u32)draw_scale(16), packets = (u32)draw_scale(16);
+		u32 trains = (u32)draw_scale(12), before = draw(2) ? 0 : (u32)draw(1100);
+		const struct round_check r = {
+			.trains = trains, .segments = (u32)draw_scale(16),
+			.ticks = (u32)(trains * (double)draw(64) / 16),
+		};
+		double exact_q8, low, high, shown_q10, delivered_q10;
+		struct round_found found = { .served_q8 = before, .waited_us = 7 };
+		bool tells = r.ticks >= 8 && r.ticks >= trains;
+
+		assert_int_equal(round_by_receiver(&r, ticks * 1000ULL, packets, &found), tells);
+		assert_int_equal(found.waited_us, 7);
+		if (!tells) {
+			assert_int_equal(found.served_q8, before);
+			continue;
+		}
+		told++;
+		shown_q10 = (r.ticks + r.trains / 2.0) * 1e6 * 1024 / r.segments;
+		delivered_q10 = ticks * 1e6 * 1024 / packets;
+		exact_q8 = 256 * shown_q10 / delivered_q10;
+		low = exact_q8 * (1 - 1 / shown_q10) - 1;
+		high = exact_q8 * (1 + 1 / (delivered_q10 - 1));
+		low = fmax(fmin(low, ROUND_SERVED_MAX_Q8), before);
+		high = fmax(fmin(high, ROUND_SERVED_MAX_Q8), before);
+		capped += exact_q8 > ROUND_SERVED_MAX_Q8;
+		if (found.served_q8 < low || found.served_q8 > high)
+			fail_msg("%u ticks for %u of %u ticks for %u: %u, exact %f", r.ticks,
+				 r.segments, ticks, packets, found.served_q8, exact_q8);
+	}
+	assert_in_range(told, 30000, 290000);
+	assert_in_range(capped, 1000, told - 1000);
+}
+
+static void the_receivers_clock_is_believed_if_it_agrees(void **state)
+{
+	static const struct {
+		u32 since, tick, time_us;
+		bool agrees;
+		const char *reason;
+	} rows[] = {
+		{ 100, 140, 40000, true, "it agrees" },
+		{ 0, 40, 40000, false, "unknown when it began" },
+		{ 100, 0, 40000, false, "unknown when it ends" },
+		{ U32_MAX - 20, 0, 21000, false, "which could as well be a wrap" },
+		{ U32_MAX - 20, 19, 40000, true, "across the wrap" },
+		{ 100, 115, 16000, false, "too few ticks" },
+		{ 100, 116, 16000, true, "just enough" },
+		{ 100, 120, 40000, false, "half as fast" },
+		{ 100, 121, 40000, true, "almost" },
+		{ 100, 180, 40000, false, "twice as fast" },
+		{ 100, 179, 40000, true, "almost" },
+		{ 100, 99, 40000, false, "it went back" },
+		{ 1, 3000001, 3000000000U, true, "no product wraps" },
+		{ 1, 2000001, 3500000000U, true, "nor the other" },
+		{ 1, 4294968, 100000, false, "nor that of the ticks" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct round_seen seen = { .tick = rows[i].tick };
+		const struct round_check r = { .since_tick = rows[i].since };
+		u64 got = round_receivers_us(&r, &seen, rows[i].time_us);
+
+		if (got != (rows[i].agrees ? (rows[i].tick - rows[i].since) * 1000ULL : 0))
+			fail_msg("%s: %.0f us", rows[i].reason, (double)got);
+	}
+}
+
+static void the_receivers_clock_needs_spans_of_some_ticks(void **state)
+{
+	static const struct {
+		u32 ticks, trains, segments, served_q8;
+		u64 ticks_us;
+		bool tells;
+		const char *reason;
+	} rows[] = {
+		{ 25, 25, 100, 240, 40000, true, "enough, and half a tick each" },
+		{ 25, 25, 100, 0, 0, false, "a clock that does not agree" },
+		{ 7, 7, 100, 0, 40000, false, "too few" },
+		{ 8, 8, 20, 384, 40000, true, "just enough" },
+		{ 24, 25, 100, 0, 40000, false, "less than one each" },
+		{ U32_MAX, 25, 1, 1024, 40000, true, "no product wraps" },
+		{ U32_MAX, 25, U32_MAX, 640, 40000, true, "a millisecond each" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct round_check r = {
+			.ticks = rows[i].ticks, .trains = rows[i].trains,
+			.segments = rows[i].segments,
+		};
+		struct round_found found = {};
+		bool tells = round_by_receiver(&r, rows[i].ticks_us, 100, &found);
+
+		if (tells != rows[i].tells || found.served_q8 != rows[i].served_q8)
+			fail_msg("%s: %u, %u", rows[i].reason, tells, found.served_q8);
+		/* what the sender's clock shows stays, if it is more */
+		found.served_q8 = 2000;
+		round_by_receiver(&r, rows[i].ticks_us, 100, &found);
+		assert_int_equal(found.served_q8, 2000);
+	}
+}
+
+/* The way back is no part of what packets waited for. It is told apart where it has become
+ * longer by more than a quarter of R, 5 ms of the 10 ms here.
+ */
+static void packets_waited_on_the_way_there_or_back(void **state)
+{
+	static const struct {
+		u32 least_us, there_us, ticks, waited_us, back_us;
+		const char *reason;
+	} rows[] = {
+		{ 1000, 1000, 25, 0, 10000, "as fast as ever: it was on the way back" },
+		{ 1000, 4000, 25, 3000, 7000, "some of it was on the way there" },
+		{ 1000, 900, 25, 0, 10000, "faster than ever" },
+		{ 1000, 5999, 25, 4999, 5001, "more than a quarter on the way back" },
+		{ 1000, 6000, 25, 5000, 0, "a quarter" },
+		{ 1000, 11000, 25, 10000, 0, "all of it there" },
+		{ 1000, 14000, 25, 10000, 0, "never more than the round trip shows" },
+		{ 1000, 1000, 0, 10000, 0, "not without a clock" },
+		{ 1000, 1000, 10, 10000, 0, "nor with one that does not agree" },
+		{ U32_MAX - 500, 500, 25, 1001, 8999, "the difference wraps" },
+		{ 500, U32_MAX - 500, 25, 0, 10000, "in both directions" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct period p = good;
+		struct round_found found;
+		struct round_check r;
+
+		begin(&r, 5, 3, 0);
+		p.there_us = rows[i].least_us;
+		p.ticks = 25;
+		run(&r, &p);
+		p.ticks = rows[i].ticks;
+		p.rtt_us = 30000;
+		/* the smallest of the period counts */
+		round_check_rtt(&r, 32000, rows[i].there_us + 1);
+		p.there_us = rows[i].there_us;
+		feed(&r, &p);
+		round_check_rtt(&r, 30000, rows[i].there_us + 200);
+		found = end(&r, &p);
+		if (found.waited_us != rows[i].waited_us || found.back_us != rows[i].back_us)
+			fail_msg("%s: %u us, and %u us back", rows[i].reason, found.waited_us,
+				 found.back_us);
+		/* what was limited by others says nothing of either */
+		p.limited = true;
+		p.ticks = 25;
+		run(&r, &p);
+		found = run(&r, &p);
+		assert_int_equal(found.waited_us, 10000);
+		assert_int_equal(found.back_us, 0);
+	}
+}
+
+/* Where ACKs are held up together, only the receiver's clock tells them from others' packets */
+static void the_receivers_clock_tells_bursts_from_others(void **state)
+{
+	static const struct {
+		u64 span_ns;
+		u32 span_ticks, ticks, silence_us, there_us;
+		bool bursts;
+		u32 served_q8;
+		const char *reason;
+	} rows[] = {
+		{ 500000, 1, 0, 250, 6501, true, 128, "without it: taken for bursts" },
+		{ 500000, 1, 25, 250, 6501, true, 384, "trains were longer there: bursts of ACKs" },
+		{ 500000, 0, 25, 250, 6501, true, 128, "it does not tell" },
+		{ 1000000, 1, 25, 250, 6501, false, 384, "both say so" },
+		{ 1000000, 1, 25, 5000, 6501, false, 384, "and a silence was on the way back" },
+		{ 500000, 1, 25, 5000, 6501, true, 384, "the same, of bursts" },
+		{ 500000, 0, 25, 5000, 6501, true, 0, "where it does not tell, it counts" },
+		{ 500000, 1, 25, 250, 6500, false, 384,
+			"what waits on the way back contradicts nothing" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct period p = good;
+		struct round_found found;
+
+		struct round_check r;
+
+		begin(&r, 1000000, 5000, 1);
+		p.ticks = 25;
+		run(&r, &p);
+		p.there_us = rows[i].there_us;
+		p.rtt_us = LATE_US;
+		p.span_ns = rows[i].span_ns;
+		p.span_ticks = rows[i].span_ticks;
+		p.ticks = rows[i].ticks;
+		p.silence_us = rows[i].silence_us;
+		found = run(&r, &p);
+		if (found.bursts != rows[i].bursts || found.served_q8 != rows[i].served_q8)
+			fail_msg("%s: %u, %u", rows[i].reason, found.bursts, found.served_q8);
+	}
+}
+
+/* Trains of sixteen over 4 ms of a link that others have as much of: by both clocks they are
+ * dense, and that is the link's rate and no burst
+ */
+static void dense_by_both_clocks_is_no_burst(void **state)
+{
+	static const struct {
+		u32 span_ticks, segments, served_q8;
+		bool bursts;
+	} rows[] = {
+		/* 500 us were delivered in; 7/8 of it are 437.5; twelve halves of a tick come to it */
+		{ 69, 200, 192, false }, { 81, 200, 222, false }, { 82, 200, 225, true },
+		{ 94, 200, 256, true }, { 64, 160, 224, true },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct round_seen seen = { .train = 16 };
+		const struct round_check r = {
+			.ticks = rows[i].span_ticks, .trains = 12, .segments = rows[i].segments,
+			.span_ns = 50000000,
+		};
+		struct round_found found = { .delivered_q10 = US(500) };
+
+		assert_int_equal(round_compare(&r, &seen, 100000, 200, &found), rows[i].bursts);
+		assert_int_equal(found.served_q8, rows[i].served_q8);
+	}
+}
+
+/* ---- clocks and counters wrap ---- */
+
+static void random_period(struct period *p)
+{
+	*p = good;
+	p->service_q10 = draw(8) ? US(1) * (100 + draw(300)) : 0;
+	p->time_us = 24000 + (u32)draw(12000);
+	p->packets = 5 + (u32)draw(200);
+	p->rtt_us = 19000 + (u32)draw(12000);
+	p->there_us = 500 + (u32)draw(6000);
+	p->lost = draw(4) ? 0 : (u32)draw(12);
+	p->trains = (u32)draw(40);
+	p->span_ns = 200000 + draw(1500000);
+	p->span_ticks = (u32)draw(3);
+	p->ticks = 10 + (u32)draw(40);
+	p->silence_us = 100 + (u32)draw(4000);
+	p->unsampled = draw(2);
+	p->limited = !draw(8);
+	p->policed = !draw(8);
+}
+
+static void wraps_change_nothing(void **state)
+{
+	u32 i, n, verdicts[ROUND_UNCONFIRMED + 1] = { 0 };
+
+	(void)state;
+	for (i = 0; i < 300; i++) {
+		u32 near_us = U32_MAX - (u32)draw(3000000), there = (u32)draw(1ULL << 32);
+		u32 tick = U32_MAX - (u32)draw(1000), delivered = U32_MAX - (u32)draw(5000);
+		struct round_check r, wraps;
+		struct period p;
+
+		begin(&r, 1, 1, 0);
+		begin(&wraps, near_us, tick, delivered);
+		for (n = 0; n < 100; n++) {
+			struct round_found one, other;
+
+			random_period(&p);
+			/* a clock that shows 0 is unknown */
+			if (wraps.since_tick + p.ticks == 0)
+				p.ticks++;
+			one = run(&r, &p);
+			p.there_us += there;
+			other = run(&wraps, &p);
+			assert_memory_equal(&one, &other, sizeof(one));
+			assert_int_equal(r.hold, wraps.hold);
+			assert_int_equal(r.claims, wraps.claims);
+			verdicts[one.verdict]++;
+		}
+	}
+	for (i = 0; i < ARRAY_SIZE(verdicts); i++)
+		assert_true(verdicts[i] > 100);
+}
+
+/* ---- anything ---- */
+
+static void any_numbers_are_held_within_bounds(void **state)
+{
+	struct round_check r = {};
+	u32 i, n, ended = 0;
+
+	(void)state;
+	for (i = 0; i < 500000; i++) {
+		struct round_seen seen = {
+			.service_q10 = draw(4) ? draw_scale(63) - 1 : 0,
+			.now_us = (u32)draw_scale(32) - 1,
+			.tick = (u32)draw_scale(32) - 1,
+			.delivered = (u32)draw_scale(32) - 1,
+			.prop_us = (u32)draw_scale(32) - 1,
+			.queue = (u32)draw_scale(32) - 1,
+			.train = (u32)draw_scale(32) - 1,
+			.sampled = draw(2),
+			.limited = !draw(4),
+			.policed = !draw(4),
+		};
+		struct round_found found;
+		u64 bound_q10;
+
+		for (n = (u32)draw(4); n; n--) {
+			round_check_ack(&r, (u32)draw(1ULL << 32));
+			round_check_rtt(&r, (u32)draw_scale(32) - 1, (u32)draw(1ULL << 32));
+			round_check_train(&r, draw_scale(63), (u32)draw_scale(32),
+					  (u32)draw_scale(32));
+			if (!draw(3))
+				round_check_lost(&r, (u32)draw_scale(32));
+		}
+		found = round_check_end(&r, &seen);
+		ended += found.verdict != ROUND_GOES_ON;
+		assert_true(found.service_q10 <= ROUND_SERVICE_MAX_Q10);
+		assert_true(!seen.service_q10 || found.service_q10);
+		assert_true(found.served_q8 <= ROUND_SERVED_MAX_Q8);
+		assert_true(r.claims <= ROUND_PROBE_LAST);
+		assert_true(r.bursts <= ROUND_BURSTS_MAX && r.shorter <= ROUND_SHORTER_MAX);
+		assert_true(r.again <= ROUND_AGAIN_MAX);
+		assert_true(r.hold <= ROUND_BURST << ROUND_BURSTS_MAX);
+		assert_true(r.quiet <= ROUND_QUIET << ROUND_AGAIN_MAX);
+		assert_true(r.span_ns <= ROUND_SPAN_MAX_NS);
+		bound_q10 = round_bound_q10(&r, seen.delivered, seen.now_us);
+		assert_in_range(bound_q10, 1, ROUND_SERVICE_MAX_Q10);
+		assert_true(round_train_most(&r, seen.train, 1) >= 1);
+		if (!draw(1000))
+			memset(&r, 0, sizeof(r));
+	}
+	assert_true(ended > 100000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_period_is_of_two_trains_and_a_quarter_more_than_r),
+		cmocka_unit_test(a_period_collects_round_trips),
+		cmocka_unit_test(the_first_round_trip_only_begins_a_period),
+		cmocka_unit_test(nothing_of_a_period_is_left_in_the_next),
+		cmocka_unit_test(the_verdict_follows_from_gaps_waits_and_losses),
+		cmocka_unit_test(what_a_queue_of_its_own_takes),
+		cmocka_unit_test(a_service_time_is_time_over_packets),
+		cmocka_unit_test(the_longest_service_time_is_a_bound),
+		cmocka_unit_test(the_longest_delay_is_a_bound),
+		cmocka_unit_test(a_period_keeps_the_smallest_round_trip_and_all_losses),
+		cmocka_unit_test(claims_are_an_eighth_a_quarter_and_then_halves),
+		cmocka_unit_test(nothing_is_claimed_below_a_unit),
+		cmocka_unit_test(a_policer_is_probed_by_a_64th_and_doubling),
+		cmocka_unit_test(after_a_policer_no_claim_is_all_of_the_share),
+		cmocka_unit_test(losses_of_more_than_a_32nd_are_many),
+		cmocka_unit_test(losses_shorten_trains_and_quiet_lengthens_them),
+		cmocka_unit_test(a_train_that_is_too_long_again_waits_twice_as_long),
+		cmocka_unit_test(a_train_is_no_shorter_than_the_least),
+		cmocka_unit_test(a_quarter_more_than_r_is_a_queue),
+		cmocka_unit_test(claims_lengthen_trains_again),
+		cmocka_unit_test(bursts_hold_trains_long_and_relapses_for_longer),
+		cmocka_unit_test(served_is_what_trains_show_over_what_was_delivered),
+		cmocka_unit_test(sums_of_trains_do_not_wrap),
+		cmocka_unit_test(a_silence_counts_for_two_periods),
+		cmocka_unit_test(the_longest_silence_is_between_acks_of_any_period),
+		cmocka_unit_test(a_first_flight_is_even_if_no_gap_is_longer_than_two),
+		cmocka_unit_test(bursts_of_acks_are_never_an_even_flight),
+		cmocka_unit_test(deliveries_bound_what_gaps_may_show),
+		cmocka_unit_test(of_periods_that_wait_without_a_gap_every_fourth_claims),
+		cmocka_unit_test(the_receivers_clock_tells_c),
+		cmocka_unit_test(the_receivers_clock_is_believed_if_it_agrees),
+		cmocka_unit_test(the_receivers_clock_needs_spans_of_some_ticks),
+		cmocka_unit_test(packets_waited_on_the_way_there_or_back),
+		cmocka_unit_test(the_receivers_clock_tells_bursts_from_others),
+		cmocka_unit_test(dense_by_both_clocks_is_no_burst),
+		cmocka_unit_test(wraps_change_nothing),
+		cmocka_unit_test(any_numbers_are_held_within_bounds),
+	};
+
+	return cmocka_run_group_tests_name("round_check", tests, NULL, NULL);
+}
