@@ -58,7 +58,6 @@
  * @lossy: of the blocks that spoke for a policer; while @policed, blocks with a queue until
  *	it ends
  * @relapses: returns so far, at most IN_TURN_RELAPSES
- * @turns_seen: of the blocks that said something, the last one spoke for turns
  * @policed: what is above a rate is dropped, and no queue forms
  * @shared: the bottleneck does not serve in turn
  */
@@ -67,8 +66,7 @@ struct in_turn {
 	u8 score_q4;
 	u8 turns;
 	u8 lossy;
-	u8 relapses:5,
-	   turns_seen:1,
+	u8 relapses:6,
 	   policed:1,
 	   shared:1;
 };
@@ -146,16 +144,11 @@ static inline bool in_turn_take(struct in_turn *t, const struct in_turn_block *b
 	u32 weight_q4;
 
 	in_turn_losses(t, b);
-	/* where the queue ran empty it is below 1 */
-	if (b->served_q8 >= IN_TURN_TURNS_Q8)
-		t->turns_seen = 1;
 	if (!b->served_q8 || b->waited_us < (u64)IN_TURN_BUSY * b->turn_us) {
 		/* a suspicion that nothing renews ends */
 		t->score_q4 -= t->score_q4 > 0;
 		return false;
 	}
-	if (b->served_q8 < IN_TURN_SHARED_Q8)
-		t->turns_seen = 0;
 	if (t->shared) {
 		t->turns = b->served_q8 < IN_TURN_TURNS_Q8 ? 0 : t->turns + 1;
 		return t->turns >= IN_TURN_RETURN << t->relapses && in_turn_change(t);
@@ -185,13 +178,13 @@ static inline bool in_turn_has_most(const struct in_turn_block *b)
  * @shows_gap: segments of a train that shows a gap
  *
  * Where a buffer is small, trains are lost, and shorter ones show no gap. That is no harm
- * at a round robin; at a FIFO it would hide the others.
+ * at a round robin; where blocks speak for a FIFO it would hide the others.
  *
  * Return: segments, at least 1.
  */
 static inline u32 in_turn_least_train(const struct in_turn *t, u32 shows_gap)
 {
-	return (t->turns_seen && !t->score_q4) || t->policed ? 1 : max_t(u32, shows_gap, 1);
+	return !t->score_q4 || t->policed ? 1 : max_t(u32, shows_gap, 1);
 }
 
 #endif /* _IN_TURN_H */

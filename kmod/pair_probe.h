@@ -63,6 +63,10 @@
 #define PAIR_PAUSE_SEGMENTS	9U
 /* A train that shows a gap of a stock receiver's, which acknowledges every second segment */
 #define PAIR_TRAIN_SHOWS_GAP	4U
+/* The longest that bursts of ACKs ask for: two of 64 are a round trip of most paths, in which
+ * one then shows no gap
+ */
+#define PAIR_TRAIN_BURSTS	36U
 /* An eighth longer than believed is long; what is dense is less than two eighths */
 #define PAIR_LONG_SHIFT		3
 /* ACKs sixteen times as close as believed are a bunch, if a train beside them took
@@ -586,8 +590,8 @@ static inline struct pair_sample pair_mean_take(struct pair_mean *m)
  *
  * What the receiver's ACKs ask for; more where that would last less than
  * train_min_ns, fewer, down to a single segment, where it would last longer
- * than train_max_ns. What bursts of ACKs ask for beyond it is no more than a
- * propagation delay's segments: two longer trains, the least window, would be a
+ * than train_max_ns. What bursts of ACKs ask for beyond it is no more than half of
+ * what a propagation delay holds: two longer trains, the least window, would be a
  * queue of as much.
  *
  * Return: 1 .. train_max.
@@ -602,11 +606,11 @@ static inline u32 pair_train(const struct pair_probe *p, u64 service_q10, u32 pr
 	PRECONDITION(limits->train_min_ns < 1ULL << 53 && limits->train_max_ns < 1ULL << 53);
 	shortest = div64_u64(limits->train_min_ns << PAIR_SERVICE_SHIFT, service_q10);
 	longest = div64_u64(limits->train_max_ns << PAIR_SERVICE_SHIFT, service_q10);
-	/* 2^32 * 10^3 * 2^10 is below 2^52 */
-	pipe = div64_u64((u64)prop_us * NSEC_PER_USEC << PAIR_SERVICE_SHIFT, service_q10);
+	/* half of it; 2^32 * 10^3 * 2^9 is below 2^51 */
+	pipe = div64_u64((u64)prop_us * NSEC_PER_USEC << (PAIR_SERVICE_SHIFT - 1), service_q10);
 	train = p->train;
 	if (prop_us)
-		train = min_t(u64, train, max_t(u64, asked, pipe));
+		train = min_t(u64, train, max_t(u64, asked, min_t(u64, pipe, PAIR_TRAIN_BURSTS)));
 	train = max_t(u64, train, shortest);
 	train = min_t(u64, train, max_t(u64, longest, 1));
 	return (u32)min_t(u64, train, pair_train_max(limits));

@@ -116,19 +116,6 @@ static inline void prop_sample(struct propagation_delay *p, u32 rtt_us,
 		p->dip_min_us = rtt_us;
 }
 
-/**
- * prop_longer - the way back has become longer
- * @p: the estimate, not unknown
- * @longer_us: by so much
- *
- * If that is a queue on the way back, a smaller round trip corrects the estimate later.
- */
-static inline void prop_longer(struct propagation_delay *p, u32 longer_us)
-{
-	if (p->delay_us != PROP_UNKNOWN_US)
-		p->delay_us = (u32)min_t(u64, (u64)p->delay_us + longer_us, PROP_MAX_US);
-}
-
 /* Age at which the estimate is refreshed */
 static inline u32 prop_refresh_ms(const struct propagation_delay *p)
 {

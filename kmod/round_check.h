@@ -52,6 +52,10 @@
 #define ROUND_AGREE_SHIFT	3
 /* of a period's packets, the part that may be lost before trains are shortened: 1/32 */
 #define ROUND_LOSS_SHIFT	5
+/* Such periods in a row before they are: a neighbour that comes or goes costs a few, and trains
+ * that are shortened then show no gap when the share grows
+ */
+#define ROUND_LOSSY		8U
 /* Periods without such losses before shortened trains are lengthened again, and how often
  * this is doubled: after 64 periods, some seconds, it is tried again in any case
  */
@@ -163,6 +167,7 @@ enum round_verdict {
  * @hold: periods that trains stay long for
  * @quiet: periods without many losses until trains are lengthened
  * @acks: of the connection, up to 255
+ * @lossy: periods in a row with many losses, up to ROUND_LOSSY
  * @claims: periods in a row that nothing confirmed the share
  * @waits: periods without a gap in which packets waited
  * @bursts: contradictions of trains, less one for each hold that has ended
@@ -193,6 +198,7 @@ struct round_check {
 	u16 hold;
 	u16 quiet;
 	u8 acks;
+	u8 lossy;
 	u8 claims;
 	u8 waits;
 	u8 bursts:3,
@@ -417,7 +423,10 @@ static inline u64 round_wait_us(u64 service_q10, u32 prop_us, u32 queue)
 /* Trains that a small buffer cannot hold are lost in part */
 static inline void round_check_losses(struct round_check *r, bool lossy)
 {
+	r->lossy = lossy ? r->lossy + (r->lossy < ROUND_LOSSY) : 0;
 	if (lossy) {
+		if (r->lossy < ROUND_LOSSY)
+			return;
 		/* lengthened, and at once too long again */
 		r->shorter += r->shorter < ROUND_SHORTER_MAX;
 		r->again += r->again < ROUND_AGAIN_MAX;

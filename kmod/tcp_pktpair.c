@@ -96,6 +96,7 @@
  * @watch: what the newest packet will meet, for a tracer
  * @rounds: round trips
  * @probe_seq: tp->snd_nxt at which the next train is to show a gap although it is @turns.shared
+ * @back_us: what the way back is longer than in the propagation delay
  * @probe_room: packets in the window for that train: an ACK makes room for no more than two
  */
 struct pktpair_evidence {
@@ -107,6 +108,7 @@ struct pktpair_evidence {
 	u32 rounds;
 	u32 probe_seq;
 	u32 probe_room;
+	u32 back_us;
 };
 
 /**
@@ -480,6 +482,15 @@ static u32 pktpair_outstanding(const struct pktpair *ca, const struct tcp_sock *
 	return tp->lost_out ? min_t(u32, full, in_flight) : full;
 }
 
+/* How long a packet takes that meets no queue of its own flow. PROP_UNKNOWN_US stays so. */
+static u32 pktpair_prop_us(const struct pktpair *ca)
+{
+	u32 prop_us = ca->prop.delay_us;
+
+	return prop_us > PROP_MAX_US ? prop_us :
+				       min_t(u32, prop_us + ca->evidence->back_us, PROP_MAX_US);
+}
+
 /* Trains are GSO skbs, so that what the device or the size of an skb does not
  * allow is not aimed for
  */
@@ -687,6 +698,10 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs, bool is_1994,
 		pktpair_believe_first(sk, rs, is_1994);
 	}
 	if (rtt_us) {
+		u32 above_us = rtt_us - min_t(u32, rtt_us, ca->prop.delay_us);
+
+		/* a shorter round trip says that the way back is shorter again */
+		ca->evidence->back_us = min_t(u32, ca->evidence->back_us, above_us);
 		round_check_rtt(&ca->evidence->check, rtt_us,
 				tp->rx_opt.rcv_tsval * ROUND_TICK_US - (u32)tp->first_tx_mstamp);
 		if (ca->probe.flaw != PAIR_DELAYED_ACK)
@@ -716,8 +731,8 @@ pktpair_path(struct sock *sk, const struct rate_sample *rs, bool is_1994, u32 rt
 	}
 	*path = (struct control_path) {
 		.service_q10 = ca->service.value,
-		.rtt_us = max_t(u32, rtt_us ?: tp->srtt_us >> 3, ca->prop.delay_us),
-		.prop_us = ca->prop.delay_us,
+		.rtt_us = max_t(u32, rtt_us ?: tp->srtt_us >> 3, pktpair_prop_us(ca)),
+		.prop_us = pktpair_prop_us(ca),
 		.outstanding = outstanding,
 		.delivered = delivered,
 	};
@@ -807,7 +822,7 @@ static noinline void pktpair_confirm(struct sock *sk, const struct rate_sample *
 		.now_us = (u32)tp->tcp_mstamp,
 		.tick = pktpair_tick(tp),
 		.delivered = tp->delivered,
-		.prop_us = ca->prop.delay_us,
+		.prop_us = pktpair_prop_us(ca),
 		.queue = (ca->setpoint.target_q8 >> 8) + ca->train,
 		.train = ca->train,
 		.sampled = ca->sampled,
@@ -820,7 +835,7 @@ static noinline void pktpair_confirm(struct sock *sk, const struct rate_sample *
 
 	if (found.verdict == ROUND_GOES_ON)
 		return;
-	prop_longer(&ca->prop, found.back_us);
+	evidence->back_us = min_t(u32, evidence->back_us + found.back_us, PROP_MAX_US);
 	pktpair_judge_turns(sk, &found);
 	if (evidence->turns.shared || found.verdict == ROUND_CONFIRMED)
 		return;
@@ -1048,6 +1063,8 @@ static noinline void pktpair_trace(const struct sock *sk, struct pair_sample tra
 				   struct control_path path,
 				   struct control_orders orders)
 {
+	/* without what others keep on the way back */
+	path.prop_us = ((const struct pktpair *)inet_csk_ca(sk))->prop.delay_us;
 	trace_pktpair_sample(sk, &train, &path, &orders);
 }
 

@@ -242,16 +242,16 @@ static void a_policer_and_a_score_are_apart(void **state)
 
 /* ---- how short trains may be ---- */
 
-static void a_short_train_is_for_a_round_robin_or_a_policer(void **state)
+static void a_short_train_is_not_for_what_may_be_a_fifo(void **state)
 {
 	/* two blocks at most */
 	static const struct {
 		u32 served_q8[2], turns[2], least;
 		const char *reason;
 	} rows[] = {
-		{ { 0, 0 }, { 9, 9 }, 4, "nothing is known" },
+		{ { 0, 0 }, { 9, 9 }, 1, "nothing is known" },
 		{ { 243, 0 }, { 0, 9 }, 1, "turns, without a queue" },
-		{ { 242, 242 }, { 9, 9 }, 4, "not quite turns" },
+		{ { 242, 242 }, { 9, 9 }, 1, "not quite turns, and no FIFO" },
 		{ { 256, 242 }, { 9, 9 }, 1, "which take nothing back" },
 		{ { 256, 230 }, { 9, 9 }, 1, "from 0.9 on" },
 		{ { 256, 229 }, { 9, 9 }, 4, "a FIFO" },
@@ -281,10 +281,11 @@ static void a_short_train_is_for_a_round_robin_or_a_policer(void **state)
 	/* since the alarm: blocks that speak for turns again */
 	memset(&t, 0, sizeof(t));
 	assert_int_equal(blocks_until_change(&t, block(128, 3 * ONE), 3), 3);
-	assert_int_equal(in_turn_least_train(&t, 4), 4);
-	/* a policer */
+	assert_int_equal(in_turn_least_train(&t, 4), 1);
+	/* a policer, whatever the score */
 	memset(&t, 0, sizeof(t));
 	lossy_blocks(&t, 0, true, 7);
+	t.score_q4 = 100;
 	assert_int_equal(in_turn_least_train(&t, 4), 4);
 	lossy_blocks(&t, 0, true, 1);
 	assert_int_equal(in_turn_least_train(&t, 4), 1);
@@ -405,7 +406,7 @@ int main(void)
 		cmocka_unit_test(much_is_lost_and_nothing_waits_at_a_policer),
 		cmocka_unit_test(a_policer_is_gone_after_24_blocks_with_a_queue),
 		cmocka_unit_test(a_policer_and_a_score_are_apart),
-		cmocka_unit_test(a_short_train_is_for_a_round_robin_or_a_policer),
+		cmocka_unit_test(a_short_train_is_not_for_what_may_be_a_fifo),
 		cmocka_unit_test(a_flow_has_most_of_a_fifo_or_others_do),
 		cmocka_unit_test(a_round_robin_gives_no_alarm),
 		cmocka_unit_test(a_fifo_gives_an_alarm_within_ten_blocks),

@@ -804,7 +804,7 @@ static void length_in_time_is_bounded(void **state)
 /* Trains of 32 of a millisecond each, as bursts of ACKs ask for them; two are the least
  * window
  */
-static void what_bursts_ask_for_is_no_longer_than_the_pipe(void **state)
+static void what_bursts_ask_for_is_no_longer_than_half_the_pipe(void **state)
 {
 	static const struct {
 		u32 prop_us, per_ack, train;
@@ -812,8 +812,8 @@ static void what_bursts_ask_for_is_no_longer_than_the_pipe(void **state)
 	} rows[] = {
 		{ 0, 2, 32, "the pipe is unknown" },
 		{ 100000, 2, 32, "the pipe is longer" },
-		{ 20000, 2, 20, "as long as the pipe" },
-		{ 19999, 2, 19, "rounded down" },
+		{ 20000, 2, 10, "half of the pipe" },
+		{ 19999, 2, 9, "rounded down" },
 		{ 1000, 2, 4, "what shows a gap of this receiver's is not the bursts'" },
 		{ 1000, 7, 14, "nor is it of another's" },
 		{ U32_MAX, 2, 32, "no wrap" },
@@ -995,7 +995,7 @@ int main(void)
 		cmocka_unit_test(trains_cut_in_half_are_lengthened),
 		cmocka_unit_test(a_mean_is_of_four_trains_and_a_time_or_of_sixty),
 		cmocka_unit_test(length_in_time_is_bounded),
-		cmocka_unit_test(what_bursts_ask_for_is_no_longer_than_the_pipe),
+		cmocka_unit_test(what_bursts_ask_for_is_no_longer_than_half_the_pipe),
 		cmocka_unit_test(where_a_burst_is_known_trains_are_doubled),
 		cmocka_unit_test(extremes_do_not_overflow),
 		cmocka_unit_test(the_longest_train_holds_where_the_shortest_is_longer),

@@ -640,12 +640,29 @@ static void losses_of_more_than_a_32nd_are_many(void **state)
 		p.packets = rows[i].packets;
 		p.lost = rows[i].lost;
 		begin(&r, 0, 0, 0);
+		r.lossy = ROUND_LOSSY - 1;
 		if (run(&r, &p).lossy != rows[i].lossy)
 			fail_msg("%s: %u of %u", rows[i].reason, p.lost, p.packets);
 		assert_int_equal(round_train_most(&r, 64, 1), rows[i].lossy ? 32 : 64);
 		/* deliveries that say nothing of the share say as much of losses */
 		p.limited = true;
 		assert_int_equal(run_first(&p).lossy, rows[i].lossy);
+	}
+}
+
+/* A neighbour that comes or goes costs a few periods' losses, and no train */
+static void losses_shorten_trains_from_the_eighth_period_on(void **state)
+{
+	struct period p = good;
+	struct round_check r;
+	u32 i;
+
+	(void)state;
+	begin(&r, 0, 0, 0);
+	for (i = 0; i < 16; i++) {
+		p.lost = i == 7 ? 0 : 10;
+		run(&r, &p);
+		assert_int_equal(round_train_most(&r, 64, 1), i < 15 ? 64 : 32);
 	}
 }
 
@@ -674,6 +691,7 @@ static void losses_shorten_trains_and_quiet_lengthens_them(void **state)
 
 		p.lost = 10;
 		begin(&r, 0, 0, 0);
+		r.lossy = ROUND_LOSSY - 1;
 		for (i = 0; i < losses; i++)
 			run(&r, &p);
 		train = 64 >> min_t(u32, losses, 6);
@@ -686,6 +704,7 @@ static void losses_shorten_trains_and_quiet_lengthens_them(void **state)
 			assert_int_equal(round_train_most(&r, 64, 1), 64);
 		}
 		/* after all that silence it is as it was at first */
+		r.lossy = ROUND_LOSSY - 1;
 		run(&r, &p);
 		assert_int_equal(round_train_most(&r, 64, 1), 32);
 		assert_int_equal(periods_until_train(&r, 64), 4 * 2 + 1);
@@ -704,6 +723,7 @@ static void a_train_that_is_too_long_again_waits_twice_as_long(void **state)
 	p.lost = 10;
 	begin(&r, 0, 0, 0);
 	for (i = 0; i < ARRAY_SIZE(expected); i++) {
+		r.lossy = ROUND_LOSSY - 1;
 		run(&r, &p);
 		assert_int_equal(round_train_most(&r, 64, 1), 32);
 		assert_int_equal(periods_until_train(&r, 64), expected[i]);
@@ -711,6 +731,7 @@ static void a_train_that_is_too_long_again_waits_twice_as_long(void **state)
 	/* forgotten one by one */
 	for (i = 0; i < 65 + 33 + 17; i++)
 		run(&r, &good);
+	r.lossy = ROUND_LOSSY - 1;
 	run(&r, &p);
 	assert_int_equal(periods_until_train(&r, 64), 17);
 }
@@ -785,6 +806,7 @@ static void claims_lengthen_trains_again(void **state)
 	(void)state;
 	p.lost = 10;
 	begin(&r, 0, 0, 0);
+	r.lossy = ROUND_LOSSY - 1;
 	for (n = 0; n < 5; n++)
 		run(&r, &p);
 	p.lost = 0;
@@ -796,6 +818,7 @@ static void claims_lengthen_trains_again(void **state)
 	}
 	/* not at a policer, whose drops it is that are missing */
 	p.lost = 10;
+	r.lossy = ROUND_LOSSY - 1;
 	for (n = 0; n < 5; n++)
 		run(&r, &p);
 	p.lost = 0;
@@ -1494,6 +1517,7 @@ int main(void)
 		cmocka_unit_test(a_policer_is_probed_by_a_64th_and_doubling),
 		cmocka_unit_test(after_a_policer_no_claim_is_all_of_the_share),
 		cmocka_unit_test(losses_of_more_than_a_32nd_are_many),
+		cmocka_unit_test(losses_shorten_trains_from_the_eighth_period_on),
 		cmocka_unit_test(losses_shorten_trains_and_quiet_lengthens_them),
 		cmocka_unit_test(a_train_that_is_too_long_again_waits_twice_as_long),
 		cmocka_unit_test(a_train_is_no_shorter_than_the_least),
