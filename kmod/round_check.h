@@ -167,7 +167,7 @@ enum round_verdict {
  * @hold: periods that trains stay long for
  * @quiet: periods without many losses until trains are lengthened
  * @acks: of the connection, up to 255
- * @lossy: periods in a row with many losses, up to ROUND_LOSSY
+ * @lossy: periods in a row with many losses, saturating
  * @claims: periods in a row that nothing confirmed the share
  * @waits: periods without a gap in which packets waited
  * @bursts: contradictions of trains, less one for each hold that has ended
