@@ -50,6 +50,7 @@
  * four, counts are whole ACKs, and differ by less
  */
 #define ROUND_AGREE_SHIFT	3
+#define ROUND_AGREES_Q8		(256U - (256U >> ROUND_AGREE_SHIFT))
 /* of a period's packets, the part that may be lost before trains are shortened: 1/32 */
 #define ROUND_LOSS_SHIFT	5
 /* Such periods in a row before they are: a neighbour that comes or goes costs a few, and trains
@@ -515,7 +516,6 @@ static inline bool round_by_receiver(const struct round_check *r, u64 ticks_us, 
 static inline bool round_compare(const struct round_check *r, const struct round_seen *seen,
 				 u64 ticks_us, u32 packets, struct round_found *found)
 {
-	const u32 agrees_q8 = 256 - (256 >> ROUND_AGREE_SHIFT);
 	u64 silence_q10 = (u64)round_silence_us(r) * NSEC_PER_USEC << 10;
 	bool dense;
 
@@ -523,9 +523,9 @@ static inline bool round_compare(const struct round_check *r, const struct round
 		return false;
 	found->served_q8 = round_ratio_q8(div_u64(r->span_ns << 10, r->segments),
 					  found->delivered_q10);
-	dense = found->served_q8 < agrees_q8;
+	dense = found->served_q8 < ROUND_AGREES_Q8;
 	if (round_by_receiver(r, ticks_us, packets, found))
-		dense = dense && found->served_q8 >= agrees_q8;
+		dense = dense && found->served_q8 >= ROUND_AGREES_Q8;
 	else if (div64_u64(silence_q10, found->delivered_q10) >
 		 ROUND_SILENT_TRAINS * min_t(u32, seen->train, U16_MAX))
 		found->served_q8 = 0;
@@ -544,6 +544,9 @@ static inline void round_judge(struct round_check *r, const struct round_seen *s
 						     seen->queue);
 	/* a service time is a turn: less is no queue of its own */
 	bool waited = (u64)found->waited_us * NSEC_PER_USEC > believed_q10 >> 10;
+	/* trains and deliveries show the same, less than half of what is believed */
+	bool agree = waited && found->served_q8 >= ROUND_AGREES_Q8 &&
+		     delivered_q10 > 2 * believed_q10;
 
 	found->verdict = ROUND_CONFIRMED;
 	if (found->limited)
@@ -558,7 +561,7 @@ static inline void round_judge(struct round_check *r, const struct round_seen *s
 		found->verdict = r->lost ? ROUND_DELIVERED : ROUND_UNCONFIRMED;
 		found->service_q10 = r->lost ? delivered_q10 :
 			round_probe_q10(r, min_t(u64, delivered_q10, believed_q10));
-	} else if (late && (dense || delivered_q10 > believed_q10)) {
+	} else if (agree || (late && (dense || delivered_q10 > believed_q10))) {
 		found->verdict = ROUND_CONTRADICTED;
 		found->service_q10 = min_t(u64, delivered_q10, 2 * believed_q10);
 		found->bursts = dense;
