@@ -43,6 +43,11 @@
  */
 #define IN_TURN_RETURN		8U
 #define IN_TURN_RELAPSES	3U
+/* What a first packet waited up to a 16th of the propagation delay is jitter */
+#define IN_TURN_JITTER_SHIFT	4
+/* of Ethernet: a full packet, and what a packet has beside its payload (bytes) */
+#define IN_TURN_FULL_BYTES	1514U
+#define IN_TURN_HEADER_BYTES	66U
 /* Much is lost of a block, and none of its packets waited for a turn: a policer does so.
  * Small buffers of a round robin do for some blocks, so that eight are needed; a block
  * without losses takes back a third of one
@@ -87,6 +92,25 @@ struct in_turn_block {
 	u32 turn_us;
 	bool lossy;
 };
+
+/**
+ * in_turn_us - from one turn of a flow to the next
+ * @service_q10: service time of one of its packets, ns in ten binary places; beyond 2^47, that
+ * @payload_bytes: of that packet
+ *
+ * Where turns go by bytes, full packets of others come between a flow's own smaller ones.
+ *
+ * Return: us.
+ */
+static inline u32 in_turn_us(u64 service_q10, u32 payload_bytes)
+{
+	u32 packet = min_t(u64, (u64)payload_bytes + IN_TURN_HEADER_BYTES, IN_TURN_FULL_BYTES);
+	/* 2^37 * 1514 is below 2^48 */
+	u64 turn_ns = div_u64((min_t(u64, service_q10, 1ULL << 47) >> 10) * IN_TURN_FULL_BYTES,
+			      packet);
+
+	return (u32)min_t(u64, div_u64(turn_ns, NSEC_PER_USEC), U32_MAX);
+}
 
 /* What a block counts for: waited / turns, 1/16 to three, and no less than IN_TURN_LOSSY_Q4
  * where the queue overflowed
@@ -159,6 +183,36 @@ static inline bool in_turn_take(struct in_turn *t, const struct in_turn_block *b
 	else if (b->served_q8 >= IN_TURN_TURNS_Q8)
 		t->score_q4 -= (u8)min_t(u32, t->score_q4, 2 * weight_q4);
 	return t->score_q4 >= IN_TURN_ALARM_Q4 && in_turn_change(t);
+}
+
+/**
+ * struct in_turn_first - the first packet of a flow
+ * @waited_us: what it waited
+ * @turn_us: longest time from one turn of this flow to the next
+ * @prop_us: propagation delay
+ */
+struct in_turn_first {
+	u32 waited_us;
+	u32 turn_us;
+	u32 prop_us;
+};
+
+/**
+ * in_turn_take_first - take what the first packet waited
+ * @t: the score
+ * @first: that packet
+ *
+ * Where the bottleneck serves in turn, the first packet of a flow waits for a turn, whatever
+ * queues the others have. If it waited for longer, the queue was others'. A flow that joins
+ * a long queue would else take it for a part of the path, and see no wait.
+ *
+ * Return: whether @t->shared has changed.
+ */
+static inline bool in_turn_take_first(struct in_turn *t, const struct in_turn_first *first)
+{
+	u64 most_us = (u64)IN_TURN_BUSY * first->turn_us + (first->prop_us >> IN_TURN_JITTER_SHIFT);
+
+	return !t->alarms && first->waited_us > most_us && in_turn_change(t);
 }
 
 /**

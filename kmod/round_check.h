@@ -104,6 +104,12 @@
  */
 #define ROUND_BURST		16U
 #define ROUND_BURSTS_MAX	6U
+/* What the first packet waited is told for 10 s: two clocks differ by 1 ms then, with 100
+ * parts in a million
+ */
+#define ROUND_FIRST_US		10000000U
+/* ACKs of the first round trip, or the receiver's timer may have sent them */
+#define ROUND_FIRST_LEAST	3U
 /* The receiver's clock has a tick of a millisecond. It is believed if it agrees with the
  * sender's within a factor of two over 16 ticks at least
  */
@@ -160,6 +166,10 @@ enum round_verdict {
  * @rtt_min_us: smallest round trip of the period
  * @there_us: smallest time on the way there in the period, from one clock to the other
  * @there_least_us: smallest ever
+ * @slowest_q10: longest service time since the first round trip
+ * @first_us: when the first round trip ended (low 32 bits)
+ * @first_rtt_us: its shortest round trip; 0: unknown, or it is too long ago
+ * @first_there_us: its @there_least_us
  * @lost: packets lost in the period
  * @last_ack_us: when the last ACK came (low 32 bits)
  * @first_ack_us: when the first of all came
@@ -174,6 +184,8 @@ enum round_verdict {
  * @bursts: contradictions of trains, less one for each hold that has ended
  * @shorter: halvings of the trains
  * @again: doublings of ROUND_QUIET
+ * @first_over: the first round trip has ended
+ * @first_lost: its first packet did not arrive first
  * @sampled: a train showed a gap in the period
  * @limited: deliveries of the period say nothing of the share
  * @started: the period is under way
@@ -182,6 +194,7 @@ enum round_verdict {
  */
 struct round_check {
 	u64 span_ns;
+	u64 slowest_q10;
 	u32 segments;
 	u32 trains;
 	u32 ticks;
@@ -191,6 +204,9 @@ struct round_check {
 	u32 rtt_min_us;
 	u32 there_us;
 	u32 there_least_us;
+	u32 first_us;
+	u32 first_rtt_us;
+	u32 first_there_us;
 	u32 lost;
 	u32 last_ack_us;
 	u32 first_ack_us;
@@ -207,6 +223,8 @@ struct round_check {
 	   there_known:1,
 	   there_seen:1;
 	u8 again:3,
+	   first_over:1,
+	   first_lost:1,
 	   sampled:1,
 	   limited:1,
 	   started:1;
@@ -232,6 +250,7 @@ static_assert(ROUND_BURST << ROUND_BURSTS_MAX <= U16_MAX &&
  *	of the queue, or the samples cannot be used
  * @policed: a policer drops what is above a rate
  * @probes: few trains are sent that can show a gap, and any of them counts
+ * @missing: packets are missing before some that have arrived
  */
 struct round_seen {
 	u64 service_q10;
@@ -245,13 +264,17 @@ struct round_seen {
 	bool limited;
 	bool policed;
 	bool probes;
+	bool missing;
 };
 
 /**
  * struct round_found - what a period has shown
  * @service_q10: the share by it: ns, up to ROUND_SERVICE_MAX_Q10; 0: none yet
  * @delivered_q10: time of the period over the packets delivered in it
+ * @slowest_q10: longest service time that was believed while @first_waited_us was told
  * @waited_us: shortest wait of its packets, on the way there where the receiver's clock tells
+ * @first_waited_us: what the first packet waited, by what is known now; 0: nothing, or it
+ *	is too long ago
  * @back_us: what the way back is longer than in the propagation delay; 0: by no more than
  *	2^-ROUND_BACK_SHIFT of that, or it cannot be told
  * @served_q8: what the trains' gaps show, over what was delivered, 256: the same, up to
@@ -264,7 +287,9 @@ struct round_seen {
 struct round_found {
 	u64 service_q10;
 	u64 delivered_q10;
+	u64 slowest_q10;
 	u32 waited_us;
+	u32 first_waited_us;
 	u32 back_us;
 	u32 served_q8;
 	enum round_verdict verdict;
@@ -591,6 +616,41 @@ static inline void round_remember(struct round_check *r, const struct round_seen
 		r->shorter--;
 }
 
+/* The first flight has come back. Where its first packet was lost, or few ACKs came, what it
+ * waited may be for the flow itself or for the receiver's timer.
+ */
+static inline void round_first_over(struct round_check *r, const struct round_seen *seen,
+				    u32 prop_us)
+{
+	if (r->first_over)
+		return;
+	r->first_over = 1;
+	if (!r->there_known || r->acks < ROUND_FIRST_LEAST || r->first_lost)
+		return;
+	r->first_us = seen->now_us;
+	r->first_rtt_us = prop_us;
+	r->first_there_us = r->there_least_us;
+}
+
+/* What the first packet waited */
+static inline u32 round_first_waited_us(struct round_check *r, const struct round_seen *seen,
+					u32 prop_us)
+{
+	u32 waited_us;
+
+	if (!r->first_rtt_us)
+		return 0;
+	if (seen->now_us - r->first_us > ROUND_FIRST_US) {
+		r->first_rtt_us = 0;
+		return 0;
+	}
+	r->slowest_q10 = max_t(u64, r->slowest_q10,
+			       min_t(u64, seen->service_q10, ROUND_SERVICE_MAX_Q10));
+	waited_us = max_t(u32, r->first_rtt_us, prop_us) - prop_us;
+	return seen->tick ? min_t(u32, waited_us, r->first_there_us - r->there_least_us) :
+			    waited_us;
+}
+
 /**
  * round_check_end - a round trip has ended, and the period with it if it is long enough
  * @r: the check
@@ -611,15 +671,19 @@ round_check_end(struct round_check *r, const struct round_seen *seen)
 	bool dense;
 
 	if (!r->started) {
+		r->first_lost = seen->missing;
 		round_check_begin(r, seen);
 		return found;
 	}
+	round_first_over(r, seen, prop_us);
 	r->sampled |= seen->sampled;
 	r->limited |= seen->limited;
 	if (packets < ROUND_PACKETS_LEAST ||
 	    time_us < prop_us + (prop_us >> ROUND_LONGER_SHIFT))
 		return found;
 
+	found.first_waited_us = round_first_waited_us(r, seen, prop_us);
+	found.slowest_q10 = r->slowest_q10;
 	found.delivered_q10 = round_service_q10(time_us, packets);
 	found.limited = r->limited || r->rtt_min_us == U32_MAX;
 	found.lossy = r->lost > packets >> ROUND_LOSS_SHIFT;

@@ -63,9 +63,6 @@
  * over before the law could act on them stay inside one mean
  */
 #define PKTPAIR_MEANS_PER_RTT	8
-/* of Ethernet: a full packet, and what a packet has beside its payload (bytes) */
-#define PKTPAIR_FULL_BYTES	1514U
-#define PKTPAIR_HEADER_BYTES	66U
 /* Send buffer beyond the window: three windows, since the window may grow from
  * ten segments to a whole pipe within one acknowledgment
  */
@@ -749,17 +746,6 @@ pktpair_path(struct sock *sk, const struct rate_sample *rs, bool is_1994, u32 rt
 	return true;
 }
 
-/* From one turn of the flow to the next: where turns go by bytes, full packets of others
- * come between its own smaller ones
- */
-static u32 pktpair_turn_us(const struct pktpair *ca, u64 service_q10)
-{
-	u32 packet = min_t(u32, ca->mss + PKTPAIR_HEADER_BYTES, PKTPAIR_FULL_BYTES);
-	u64 turn_ns = div_u64((service_q10 >> PAIR_SERVICE_SHIFT) * PKTPAIR_FULL_BYTES, packet);
-
-	return (u32)min_t(u64, div_u64(turn_ns, NSEC_PER_USEC), U32_MAX);
-}
-
 /* Another law steers from here on. CUBIC begins with the window as it is, or as after a loss
  * if the flow has more than half of the link, and trains that show gaps; the pair law
  * with what the gaps of the last period have shown.
@@ -799,11 +785,17 @@ static void pktpair_judge_turns(struct sock *sk, const struct round_found *found
 	const struct in_turn_block block = {
 		.served_q8 = found->served_q8,
 		.waited_us = found->waited_us,
-		.turn_us = pktpair_turn_us(ca, found->delivered_q10),
+		.turn_us = in_turn_us(found->delivered_q10, ca->mss),
 		.lossy = found->lossy,
 	};
+	const struct in_turn_first first = {
+		.waited_us = found->first_waited_us,
+		.turn_us = in_turn_us(found->slowest_q10, ca->mss),
+		.prop_us = pktpair_prop_us(ca),
+	};
 
-	if (!found->limited && in_turn_take(&ca->evidence->turns, &block))
+	if (in_turn_take_first(&ca->evidence->turns, &first) ||
+	    (!found->limited && in_turn_take(&ca->evidence->turns, &block)))
 		pktpair_change_law(sk, &block);
 	if (trace_pktpair_turns_enabled())
 		trace_pktpair_turns(sk, &ca->evidence->turns, &block, ca->evidence->rounds);
@@ -830,6 +822,7 @@ static noinline void pktpair_confirm(struct sock *sk, const struct rate_sample *
 			   inet_csk(sk)->icsk_ca_state == TCP_CA_Loss,
 		.policed = evidence->turns.policed,
 		.probes = evidence->turns.shared,
+		.missing = tp->sacked_out,
 	};
 	const struct round_found found = round_check_end(&evidence->check, &seen);
 
