@@ -186,7 +186,6 @@ enum round_verdict {
  * @again: doublings of ROUND_QUIET
  * @first_over: the first round trip has ended
  * @first_lost: its first packet did not arrive first
- * @sampled: a train showed a gap in the period
  * @limited: deliveries of the period say nothing of the share
  * @started: the period is under way
  * @there_known: @there_least_us is valid
@@ -225,7 +224,6 @@ struct round_check {
 	u8 again:3,
 	   first_over:1,
 	   first_lost:1,
-	   sampled:1,
 	   limited:1,
 	   started:1;
 };
@@ -245,7 +243,6 @@ static_assert(ROUND_BURST << ROUND_BURSTS_MAX <= U16_MAX &&
  * @prop_us: propagation delay; beyond ROUND_MAX_US, that
  * @queue: setpoint and train, packets; beyond U16_MAX, that
  * @train: segments of the trains; beyond U16_MAX, that
- * @sampled: a train showed a gap in this round trip
  * @limited: not the network limited what was delivered: the application did, a drain
  *	of the queue, or the samples cannot be used
  * @policed: a policer drops what is above a rate
@@ -260,7 +257,6 @@ struct round_seen {
 	u32 prop_us;
 	u32 queue;
 	u32 train;
-	bool sampled;
 	bool limited;
 	bool policed;
 	bool probes;
@@ -313,7 +309,6 @@ static inline void round_check_begin(struct round_check *r, const struct round_s
 	r->lost = 0;
 	r->silence_before_us = r->silence_us;
 	r->silence_us = 0;
-	r->sampled = 0;
 	r->limited = 0;
 	r->started = 1;
 }
@@ -590,10 +585,10 @@ static inline void round_judge(struct round_check *r, const struct round_seen *s
 		found->verdict = ROUND_CONTRADICTED;
 		found->service_q10 = min_t(u64, delivered_q10, 2 * believed_q10);
 		found->bursts = dense;
-	} else if (!r->sampled && !r->lost && !waited) {
+	} else if (!r->trains && !r->lost && !waited) {
 		found->verdict = ROUND_UNCONFIRMED;
 		found->service_q10 = round_claim_q10(r, min_t(u64, believed_q10, delivered_q10));
-	} else if (!r->sampled) {
+	} else if (!r->trains) {
 		found->verdict = ROUND_DELIVERED;
 		found->service_q10 = r->lost ? delivered_q10 : round_waited_q10(r, delivered_q10);
 	}
@@ -676,7 +671,6 @@ round_check_end(struct round_check *r, const struct round_seen *seen)
 		return found;
 	}
 	round_first_over(r, seen, prop_us);
-	r->sampled |= seen->sampled;
 	r->limited |= seen->limited;
 	if (packets < ROUND_PACKETS_LEAST ||
 	    time_us < prop_us + (prop_us >> ROUND_LONGER_SHIFT))

@@ -817,7 +817,6 @@ static noinline void pktpair_confirm(struct sock *sk, const struct rate_sample *
 		.prop_us = pktpair_prop_us(ca),
 		.queue = (ca->setpoint.target_q8 >> 8) + ca->train,
 		.train = ca->train,
-		.sampled = ca->sampled,
 		.limited = drained || rs->is_app_limited || !pktpair_counts(rs) ||
 			   inet_csk(sk)->icsk_ca_state == TCP_CA_Loss,
 		.policed = evidence->turns.policed,
