@@ -48,11 +48,13 @@
 /* of Ethernet: a full packet, and what a packet has beside its payload (bytes) */
 #define IN_TURN_FULL_BYTES	1514U
 #define IN_TURN_HEADER_BYTES	66U
-/* Much is lost of a block, and none of its packets waited for a turn: a policer does so.
- * Small buffers of a round robin do for some blocks, so that eight are needed; a block
- * without losses takes back a third of one
+/* Much is lost of a block, none of its packets waited for a turn, and no gap shows what was
+ * delivered: a policer does so. Small buffers of a round robin do for some blocks, so that
+ * eight are needed, or three where more than twice as much was believed; a block without
+ * losses takes back one part in 24
  */
 #define IN_TURN_DROPS		3U
+#define IN_TURN_DROPS_FASTER	8U
 #define IN_TURN_POLICED		24U
 
 /**
@@ -85,12 +87,14 @@ static_assert(IN_TURN_RETURN << IN_TURN_RELAPSES <= U8_MAX, "does not fit its bi
  * @waited_us: shortest wait of its packets
  * @turn_us: time from one turn of this flow to the next
  * @lossy: much of it was lost
+ * @faster: more than twice as much as was delivered was believed to be the share
  */
 struct in_turn_block {
 	u32 served_q8;
 	u32 waited_us;
 	u32 turn_us;
 	bool lossy;
+	bool faster;
 };
 
 /**
@@ -123,22 +127,22 @@ static inline u32 in_turn_weight_q4(const struct in_turn_block *b)
 			    b->lossy ? IN_TURN_LOSSY_Q4 : 1, IN_TURN_WEIGHT_Q4);
 }
 
-/* Whether a rate is enforced without a queue */
+/* Whether a rate is enforced without a queue, and without a gap that shows it */
 static inline void in_turn_losses(struct in_turn *t, const struct in_turn_block *b)
 {
-	bool queued = b->waited_us > b->turn_us;
+	bool served = b->waited_us > b->turn_us || b->served_q8 >= IN_TURN_SHARED_Q8;
 
 	if (t->policed) {
-		if (!queued)
+		if (!served)
 			t->lossy = IN_TURN_POLICED;
 		else if (!--t->lossy)
 			t->policed = 0;
-	} else if (queued) {
+	} else if (served) {
 		t->lossy = 0;
 	} else if (!b->lossy) {
 		t->lossy -= t->lossy > 0;
 	} else {
-		t->lossy += IN_TURN_DROPS;
+		t->lossy += b->faster ? IN_TURN_DROPS_FASTER : IN_TURN_DROPS;
 		t->policed = t->lossy >= IN_TURN_POLICED;
 	}
 }

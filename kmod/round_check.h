@@ -94,11 +94,11 @@
  * longer full
  */
 #define ROUND_CLAIM_LONGER	3U
-/* A policer's rate is probed by 1/64 of the service time, twice as much after each two
+/* A policer's rate is probed by 1/64 of the service time, twice as much after each four
  * periods without a loss, up to an eighth
  */
 #define ROUND_PROBE_SHIFT	6
-#define ROUND_PROBE_LAST	8U
+#define ROUND_PROBE_LAST	16U
 /* Trains that were contradicted stay long for twice so many periods, and twice as many after
  * each relapse, up to 16 << 6 = 1024
  */
@@ -184,6 +184,7 @@ enum round_verdict {
  * @bursts: contradictions of trains, less one for each hold that has ended
  * @shorter: halvings of the trains
  * @again: doublings of ROUND_QUIET
+ * @slowed: at a policer the period before ended with a lower share
  * @first_over: the first round trip has ended
  * @first_lost: its first packet did not arrive first
  * @limited: deliveries of the period say nothing of the share
@@ -224,6 +225,7 @@ struct round_check {
 	u8 again:3,
 	   first_over:1,
 	   first_lost:1,
+	   slowed:1,
 	   limited:1,
 	   started:1;
 };
@@ -276,6 +278,7 @@ struct round_seen {
  * @served_q8: what the trains' gaps show, over what was delivered, 256: the same, up to
  *	ROUND_SERVED_MAX_Q8; 0: it says nothing
  * @verdict: what the period says of the share
+ * @faster: gaps had shown more than twice what was delivered
  * @bursts: trains are to be doubled, since they showed bursts of ACKs
  * @limited: not the network limited what was delivered
  * @lossy: more than 2^-ROUND_LOSS_SHIFT of the packets were lost
@@ -289,6 +292,7 @@ struct round_found {
 	u32 back_us;
 	u32 served_q8;
 	enum round_verdict verdict;
+	bool faster;
 	bool bursts;
 	bool limited;
 	bool lossy;
@@ -311,6 +315,20 @@ static inline void round_check_begin(struct round_check *r, const struct round_s
 	r->silence_us = 0;
 	r->limited = 0;
 	r->started = 1;
+}
+
+/**
+ * round_check_due - whether the period under way is long enough
+ * @r: the check
+ * @now_us: time (low 32 bits)
+ * @prop_us: propagation delay
+ *
+ * In a queue a round trip is longer than the period.
+ */
+static inline bool round_check_due(const struct round_check *r, u32 now_us, u32 prop_us)
+{
+	prop_us = min_t(u32, prop_us, ROUND_MAX_US);
+	return r->started && now_us - r->since_us >= prop_us + (prop_us >> ROUND_LONGER_SHIFT);
 }
 
 /**
@@ -490,7 +508,7 @@ static inline u64 round_probe_q10(struct round_check *r, u64 service_q10)
 {
 	r->claims += r->claims < ROUND_PROBE_LAST;
 	return max_t(u64, service_q10 - (service_q10 >>
-					 (ROUND_PROBE_SHIFT - (r->claims - 1U) / 2)), 1);
+					 (ROUND_PROBE_SHIFT - (r->claims - 1U) / 4)), 1);
 }
 
 /* What the trains show over what was delivered */
@@ -554,6 +572,22 @@ static inline bool round_compare(const struct round_check *r, const struct round
 	return dense;
 }
 
+/* At a policer. What is found lost right after a change was sent before it. */
+static inline void round_judge_policed(struct round_check *r, struct round_found *found)
+{
+	bool slows = r->lost && !r->slowed;
+
+	if (slows) {
+		found->verdict = ROUND_DELIVERED;
+		found->service_q10 = found->delivered_q10;
+	} else if (!r->lost) {
+		found->verdict = ROUND_UNCONFIRMED;
+		found->service_q10 = round_probe_q10(r, min_t(u64, found->delivered_q10,
+							      found->service_q10));
+	}
+	r->slowed = slows;
+}
+
 /* The verdict, and the share by it */
 static inline void round_judge(struct round_check *r, const struct round_seen *seen,
 			       bool dense, struct round_found *found)
@@ -565,8 +599,7 @@ static inline void round_judge(struct round_check *r, const struct round_seen *s
 	/* a service time is a turn: less is no queue of its own */
 	bool waited = (u64)found->waited_us * NSEC_PER_USEC > believed_q10 >> 10;
 	/* trains and deliveries show the same, less than half of what is believed */
-	bool agree = waited && found->served_q8 >= ROUND_AGREES_Q8 &&
-		     delivered_q10 > 2 * believed_q10;
+	bool agree = waited && found->faster && found->served_q8 >= ROUND_AGREES_Q8;
 
 	found->verdict = ROUND_CONFIRMED;
 	if (found->limited)
@@ -578,9 +611,7 @@ static inline void round_judge(struct round_check *r, const struct round_seen *s
 			found->service_q10 = delivered_q10;
 		}
 	} else if (seen->policed) {
-		found->verdict = r->lost ? ROUND_DELIVERED : ROUND_UNCONFIRMED;
-		found->service_q10 = r->lost ? delivered_q10 :
-			round_probe_q10(r, min_t(u64, delivered_q10, believed_q10));
+		round_judge_policed(r, found);
 	} else if (agree || (late && (dense || delivered_q10 > believed_q10))) {
 		found->verdict = ROUND_CONTRADICTED;
 		found->service_q10 = min_t(u64, delivered_q10, 2 * believed_q10);
@@ -672,14 +703,14 @@ round_check_end(struct round_check *r, const struct round_seen *seen)
 	}
 	round_first_over(r, seen, prop_us);
 	r->limited |= seen->limited;
-	if (packets < ROUND_PACKETS_LEAST ||
-	    time_us < prop_us + (prop_us >> ROUND_LONGER_SHIFT))
+	if (packets < ROUND_PACKETS_LEAST || !round_check_due(r, seen->now_us, prop_us))
 		return found;
 
 	found.first_waited_us = round_first_waited_us(r, seen, prop_us);
 	found.slowest_q10 = r->slowest_q10;
 	found.delivered_q10 = round_service_q10(time_us, packets);
 	found.limited = r->limited || r->rtt_min_us == U32_MAX;
+	found.faster = found.service_q10 && found.delivered_q10 > 2 * found.service_q10;
 	found.lossy = r->lost > packets >> ROUND_LOSS_SHIFT;
 	found.waited_us = max_t(u32, r->rtt_min_us, prop_us) - prop_us;
 	ticks_us = round_receivers_us(r, seen, time_us);

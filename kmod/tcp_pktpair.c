@@ -620,6 +620,9 @@ pktpair_believe(struct sock *sk, const struct rate_sample *rs, const struct pair
 	bool bursts;
 
 	round_check_train(&evidence->check, closed->span_ns, closed->segments, closed->ticks);
+	/* gaps show the link before a policer, until its burst is used up */
+	if (unlikely(evidence->turns.policed))
+		return;
 	if (evidence->check.hold)
 		pair_probe_hold(&ca->probe);
 	bound_q10 = pktpair_bound_q10(ca, tp, rs, closed);
@@ -787,6 +790,7 @@ static void pktpair_judge_turns(struct sock *sk, const struct round_found *found
 		.waited_us = found->waited_us,
 		.turn_us = in_turn_us(found->delivered_q10, ca->mss),
 		.lossy = found->lossy,
+		.faster = found->faster,
 	};
 	const struct in_turn_first first = {
 		.waited_us = found->first_waited_us,
@@ -804,7 +808,7 @@ static void pktpair_judge_turns(struct sock *sk, const struct round_found *found
 /* Do deliveries and waits confirm the service time? Not asked in the state Loss and after
  * reneging, where samples count nothing.
  */
-static noinline void pktpair_confirm(struct sock *sk, const struct rate_sample *rs, bool drained)
+static noinline void pktpair_confirm(struct sock *sk, const struct rate_sample *rs)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
@@ -817,7 +821,8 @@ static noinline void pktpair_confirm(struct sock *sk, const struct rate_sample *
 		.prop_us = pktpair_prop_us(ca),
 		.queue = (ca->setpoint.target_q8 >> 8) + ca->train,
 		.train = ca->train,
-		.limited = drained || rs->is_app_limited || !pktpair_counts(rs) ||
+		/* what is delivered now was sent a round trip ago */
+		.limited = prop_dipping(&ca->prop) || ca->dipped || rs->is_app_limited || !pktpair_counts(rs) ||
 			   inet_csk(sk)->icsk_ca_state == TCP_CA_Loss,
 		.policed = evidence->turns.policed,
 		.probes = evidence->turns.shared,
@@ -858,8 +863,7 @@ static noinline void pktpair_end_round(struct sock *sk, const struct rate_sample
 		/* a queue that others fill, too, does not go away */
 		if (!evidence->turns.shared && !evidence->turns.score_q4)
 			prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)));
-		/* what is delivered now was sent a round trip ago */
-		pktpair_confirm(sk, rs, dips || ca->dipped);
+		pktpair_confirm(sk, rs);
 	}
 	if (!(evidence->rounds % PKTPAIR_SHARED_PROBE_ROUNDS))
 		evidence->probe_seq = tcp_sk(sk)->snd_nxt;
@@ -1073,6 +1077,9 @@ pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const bool is_19
 	pktpair_estimate(sk, rs, is_1994, &train, rtt_us);
 	if (pktpair_round_passed(ca, tp, rs))
 		pktpair_end_round(sk, rs, is_1994);
+	else if (!is_1994 && pktpair_counts(rs) &&
+		 round_check_due(&ca->evidence->check, (u32)tp->tcp_mstamp, pktpair_prop_us(ca)))
+		pktpair_confirm(sk, rs);
 	/* the share has changed, or how the receiver acknowledges */
 	if (ca->fresh || (train.verdict != PAIR_OPEN && train.verdict != PAIR_SAMPLE))
 		pktpair_choose_train(sk);
