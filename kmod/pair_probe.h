@@ -590,9 +590,9 @@ static inline struct pair_sample pair_mean_take(struct pair_mean *m)
  *
  * What the receiver's ACKs ask for; more where that would last less than
  * train_min_ns, fewer, down to a single segment, where it would last longer
- * than train_max_ns. What bursts of ACKs ask for beyond it is no more than half of
- * what a propagation delay holds: two longer trains, the least window, would be a
- * queue of as much.
+ * than train_max_ns. What bursts of ACKs, and halves that leave alone, ask for beyond
+ * twice of it is no more than half of what a propagation delay holds: two longer
+ * trains, the least window, would be a queue of as much.
  *
  * Return: 1 .. train_max.
  */
@@ -610,7 +610,7 @@ static inline u32 pair_train(const struct pair_probe *p, u64 service_q10, u32 pr
 	pipe = div64_u64((u64)prop_us * NSEC_PER_USEC << (PAIR_SERVICE_SHIFT - 1), service_q10);
 	train = p->train;
 	if (prop_us)
-		train = min_t(u64, train, max_t(u64, asked, min_t(u64, pipe, PAIR_TRAIN_BURSTS)));
+		train = min_t(u64, train, max_t(u64, 2 * asked, min_t(u64, pipe, PAIR_TRAIN_BURSTS)));
 	train = max_t(u64, train, shortest);
 	train = min_t(u64, train, max_t(u64, longest, 1));
 	return (u32)min_t(u64, train, pair_train_max(limits));
