@@ -364,6 +364,12 @@ static inline void round_check_rtt(struct round_check *r, u32 rtt_us, u32 there_
 	r->there_known = 1;
 }
 
+/** round_check_void - nothing came for long: the period under way says nothing of the share */
+static inline void round_check_void(struct round_check *r)
+{
+	r->limited = 1;
+}
+
 /** round_check_lost - so many @packets were lost */
 static inline void round_check_lost(struct round_check *r, u32 packets)
 {

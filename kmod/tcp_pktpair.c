@@ -1257,7 +1257,7 @@ static void pktpair_set_state(struct sock *sk, u8 new_state)
 		tcp_snd_cwnd_set(tp, pktpair_guarded_window(sk, tcp_snd_cwnd(tp),
 							    tcp_snd_cwnd(tp), 1, true));
 	if (new_state == TCP_CA_Loss) {
-		round_check_lost(&ca->evidence->check, 1);
+		round_check_void(&ca->evidence->check);
 		cubic_window_reset(&ca->evidence->cubic);
 		/* tcp_enter_loss() has set this window; a packet that is too large for the path,
 		 * an MTU probe or one that ICMP complains of, is sent again in this state too

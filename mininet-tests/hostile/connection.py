@@ -162,8 +162,10 @@ class Connection:
         name = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
         if name.startswith(b"pktpair"):
             told = self.socket.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 64)
-            low, high, round_trip, gain, _ = CC_INFO.unpack(told)
+            # nothing: CUBIC's window steers, which has no share to tell
+            low, high, round_trip, gain, _ = CC_INFO.unpack(told or bytes(CC_INFO.size))
             self.bandwidth = high << 32 | low
+            self.counts["share not told"] += not told
             if round_trip:
                 expected = min((info.pacing_rate << 8) // max(self.bandwidth, 1), U32_MAX)
                 self.gain = max(self.gain, expected)
