@@ -55,6 +55,8 @@
 #define CUBIC_WINDOW_PER_MIN	2U
 #define CUBIC_WINDOW_PER_WINDOWS 100U
 #define CUBIC_WINDOW_PER_FIRST	20U
+/* A round trip that is an eighth longer ends slow start (RFC 9406, 4.2) */
+#define CUBIC_WINDOW_QUEUED_SHIFT 3
 /* smallest window after a loss, RFC 9438, 4.6 */
 #define CUBIC_WINDOW_MIN	2U
 /* largest window; more count as so many. As a signed number, what tcp_cubic's stack allows */
@@ -144,6 +146,16 @@ static inline u32 cubic_window_ssthresh(struct cubic_window *c, u32 window)
 static inline void cubic_window_idle(struct cubic_window *c, u32 idle_us)
 {
 	c->max_us += idle_us;
+}
+
+/**
+ * cubic_window_queued - whether a round trip ends slow start before a loss does
+ * @rtt_us: the round trip
+ * @least_us: the shortest so far
+ */
+static inline bool cubic_window_queued(u32 rtt_us, u32 least_us)
+{
+	return rtt_us > (u64)least_us + (least_us >> CUBIC_WINDOW_QUEUED_SHIFT);
 }
 
 /* C * time^3, packets, rounded down, and less by another 0.0017 packets for each second */

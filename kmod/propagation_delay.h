@@ -90,6 +90,18 @@ static inline void prop_init(struct propagation_delay *p, u32 now_ms)
 	p->fell = 0;
 }
 
+/**
+ * prop_replace - the path is another one, or was not seen
+ * @p: the estimate
+ * @delay_us: estimate from here on; beyond PROP_MAX_US, that
+ * @now_ms: time, may wrap
+ */
+static inline void prop_replace(struct propagation_delay *p, u32 delay_us, u32 now_ms)
+{
+	p->delay_us = min_t(u32, delay_us, PROP_MAX_US);
+	p->confirmed = prop_clock(now_ms);
+}
+
 /** prop_dipping - whether the setpoint is to be dipped now */
 static inline bool prop_dipping(const struct propagation_delay *p)
 {

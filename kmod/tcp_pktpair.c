@@ -94,6 +94,7 @@
  * @rounds: round trips
  * @probe_seq: tp->snd_nxt at which the next train is to show a gap although it is @turns.shared
  * @back_us: what the way back is longer than in the propagation delay
+ * @shared_rtt_us: shortest round trip since @turns.shared
  * @probe_room: packets in the window for that train: an ACK makes room for no more than two
  */
 struct pktpair_evidence {
@@ -106,6 +107,7 @@ struct pktpair_evidence {
 	u32 probe_seq;
 	u32 probe_room;
 	u32 back_us;
+	u32 shared_rtt_us;
 };
 
 /**
@@ -749,9 +751,11 @@ pktpair_path(struct sock *sk, const struct rate_sample *rs, bool is_1994, u32 rt
 	return true;
 }
 
-/* Another law steers from here on. CUBIC begins with the window as it is, or as after a loss
- * if the flow has more than half of the link, and trains that show gaps; the pair law
- * with what the gaps of the last period have shown.
+/* Another law steers from here on. CUBIC begins with the window as it is, as after a loss
+ * if the flow has more than half of the link, else with a slow start, since a way there that
+ * is longer looks like a queue; and with trains that show gaps. The pair law begins with what
+ * the gaps of the last period have shown, and with the shortest round trip since the alarm,
+ * for no other tells of the path now.
  */
 static void pktpair_change_law(struct sock *sk, const struct in_turn_block *block)
 {
@@ -764,6 +768,10 @@ static void pktpair_change_law(struct sock *sk, const struct in_turn_block *bloc
 	if (!evidence->turns.shared) {
 		this_cpu_inc(pktpair_counters.returns);
 		tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+		if (evidence->shared_rtt_us != U32_MAX) {
+			prop_replace(&ca->prop, evidence->shared_rtt_us, pktpair_now_ms(tp));
+			evidence->back_us = 0;
+		}
 		pktpair_choose_train(sk);
 		return;
 	}
@@ -771,10 +779,11 @@ static void pktpair_change_law(struct sock *sk, const struct in_turn_block *bloc
 	cubic_window_reset(&evidence->cubic);
 	evidence->probe_room = 0;
 	tp->snd_cwnd_cnt = 0;
-	tp->snd_ssthresh = in_turn_has_most(block) ?
-		cubic_window_ssthresh(&evidence->cubic, tcp_snd_cwnd(tp)) :
-		max_t(u32, tcp_snd_cwnd(tp), CUBIC_WINDOW_MIN);
-	tcp_snd_cwnd_set(tp, tp->snd_ssthresh);
+	evidence->shared_rtt_us = U32_MAX;
+	if (in_turn_has_most(block)) {
+		tp->snd_ssthresh = cubic_window_ssthresh(&evidence->cubic, tcp_snd_cwnd(tp));
+		tcp_snd_cwnd_set(tp, tp->snd_ssthresh);
+	}
 	evidence->check.hold = 0;
 	evidence->check.shorter = 0;
 	pair_probe_init(&ca->probe, PAIR_TRAIN_SHOWS_GAP);
@@ -945,6 +954,26 @@ static noinline void pktpair_steer_shared(struct sock *sk, const struct rate_sam
 					     tp->mss_cache, tp->srtt_us >> 3);
 }
 
+/* The same, and what a pair law beside it needs: the shortest round trip, and trains that
+ * show whether turns have returned
+ */
+static noinline void pktpair_steer_beside(struct sock *sk, const struct rate_sample *rs,
+					  const struct control_path *path,
+					  struct control_orders *orders)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct pktpair_evidence *evidence = ((struct pktpair *)inet_csk_ca(sk))->evidence;
+
+	evidence->shared_rtt_us = min_t(u32, evidence->shared_rtt_us, path->rtt_us);
+	/* no loss so far; or an undo gives back the threshold of the pair law */
+	if (tp->snd_ssthresh == TCP_INFINITE_SSTHRESH &&
+	    cubic_window_queued(path->rtt_us, evidence->shared_rtt_us))
+		tp->snd_ssthresh = max_t(u32, tcp_snd_cwnd(tp), CUBIC_WINDOW_MIN);
+	pktpair_steer_shared(sk, rs, &evidence->cubic, orders);
+	evidence->probe_room = tp->snd_nxt == evidence->probe_seq ? PKTPAIR_SHARED_TRAIN : 0;
+	orders->window += evidence->probe_room;
+}
+
 /* The rate that brings the queue to the setpoint, and the cap on the window */
 static __always_inline void
 pktpair_steer(struct sock *sk, const struct rate_sample *rs, bool is_1994,
@@ -962,15 +991,7 @@ pktpair_steer(struct sock *sk, const struct rate_sample *rs, bool is_1994,
 	if (is_1994) {
 		pktpair_steer_1994(sk, path, orders);
 	} else if (unlikely(ca->evidence->turns.shared)) {
-		struct tcp_sock *tp = tcp_sk(sk);
-
-		/* an undo gives back the threshold of the pair law */
-		if (tp->snd_ssthresh == TCP_INFINITE_SSTHRESH)
-			tp->snd_ssthresh = max_t(u32, tcp_snd_cwnd(tp), CUBIC_WINDOW_MIN);
-		pktpair_steer_shared(sk, rs, &ca->evidence->cubic, orders);
-		ca->evidence->probe_room =
-			tp->snd_nxt == ca->evidence->probe_seq ? PKTPAIR_SHARED_TRAIN : 0;
-		orders->window += ca->evidence->probe_room;
+		pktpair_steer_beside(sk, rs, path, orders);
 	} else {
 		orders->rate_bytes_ps = control_rate_bytes_ps(path, orders->setpoint_q8, ca->mss);
 		orders->window = control_window(path, orders->setpoint_q8, ca->train);
