@@ -151,23 +151,6 @@ static inline u64 control_pipe_q8(const struct control_path *path)
 }
 
 /**
- * control_backlog_paper_q8 - the queue by eq (12), S - R / s_b
- * @path: the path; only service time, propagation delay and outstanding are read
- *
- * For comparison: an error of s_b counts as often as there are packets in the
- * pipe.
- *
- * Return: packets, 0 .. CONTROL_BACKLOG_MAX.
- */
-static inline u32 control_backlog_paper_q8(const struct control_path *path)
-{
-	s64 outstanding_q8 = (s64)path->outstanding * CONTROL_PACKET_Q8;
-
-	return (u32)clamp_t(s64, outstanding_q8 - (s64)control_pipe_q8(path), 0,
-			    (s64)CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8);
-}
-
-/**
  * struct control_setpoint - the queue that is aimed for
  * @target_q8: packets
  * @rounds: round trips since the last step up

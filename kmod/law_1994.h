@@ -9,7 +9,7 @@
  *	rate = m + (rate - m) / 5       where n_b <= 2 and rate > m
  *	m    = 3/4 m + 1/4 rate         once per pair
  *
- * n_b is control_backlog_paper_q8(); the setpoint is control_law.h's, whose
+ * n_b is law_1994_backlog_q8(); the setpoint is control_law.h's, whose
  * constants are table 2's. Where this is not the appendix: it reacts to every
  * acknowledgment and not to every second of a pair; the floor after an overflow
  * follows the rise there and precedes it here, which is the same, since never
@@ -30,6 +30,23 @@
 #define LAW_1994_RISE_Q8	(2 * CONTROL_PACKET_Q8)
 /* appendix: an overflow is a queue of so many setpoints */
 #define LAW_1994_OVERFLOW	3
+
+/**
+ * law_1994_backlog_q8 - the queue by eq (12), S - R / s_b
+ * @path: the path; only service time, propagation delay and outstanding are read
+ *
+ * For comparison: an error of s_b counts as often as there are packets in the
+ * pipe.
+ *
+ * Return: packets, 0 .. CONTROL_BACKLOG_MAX.
+ */
+static inline u32 law_1994_backlog_q8(const struct control_path *path)
+{
+	s64 outstanding_q8 = (s64)path->outstanding * CONTROL_PACKET_Q8;
+
+	return (u32)clamp_t(s64, outstanding_q8 - (s64)control_pipe_q8(path), 0,
+			    (s64)CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8);
+}
 
 /**
  * law_1994_correction_bytes_ps - what brings the queue to the setpoint:

@@ -14,6 +14,7 @@
 #include <net/tcp.h>
 #include "control_law.h"
 #include "in_turn.h"
+#include "law_1994.h"
 #include "pair_probe.h"
 
 #ifndef PKTPAIR_TRACE_ADDRESSES
@@ -108,7 +109,7 @@ TRACE_EVENT(pktpair_sample,
 		__entry->backlog_q8 = path->newest_backlog_q8;
 		__entry->beyond_pipe_q8 = path->backlog_q8;
 		__entry->backlog_paper_q8 = path->service_q10 ?
-					    control_backlog_paper_q8(path) : 0;
+					    law_1994_backlog_q8(path) : 0;
 		__entry->setpoint_q8 = orders->setpoint_q8;
 		__entry->rate_bytes_ps = orders->rate_bytes_ps;
 		__entry->cwnd = tcp_snd_cwnd(tcp_sk(sk));

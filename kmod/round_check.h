@@ -718,7 +718,8 @@ round_check_end(struct round_check *r, const struct round_seen *seen)
 	found.limited = r->limited || r->rtt_min_us == U32_MAX;
 	found.faster = found.service_q10 && found.delivered_q10 > 2 * found.service_q10;
 	found.lossy = r->lost > packets >> ROUND_LOSS_SHIFT;
-	found.waited_us = max_t(u32, r->rtt_min_us, prop_us) - prop_us;
+	if (r->rtt_min_us != U32_MAX)
+		found.waited_us = max_t(u32, r->rtt_min_us, prop_us) - prop_us;
 	ticks_us = round_receivers_us(r, seen, time_us);
 	if (ticks_us && r->there_seen && !found.limited) {
 		u32 there_us = min_t(u32, found.waited_us, r->there_us - r->there_least_us);

@@ -591,21 +591,27 @@ static noinline void pktpair_service_sample(struct pktpair *ca, u64 service_q10)
 	ca->anew = 1;
 }
 
-/* The shortest service time that deliveries allow. Of a first flight all is believed, if
- * its ACKs come one by one, as they left the receiver.
+/* A service time that a train shows, but no shorter than deliveries allow, unless it is
+ * @most_q10. Of a first flight all is believed, if its ACKs come one by one, as they left the
+ * receiver.
  */
-static u64 pktpair_bound_q10(const struct pktpair *ca, const struct tcp_sock *tp,
-			     const struct rate_sample *rs, const struct pair_sample *train)
+static u64 pktpair_bounded_q10(const struct pktpair *ca, const struct tcp_sock *tp,
+			       const struct rate_sample *rs, const struct pair_sample *train,
+			       u64 service_q10, u64 most_q10)
 {
 	const struct round_check *check = &ca->evidence->check;
+	u64 bound_q10;
 
-	if (!ca->started && tp->rx_opt.saw_tstamp &&
-	    round_first_even(check, train->span_ns, train->ticks))
-		return 1;
+	if (service_q10 >= most_q10 ||
+	    (!ca->started && tp->rx_opt.saw_tstamp &&
+	     round_first_even(check, train->span_ns, train->ticks)))
+		return service_q10;
 	if (rs->interval_us <= 0)
-		return round_bound_q10(check, 0, tp->srtt_us >> 3);
-	return round_bound_q10(check, rs->delivered,
-			       max_t(u32, rs->interval_us, tcp_min_rtt(tp)));
+		bound_q10 = round_bound_q10(check, 0, tp->srtt_us >> 3);
+	else
+		bound_q10 = round_bound_q10(check, rs->delivered,
+					    max_t(u32, rs->interval_us, tcp_min_rtt(tp)));
+	return max_t(u64, service_q10, min_t(u64, bound_q10, most_q10));
 }
 
 /* A train's service time: the mean of some, unless train after train shows that the share
@@ -618,7 +624,8 @@ pktpair_believe(struct sock *sk, const struct rate_sample *rs, const struct pair
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 	struct pktpair_evidence *evidence = ca->evidence;
-	u64 service_q10 = pair_service_time(closed), bound_q10;
+	/* the bound does not raise the estimate */
+	u64 service_q10 = pair_service_time(closed), most_q10 = ca->service.value ?: U64_MAX;
 	bool bursts;
 
 	round_check_train(&evidence->check, closed->span_ns, closed->segments, closed->ticks);
@@ -627,19 +634,17 @@ pktpair_believe(struct sock *sk, const struct rate_sample *rs, const struct pair
 		return;
 	if (evidence->check.hold)
 		pair_probe_hold(&ca->probe);
-	bound_q10 = pktpair_bound_q10(ca, tp, rs, closed);
-	/* the bound does not raise the estimate */
-	if (ca->service.value)
-		bound_q10 = min_t(u64, bound_q10, ca->service.value);
 	if (!ca->started) {
 		if (closed->span_ns >= PKTPAIR_TRAIN_MIN_NS)
-			pktpair_service_sample(ca, max_t(u64, service_q10, bound_q10));
+			pktpair_service_sample(ca, pktpair_bounded_q10(ca, tp, rs, closed,
+								       service_q10, most_q10));
 		return;
 	}
 	bursts = pair_probe_bunched(&ca->probe, closed->segments, service_q10,
 				    ca->service.value, pktpair_limits(sk)) ||
 		 evidence->check.hold;
-	if (!bursts && fuzzy_run(&ca->service, max_t(u64, service_q10, bound_q10))) {
+	if (!bursts && fuzzy_run(&ca->service, pktpair_bounded_q10(ca, tp, rs, closed,
+								   service_q10, most_q10))) {
 		memset(&evidence->mean, 0, sizeof(evidence->mean));
 		ca->fresh = 1;
 		ca->anew = 1;
@@ -648,7 +653,8 @@ pktpair_believe(struct sock *sk, const struct rate_sample *rs, const struct pair
 		/* the mean takes trains unbounded: bursts cancel in it */
 		const struct pair_sample mean = pair_mean_take(&evidence->mean);
 
-		pktpair_service_sample(ca, max_t(u64, pair_service_time(&mean), bound_q10));
+		pktpair_service_sample(ca, pktpair_bounded_q10(ca, tp, rs, closed,
+							       pair_service_time(&mean), most_q10));
 	}
 }
 
@@ -665,8 +671,8 @@ static noinline void pktpair_believe_first(struct sock *sk, const struct rate_sa
 	if (is_1994)
 		fuzzy_start(&ca->service, pair_service_time(&open));
 	else if (open.span_ns >= PKTPAIR_TRAIN_MIN_NS)
-		fuzzy_start(&ca->service, max_t(u64, pair_service_time(&open),
-						pktpair_bound_q10(ca, tcp_sk(sk), rs, &open)));
+		fuzzy_start(&ca->service, pktpair_bounded_q10(ca, tcp_sk(sk), rs, &open,
+							      pair_service_time(&open), U64_MAX));
 }
 
 /* What the newest packet will meet is for whoever watches: the law aims with the
@@ -740,7 +746,7 @@ pktpair_path(struct sock *sk, const struct rate_sample *rs, bool is_1994, u32 rt
 	};
 	queue_pipe_count(&ca->queue, path);
 	beyond_pipe_q8 = queue_beyond_pipe_q8(&ca->queue, path);
-	path->backlog_q8 = is_1994 ? control_backlog_paper_q8(path) :
+	path->backlog_q8 = is_1994 ? law_1994_backlog_q8(path) :
 				     max_t(s64, beyond_pipe_q8, 0);
 	if (trace_pktpair_sample_enabled()) {
 		path->newest_age_us = pktpair_newest_age_us(tp);

@@ -134,7 +134,7 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 	c->rate = rate;
 
 	/* the memorandum's on the same numbers */
-	path.backlog_q8 = control_backlog_paper_q8(&path);
+	path.backlog_q8 = law_1994_backlog_q8(&path);
 	CHECK(path.backlog_q8 <= CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8);
 	CHECK(law_1994_correction_bytes_ps(&path, c->setpoint.target_q8, U32_MAX, 1) ==
 	      law_1994_correction_bytes_ps(&path, c->setpoint.target_q8, CONTROL_MSS_MAX, 1));

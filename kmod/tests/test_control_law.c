@@ -11,6 +11,7 @@
 
 #include "control_law.h"
 #include "draw.h"
+#include "law_1994.h"
 #include "queue_ack.h"
 
 #define STEP (CONTROL_PROBE_STEP * CONTROL_PACKET_Q8)
@@ -213,7 +214,7 @@ static void quotients_are_rounded_down(void **state)
 			fail_msg("%d: a pipe of %f, exact %f", i, exact, pipe);
 		/* eq (12), with the pipe's error the other way round */
 		pipe = p.outstanding - pipe;
-		exact = control_backlog_paper_q8(&p) / 256.0;
+		exact = law_1994_backlog_q8(&p) / 256.0;
 		if (exact < fmin(fmax(pipe - PIPE_MORE - fabs(pipe) * 1e-15, 0),
 				 CONTROL_BACKLOG_MAX) ||
 		    exact > fmin(fmax(pipe + PIPE_LESS + fabs(pipe) * 1e-15, 0),

@@ -64,9 +64,9 @@ static void backlog_is_equation_12(void **state)
 		double exact = oracle_backlog(p.outstanding, p.prop_us / 1e6,
 					      p.service_q10 / 1024.0 / 1e9);
 
-		if (fabs(control_backlog_paper_q8(&p) / 256.0 - exact) > 1 / 256.0)
+		if (fabs(law_1994_backlog_q8(&p) / 256.0 - exact) > 1 / 256.0)
 			fail_msg("%d: %f, exact %f", i,
-				 control_backlog_paper_q8(&p) / 256.0, exact);
+				 law_1994_backlog_q8(&p) / 256.0, exact);
 	}
 }
 
@@ -138,7 +138,7 @@ static void nothing_wraps_at_the_ends(void **state)
 
 		assert_in_range(rate, 1, 1ULL << 60);
 		assert_in_range(law_1994_mean_bytes_ps(means[f], rate), 0, 1ULL << 60);
-		assert_true(control_backlog_paper_q8(&p) <= CONTROL_BACKLOG_MAX * 256U);
+		assert_true(law_1994_backlog_q8(&p) <= CONTROL_BACKLOG_MAX * 256U);
 		assert_in_range(law_1994_window(&p, setpoints[d]), 4, S32_MAX);
 	}
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "draw.h"
+#include "law_1994.h"
 #include "queue_ack.h"
 
 #define NS(x) ((u64)(x) << CONTROL_SERVICE_SHIFT)
@@ -200,7 +201,7 @@ static void simulate(const struct path *path, struct errors *e)
 			if (now > 1e6 + 4 * path->prop_us) {
 				e->size[e->count] = fabs(got.newest_q8 / 256.0 - met);
 				e->paper[e->count++] =
-					fabs(control_backlog_paper_q8(&p) / 256.0 - met);
+					fabs(law_1994_backlog_q8(&p) / 256.0 - met);
 			}
 		}
 		/* an ACK later, if nothing may be sent and none is due */
