@@ -144,6 +144,7 @@ static inline void in_turn_losses(struct in_turn *t, const struct in_turn_block 
 	} else {
 		t->lossy += b->faster ? IN_TURN_DROPS_FASTER : IN_TURN_DROPS;
 		t->policed = t->lossy >= IN_TURN_POLICED;
+		t->lossy = min_t(u8, t->lossy, IN_TURN_POLICED);
 	}
 }
 

@@ -94,11 +94,12 @@
  * longer full
  */
 #define ROUND_CLAIM_LONGER	3U
-/* A policer's rate is probed by 1/64 of the service time, twice as much after each four
- * periods without a loss, up to an eighth
+/* A policer's rate is probed by 1/64 of the service time in each period without a loss */
+#define ROUND_PROBE_SHIFT	7
+/* Packets that leave at once are lost there at any rate: once the policer's rate is known,
+ * losses lower it by an eighth at most
  */
-#define ROUND_PROBE_SHIFT	6
-#define ROUND_PROBE_LAST	16U
+#define ROUND_SLOWER_SHIFT	3
 /* Trains that were contradicted stay long for twice so many periods, and twice as many after
  * each relapse, up to 16 << 6 = 1024
  */
@@ -168,7 +169,7 @@ enum round_verdict {
  * @there_least_us: smallest ever
  * @slowest_q10: longest service time since the first round trip
  * @first_us: when the first round trip ended (low 32 bits)
- * @first_rtt_us: its shortest round trip; 0: unknown, or it is too long ago
+ * @first_rtt_us: shortest round trip until then; 0: unknown, or it is too long ago
  * @first_there_us: its @there_least_us
  * @lost: packets lost in the period
  * @last_ack_us: when the last ACK came (low 32 bits)
@@ -184,6 +185,7 @@ enum round_verdict {
  * @bursts: contradictions of trains, less one for each hold that has ended
  * @shorter: halvings of the trains
  * @again: doublings of ROUND_QUIET
+ * @policed: a policer's rate has been found
  * @slowed: at a policer the period before ended with a lower share
  * @first_over: the first round trip has ended
  * @first_lost: its first packet did not arrive first
@@ -225,6 +227,7 @@ struct round_check {
 	u8 again:3,
 	   first_over:1,
 	   first_lost:1,
+	   policed:1,
 	   slowed:1,
 	   limited:1,
 	   started:1;
@@ -362,6 +365,12 @@ static inline void round_check_rtt(struct round_check *r, u32 rtt_us, u32 there_
 		r->there_least_us = there_us;
 	r->there_seen = 1;
 	r->there_known = 1;
+}
+
+/** round_check_midway - the flow has sent before, and its first packet tells nothing */
+static inline void round_check_midway(struct round_check *r)
+{
+	r->first_over = 1;
 }
 
 /** round_check_void - nothing came for long: the period under way says nothing of the share */
@@ -509,14 +518,6 @@ static inline u64 round_waited_q10(struct round_check *r, u64 service_q10)
 	return max_t(u64, service_q10 - (service_q10 >> ROUND_CLAIM_SHIFT), 1);
 }
 
-/* And at a policer, whose drops are all that tells */
-static inline u64 round_probe_q10(struct round_check *r, u64 service_q10)
-{
-	r->claims += r->claims < ROUND_PROBE_LAST;
-	return max_t(u64, service_q10 - (service_q10 >>
-					 (ROUND_PROBE_SHIFT - (r->claims - 1U) / 4)), 1);
-}
-
 /* What the trains show over what was delivered */
 static inline u32 round_ratio_q8(u64 shown_q10, u64 delivered_q10)
 {
@@ -584,13 +585,17 @@ static inline void round_judge_policed(struct round_check *r, struct round_found
 	bool slows = r->lost && !r->slowed;
 
 	if (slows) {
+		u64 slower_q10 = found->service_q10 + (found->service_q10 >> ROUND_SLOWER_SHIFT);
+
 		found->verdict = ROUND_DELIVERED;
-		found->service_q10 = found->delivered_q10;
+		found->service_q10 = clamp_t(u64, found->delivered_q10, found->service_q10,
+					     r->policed ? slower_q10 : ROUND_SERVICE_MAX_Q10);
 	} else if (!r->lost) {
 		found->verdict = ROUND_UNCONFIRMED;
-		found->service_q10 = round_probe_q10(r, min_t(u64, found->delivered_q10,
-							      found->service_q10));
+		found->service_q10 = min_t(u64, found->delivered_q10, found->service_q10);
+		found->service_q10 -= found->service_q10 >> ROUND_PROBE_SHIFT;
 	}
+	r->policed = 1;
 	r->slowed = slows;
 }
 
@@ -608,6 +613,8 @@ static inline void round_judge(struct round_check *r, const struct round_seen *s
 	bool agree = waited && found->faster && found->served_q8 >= ROUND_AGREES_Q8;
 
 	found->verdict = ROUND_CONFIRMED;
+	r->slowed &= seen->policed && !found->limited;
+	r->policed &= seen->policed;
 	if (found->limited)
 		return;
 	if (!believed_q10) {
@@ -668,7 +675,7 @@ static inline void round_first_over(struct round_check *r, const struct round_se
 static inline u32 round_first_waited_us(struct round_check *r, const struct round_seen *seen,
 					u32 prop_us)
 {
-	u32 waited_us;
+	u32 waited_us, there_us;
 
 	if (!r->first_rtt_us)
 		return 0;
@@ -679,8 +686,12 @@ static inline u32 round_first_waited_us(struct round_check *r, const struct roun
 	r->slowest_q10 = max_t(u64, r->slowest_q10,
 			       min_t(u64, seen->service_q10, ROUND_SERVICE_MAX_Q10));
 	waited_us = max_t(u32, r->first_rtt_us, prop_us) - prop_us;
-	return seen->tick ? min_t(u32, waited_us, r->first_there_us - r->there_least_us) :
-			    waited_us;
+	if (!seen->tick)
+		return waited_us;
+	/* a tick may be all that the receiver's clock shows */
+	there_us = max_t(u32, r->first_there_us - r->there_least_us, ROUND_TICK_US) -
+		   ROUND_TICK_US;
+	return min_t(u32, waited_us, there_us);
 }
 
 /**

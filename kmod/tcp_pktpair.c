@@ -503,6 +503,8 @@ static void pktpair_choose_train(struct sock *sk)
 		return;
 	if (ca->evidence->turns.shared) {
 		train = PAIR_TRAIN_SHOWS_GAP;
+	} else if (ca->evidence->turns.policed) {
+		train = 1;
 	} else {
 		train = pair_train(&ca->probe, ca->service.value,
 				   ca->prop.delay_us == PROP_UNKNOWN_US ? 0 : ca->prop.delay_us,
@@ -1390,6 +1392,9 @@ static void pktpair_init(struct sock *sk)
 	ca->gso_max_segs = sk->sk_gso_max_segs;
 	/* a lost SYN leaves peers without SACK in this state; pktpair_first_window() heeds it */
 	ca->timed_out = inet_csk(sk)->icsk_ca_state == TCP_CA_Loss && tp->data_segs_out;
+
+	if (tp->data_segs_out)
+		round_check_midway(&ca->evidence->check);
 
 	pktpair_first_window(sk);
 	pktpair_first_rate(sk);
