@@ -188,7 +188,7 @@ enum round_verdict {
  * @policed: a policer's rate has been found
  * @slowed: at a policer the period before ended with a lower share
  * @first_over: the first round trip has ended
- * @first_lost: its first packet did not arrive first
+ * @first_lost: its first packet did not arrive first, or was not acknowledged by itself
  * @limited: deliveries of the period say nothing of the share
  * @started: the period is under way
  * @there_known: @there_least_us is valid
@@ -252,7 +252,7 @@ static_assert(ROUND_BURST << ROUND_BURSTS_MAX <= U16_MAX &&
  *	of the queue, or the samples cannot be used
  * @policed: a policer drops what is above a rate
  * @probes: few trains are sent that can show a gap, and any of them counts
- * @missing: packets are missing before some that have arrived
+ * @missing: packets are missing before what has arrived, or much was acknowledged at once
  */
 struct round_seen {
 	u64 service_q10;

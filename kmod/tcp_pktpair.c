@@ -73,6 +73,11 @@
  */
 #define PKTPAIR_FIRST_RATE_FACTOR 4
 
+/* What the first ACK may cover at most, segments, so that what it waited is not for the flow
+ * itself: a stock receiver's
+ */
+#define PKTPAIR_FIRST_ACK	2
+
 /* Pacing while CUBIC's window steers: twice the window in a round trip, in slow start and
  * after it. At 1.25 times a flow between unpaced ones loses more often, and had 0.4 of
  * what CUBIC gets there, in the simulator's FIFOs
@@ -843,7 +848,7 @@ static noinline void pktpair_confirm(struct sock *sk, const struct rate_sample *
 			   inet_csk(sk)->icsk_ca_state == TCP_CA_Loss,
 		.policed = evidence->turns.policed,
 		.probes = evidence->turns.shared,
-		.missing = tp->sacked_out,
+		.missing = tp->sacked_out || rs->acked_sacked > PKTPAIR_FIRST_ACK,
 	};
 	const struct round_found found = round_check_end(&evidence->check, &seen);
 
