@@ -610,7 +610,8 @@ static inline u32 pair_train(const struct pair_probe *p, u64 service_q10, u32 pr
 	pipe = div64_u64((u64)prop_us * NSEC_PER_USEC << (PAIR_SERVICE_SHIFT - 1), service_q10);
 	train = p->train;
 	if (prop_us)
-		train = min_t(u64, train, max_t(u64, 2 * asked, min_t(u64, pipe, PAIR_TRAIN_BURSTS)));
+		train = min_t(u64, train, max_t(u64, 2 * asked,
+						min_t(u64, pipe, PAIR_TRAIN_BURSTS)));
 	train = max_t(u64, train, shortest);
 	train = min_t(u64, train, max_t(u64, longest, 1));
 	return (u32)min_t(u64, train, pair_train_max(limits));

@@ -844,8 +844,8 @@ static noinline void pktpair_confirm(struct sock *sk, const struct rate_sample *
 		.queue = (ca->setpoint.target_q8 >> 8) + ca->train,
 		.train = ca->train,
 		/* what is delivered now was sent a round trip ago */
-		.limited = prop_dipping(&ca->prop) || ca->dipped || rs->is_app_limited || !pktpair_counts(rs) ||
-			   inet_csk(sk)->icsk_ca_state == TCP_CA_Loss,
+		.limited = prop_dipping(&ca->prop) || ca->dipped || rs->is_app_limited ||
+			   !pktpair_counts(rs) || inet_csk(sk)->icsk_ca_state == TCP_CA_Loss,
 		.policed = evidence->turns.policed,
 		.probes = evidence->turns.shared,
 		.missing = tp->sacked_out || rs->acked_sacked > PKTPAIR_FIRST_ACK,
