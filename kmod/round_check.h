@@ -94,7 +94,7 @@
  * longer full
  */
 #define ROUND_CLAIM_LONGER	3U
-/* A policer's rate is probed by 1/64 of the service time in each period without a loss */
+/* A policer's rate is probed by 1/128 of the service time in each period without a loss */
 #define ROUND_PROBE_SHIFT	7
 /* Packets that leave at once are lost there at any rate: once the policer's rate is known,
  * losses lower it by an eighth at most
