@@ -39,7 +39,8 @@ static void stack_traced_pktpair_turns(const struct sock *sk, const struct in_tu
 	CHECK(block->served_q8 <= ROUND_SERVED_MAX_Q8);
 	CHECK(turns->score_q4 < IN_TURN_ALARM_Q4);
 	CHECK(turns->relapses <= IN_TURN_RELAPSES);
-	CHECK(!turns->policed || turns->lossy);
+	CHECK(turns->policed ? turns->lossy > 0 : turns->lossy < IN_TURN_POLICED);
+	CHECK(turns->lossy <= IN_TURN_POLICED);
 }
 
 /* before this acknowledgment */
@@ -138,6 +139,9 @@ static void check(struct sender *of, const struct rate_sample *rs)
 	remember();
 	check_bounds();
 	CHECK(ca->train >= 1 && ca->train <= 64);
+	/* a share that a period at a policer has set comes with single segments */
+	CHECK(!ca->evidence->turns.policed || !ca->evidence->check.slowed ||
+	      pktpair_is_shared(ca) || ca->train == 1);
 	CHECK(ca->service.value <= FUZZY_VALUE_MAX);
 	CHECK(ca->evidence->check.bursts <= ROUND_BURSTS_MAX);
 	CHECK(ca->evidence->check.shorter <= ROUND_SHORTER_MAX);
@@ -165,8 +169,9 @@ static u64 take_scale(const u8 **data, size_t *size, unsigned int bits)
 
 static void take_nonsense(const u8 **data, size_t *size)
 {
+	u32 acked = (u32)take(data, size, 1);
 	struct rate_sample rs = {
-		.acked_sacked = (u32)take(data, size, 1) % 70,
+		.acked_sacked = acked % 70,
 		.delivered = (s32)take_scale(data, size, 31) - 5,
 		.interval_us = (long)take_scale(data, size, 31) - 5,
 		.losses = (int)take(data, size, 1) % 3,
@@ -189,8 +194,12 @@ static void take_nonsense(const u8 **data, size_t *size)
 	if (flags & 16)
 		s.sk.first_tx_mstamp = s.sk.tcp_mstamp -
 			min_t(u64, s.sk.tcp_mstamp, take_scale(data, size, 30));
+	/* packets are missing before some that have arrived */
+	s.sk.sacked_out = min_t(u32, acked / 70, s.sk.packets_out - s.sk.lost_out);
 	s.sk.icsk_ca_ops->cong_control(&s.sk, &rs);
 	check(&s, &rs);
+	s.sk.sacked_out = 0;
+	remember();
 	/* what it sent meanwhile has come back */
 	sender_run(&s, 0);
 }
@@ -252,8 +261,8 @@ static void change_state(u8 state, bool by_timer, bool taken_back)
 	remember();
 }
 
-/* What a block of round trips may have shown, some times in a row */
-static void take_blocks(const u8 **data, size_t *size)
+/* What a block of round trips may have shown, some times in a row, and the first packet */
+static void take_blocks(const u8 **data, size_t *size, bool first)
 {
 	struct round_found found = {
 		.service_q10 = 1, .delivered_q10 = take_scale(data, size, 47),
@@ -264,6 +273,11 @@ static void take_blocks(const u8 **data, size_t *size)
 
 	found.limited = flags & 64;
 	found.lossy = flags & 128;
+	if (first) {
+		found.faster = take(data, size, 1) & 1;
+		found.first_waited_us = (u32)take_scale(data, size, 27) - 1;
+		found.slowest_q10 = take_scale(data, size, 47) - 1;
+	}
 	while (ca->evidence && times--)
 		pktpair_judge_turns(&s.sk, &found);
 	remember();
@@ -288,10 +302,11 @@ static void take_step(const u8 **data, size_t *size)
 {
 	static const u8 states[] = { TCP_CA_Open, TCP_CA_CWR, TCP_CA_Recovery,
 				     TCP_CA_Loss };
+	const u32 step = (u32)take(data, size, 1) % 21;
 	u64 limit;
 	u8 drawn;
 
-	switch (take(data, size, 1) % 21) {
+	switch (step) {
 	case 0:
 		s.service_ns = 1000 + take_scale(data, size, 27);
 		break;
@@ -357,7 +372,7 @@ static void take_step(const u8 **data, size_t *size)
 		break;
 	case 16:
 	case 17:
-		take_blocks(data, size);
+		take_blocks(data, size, step == 17);
 		break;
 	case 18:
 		/* others' packets come between */

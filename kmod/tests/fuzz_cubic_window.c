@@ -86,6 +86,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			cubic_window_idle(&c, other);
 			break;
 		case 2:
+			CHECK(!cubic_window_queued(one, other) || one > other);
+			CHECK(cubic_window_queued(one, other) || one <= other * 1.125);
 			rtt_us = one;
 			break;
 		case 3:

@@ -17,38 +17,135 @@ static u32 number(u8 octave, u8 rest)
 static void check_round(const struct round_check *r)
 {
 	CHECK(r->span_ns <= ROUND_SPAN_MAX_NS);
-	CHECK(r->claims <= ROUND_PROBE_LAST);
+	CHECK(r->claims <= ROUND_CLAIM_LAST);
 	CHECK(r->bursts <= ROUND_BURSTS_MAX);
 	CHECK(r->shorter <= ROUND_SHORTER_MAX);
 	CHECK(r->again <= ROUND_AGAIN_MAX);
 	CHECK(r->hold <= ROUND_BURST << ROUND_BURSTS_MAX);
 	CHECK(r->quiet <= ROUND_QUIET << ROUND_AGAIN_MAX);
 	CHECK(!r->there_seen || r->there_known);
+	CHECK(r->first_rtt_us <= ROUND_MAX_US && (r->first_over || !r->first_rtt_us));
+	CHECK(r->slowest_q10 <= ROUND_SERVICE_MAX_Q10);
+}
+
+static void check_score(const struct in_turn *t)
+{
+	CHECK(t->score_q4 < IN_TURN_ALARM_Q4);
+	CHECK(t->relapses <= IN_TURN_RELAPSES);
+	CHECK(t->turns < IN_TURN_RETURN << t->relapses);
+	CHECK(t->lossy <= IN_TURN_POLICED);
+	CHECK(t->policed ? t->lossy > 0 : t->lossy < IN_TURN_POLICED);
 }
 
 static void check_turns(struct in_turn *t, const struct in_turn_block *b)
 {
-	const u32 alarms = t->alarms;
-	const bool shared = t->shared, changed = in_turn_take(t, b);
+	const bool served = b->waited_us > b->turn_us || b->served_q8 >= IN_TURN_SHARED_Q8;
+	const struct in_turn was = *t;
+	const bool changed = in_turn_take(t, b);
 
-	CHECK(changed == (shared != t->shared));
-	CHECK(t->alarms - alarms == (changed && t->shared));
+	CHECK(changed == (was.shared != t->shared));
+	CHECK(t->alarms - was.alarms == (changed && t->shared));
 	CHECK(!changed || b->served_q8);
-	CHECK(t->score_q4 < IN_TURN_ALARM_Q4);
-	CHECK(t->relapses <= IN_TURN_RELAPSES);
-	CHECK(t->turns < IN_TURN_RETURN << t->relapses);
-	CHECK(t->lossy < IN_TURN_POLICED + IN_TURN_DROPS);
-	CHECK(t->policed ? t->lossy > 0 : t->lossy < IN_TURN_POLICED);
+	/* a policer is found by what is lost, and gone by what is served */
+	CHECK(was.policed || !t->policed || (b->lossy && !served));
+	CHECK(!was.policed || t->policed || served);
+	check_score(t);
 }
 
-static u64 check_end(struct round_check *r, struct in_turn *t, const struct round_seen *seen)
+static void check_first(struct in_turn *t, const struct in_turn_first *first)
+{
+	const double most_us = 3.0 * first->turn_us + first->prop_us / 16;
+	const struct in_turn was = *t;
+
+	if (!in_turn_take_first(t, first)) {
+		CHECK(was.alarms || first->waited_us <= most_us);
+		CHECK(!memcmp(&was, t, sizeof(was)));
+		return;
+	}
+	CHECK(!was.alarms && t->alarms == 1 && t->shared);
+	CHECK(first->waited_us > most_us);
+	check_score(t);
+}
+
+/* From one turn to the next: a full packet is no shorter than the flow's, and at most as many
+ * times longer as it is longer than a header
+ */
+static u32 check_turn_us(u64 service_q10, u32 payload_bytes)
+{
+	const double service_us = (double)min_t(u64, service_q10, 1ULL << 47) / 1024000;
+	const u32 turn_us = in_turn_us(service_q10, payload_bytes);
+
+	CHECK(turn_us >= service_us - 2);
+	CHECK(turn_us <= service_us * IN_TURN_FULL_BYTES / IN_TURN_HEADER_BYTES);
+	return turn_us;
+}
+
+/* At a policer only losses tell, and not those of what was sent before */
+static void check_policed(const struct round_check *was, const struct round_check *r,
+			  const struct round_found *found, u64 believed_q10)
+{
+	const u64 less_q10 = min_t(u64, believed_q10, found->delivered_q10);
+
+	CHECK(found->verdict != ROUND_CONTRADICTED);
+	CHECK((found->verdict == ROUND_DELIVERED) == (was->lost && !was->slowed));
+	CHECK((found->verdict == ROUND_UNCONFIRMED) == !was->lost);
+	CHECK(r->slowed == (found->verdict == ROUND_DELIVERED));
+	CHECK(r->policed);
+	if (found->verdict == ROUND_UNCONFIRMED) {
+		CHECK(found->service_q10 <= less_q10);
+		CHECK(less_q10 - found->service_q10 <= less_q10 / 128);
+	} else {
+		/* no loss raises the rate, nor lowers a known one by more than an eighth */
+		CHECK(found->service_q10 >= believed_q10);
+		CHECK(found->service_q10 <= max_t(u64, believed_q10, found->delivered_q10));
+		CHECK(!was->policed || found->service_q10 - believed_q10 <= believed_q10 / 8);
+	}
+}
+
+/* What a period that is over has shown, and what is told of the first packet with it */
+static void check_found(const struct round_check *was, const struct round_check *r,
+			const struct round_seen *seen, const struct round_found *found)
 {
 	const u64 believed_q10 = min_t(u64, seen->service_q10, ROUND_SERVICE_MAX_Q10);
+
+	CHECK(found->delivered_q10 && found->delivered_q10 <= ROUND_SERVICE_MAX_Q10);
+	CHECK(!found->limited || (found->verdict == ROUND_CONFIRMED && !found->served_q8));
+	CHECK(!found->back_us || !found->limited);
+	CHECK(!found->back_us || found->back_us > min_t(u32, seen->prop_us, ROUND_MAX_US) / 4);
+	CHECK(found->faster == (believed_q10 && found->delivered_q10 > 2 * believed_q10));
+	CHECK(found->first_waited_us <= ROUND_MAX_US);
+	CHECK(was->rtt_min_us != U32_MAX || !found->waited_us);
+	CHECK(found->slowest_q10 <= ROUND_SERVICE_MAX_Q10);
+	CHECK(found->slowest_q10 >= was->slowest_q10);
+	/* what is forgotten of the first packet is told no more */
+	CHECK(!found->first_waited_us || was->first_rtt_us || !was->first_over);
+	CHECK(!found->first_waited_us || found->slowest_q10 >= believed_q10);
+	/* a share that a train has shown is confirmed or contradicted */
+	CHECK(!was->trains || found->limited || seen->policed || !believed_q10 ||
+	      found->verdict == ROUND_CONFIRMED || found->verdict == ROUND_CONTRADICTED);
+	CHECK(!r->policed || seen->policed);
+	CHECK(!r->slowed || (seen->policed && !found->limited));
+	if (seen->policed && believed_q10 && !found->limited)
+		check_policed(was, r, found, believed_q10);
+}
+
+/* A flow whose packets carry so many bytes is asked what it has seen */
+static u64 check_end(struct round_check *r, struct in_turn *t, const struct round_seen *seen,
+		     u32 payload_bytes)
+{
+	const u64 believed_q10 = min_t(u64, seen->service_q10, ROUND_SERVICE_MAX_Q10);
+	const bool due = round_check_due(r, seen->now_us, seen->prop_us);
+	const struct round_check was = *r;
 	const struct round_found found = round_check_end(r, seen);
 	const struct in_turn_block block = {
 		.served_q8 = found.served_q8, .waited_us = found.waited_us,
-		.turn_us = (u32)min_t(u64, found.delivered_q10 / 1024000, U32_MAX),
-		.lossy = found.lossy,
+		.turn_us = check_turn_us(found.delivered_q10, payload_bytes),
+		.lossy = found.lossy, .faster = found.faster,
+	};
+	const struct in_turn_first first = {
+		.waited_us = found.first_waited_us,
+		.turn_us = check_turn_us(found.slowest_q10, payload_bytes),
+		.prop_us = seen->prop_us,
 	};
 
 	CHECK(found.service_q10 <= ROUND_SERVICE_MAX_Q10);
@@ -58,7 +155,7 @@ static u64 check_end(struct round_check *r, struct in_turn *t, const struct roun
 	check_round(r);
 	switch (found.verdict) {
 	case ROUND_GOES_ON:
-		CHECK(!found.delivered_q10);
+		CHECK(!found.delivered_q10 && !found.first_waited_us && !found.slowest_q10);
 		CHECK(found.service_q10 == believed_q10);
 		return found.service_q10;
 	case ROUND_CONFIRMED:
@@ -69,6 +166,9 @@ static u64 check_end(struct round_check *r, struct in_turn *t, const struct roun
 		CHECK(found.service_q10 <= found.delivered_q10);
 		break;
 	case ROUND_DELIVERED:
+		/* of which check_policed() knows more */
+		if (seen->policed && believed_q10)
+			break;
 		/* or a claim of an eighth more */
 		CHECK(found.service_q10 <= found.delivered_q10);
 		CHECK(found.service_q10 >= found.delivered_q10 - found.delivered_q10 / 8);
@@ -79,13 +179,12 @@ static u64 check_end(struct round_check *r, struct in_turn *t, const struct roun
 		CHECK(found.service_q10 >= min_t(u64, believed_q10, found.delivered_q10) / 2);
 		break;
 	}
-	CHECK(!found.limited || (found.verdict == ROUND_CONFIRMED && !found.served_q8));
-	CHECK(!found.back_us || !found.limited);
-	CHECK(!found.back_us || found.back_us > min_t(u32, seen->prop_us, ROUND_MAX_US) / 4);
-	CHECK(found.delivered_q10 && found.delivered_q10 <= ROUND_SERVICE_MAX_Q10);
+	CHECK(due);
+	check_found(&was, r, seen, &found);
 	/* and the next has begun */
 	CHECK(r->started && r->since_us == seen->now_us && r->delivered == seen->delivered);
 	CHECK(!r->span_ns && !r->segments && !r->trains && !r->ticks && !r->lost);
+	check_first(t, &first);
 	check_turns(t, &block);
 	return found.service_q10;
 }
@@ -107,9 +206,11 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct round_seen seen = {
 		.service_q10 = 250000 << 10, .prop_us = 20000, .queue = 8, .train = 4,
 	};
+	struct in_turn_first first = {};
 	struct in_turn_block block = {};
 	struct round_check r = {};
 	struct in_turn turns = {};
+	u32 payload_bytes = 1448;
 
 	for (; size >= 5; size -= 5, data += 5) {
 		u32 one = number(data[1], data[2]), other = number(data[3], data[4]);
@@ -124,6 +225,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			break;
 		case 2:
 			round_check_lost(&r, data[0] & 16 ? one : data[2] % 4);
+			if (data[4] & 128)
+				round_check_void(&r);
+			if (data[4] & 64)
+				round_check_midway(&r);
 			break;
 		case 3:
 			round_check_train(&r, data[0] & 16 ? (u64)one << (data[4] % 32) : one,
@@ -132,27 +237,41 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		case 4:
 			seen.prop_us = one;
 			seen.queue = other;
+			if (data[0] & 16)
+				payload_bytes = other;
 			break;
 		case 5:
 			seen.service_q10 = data[0] & 16 ? (u64)one << 32 | other : one;
 			seen.train = data[0] & 32 ? one : data[4];
 			break;
 		case 6:
-			block = (struct in_turn_block) { one, other, data[2], data[4] & 1 };
-			check_turns(&turns, &block);
+			block = (struct in_turn_block) {
+				one, other, data[2], data[4] & 1, data[4] & 2,
+			};
+			first = (struct in_turn_first) { one, other, data[2] };
+			if (data[0] & 32)
+				block.turn_us = number(data[2], data[4]);
+			if (data[0] & 64)
+				first.prop_us = number(data[2], data[4]);
+			if (data[0] & 16)
+				check_first(&turns, &first);
+			else
+				check_turns(&turns, &block);
 			break;
 		case 7:
 			check_bound(&r, one, other);
+			check_turn_us((u64)one << 32 | other, other);
 			break;
 		default:
 			/* a round trip, as it goes or as nobody saw one */
 			seen.now_us += data[0] & 64 ? one : seen.prop_us + (seen.prop_us >> 2);
 			seen.tick += data[0] & 32 ? other : seen.prop_us / 800;
 			seen.delivered += data[0] & 16 ? one : data[2];
-			seen.sampled = data[4] & 1;
+			seen.probes = data[4] & 1;
+			seen.missing = data[4] & 16;
 			seen.limited = data[4] & 2;
 			seen.policed = data[4] & 4 ? turns.policed : data[4] & 8;
-			seen.service_q10 = check_end(&r, &turns, &seen);
+			seen.service_q10 = check_end(&r, &turns, &seen, payload_bytes);
 		}
 		check_round(&r);
 	}

@@ -515,6 +515,43 @@ static void slow_start_ends_at_the_threshold(void **state)
 	}
 }
 
+/* Without a loss it ends with a round trip that is an eighth longer than the shortest */
+static void a_round_trip_that_is_an_eighth_longer_is_a_queue(void **state)
+{
+	static const struct {
+		u32 rtt_us, least_us;
+		bool queued;
+		const char *reason;
+	} rows[] = {
+		{ 22500, 20000, false, "an eighth" },
+		{ 22501, 20000, true, "more" },
+		{ 22508, 20007, true, "an eighth is rounded down" },
+		{ 22507, 20007, false, "and not to less" },
+		{ 20000, 20000, false, "the shortest" },
+		{ 0, 20000, false, "shorter" },
+		{ 1, 0, true, "no delay" },
+		{ 0, 0, false, "neither" },
+		{ U32_MAX, U32_MAX, false, "none was seen before" },
+		{ U32_MAX, 3817748708U, false, "no sum wraps" },
+		{ U32_MAX, 3817748707U, false, "nor just below" },
+		{ U32_MAX, 3817748706U, true, "which it is longer than" },
+	};
+	u32 i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		if (cubic_window_queued(rows[i].rtt_us, rows[i].least_us) != rows[i].queued)
+			fail_msg("%s", rows[i].reason);
+	for (i = 0; i < 300000; i++) {
+		u32 least_us = (u32)draw_scale(32) - 1, rtt_us = (u32)draw_scale(32) - 1;
+
+		if (draw(2))
+			rtt_us = (u32)fmin(least_us * (0.9 + 0.0001 * (double)draw(4000)), U32_MAX);
+		assert_int_equal(cubic_window_queued(rtt_us, least_us),
+				 rtt_us > least_us + floor(least_us / 8.0));
+	}
+}
+
 static void a_loss_leaves_717_of_1024(void **state)
 {
 	static const struct {
@@ -847,6 +884,7 @@ int main(void)
 		cmocka_unit_test(a_kernels_clock_moves_the_window_by_a_few_percent),
 		cmocka_unit_test(on_a_short_path_the_mean_window_is_tcp_cubics),
 		cmocka_unit_test(slow_start_ends_at_the_threshold),
+		cmocka_unit_test(a_round_trip_that_is_an_eighth_longer_is_a_queue),
 		cmocka_unit_test(a_loss_leaves_717_of_1024),
 		cmocka_unit_test(the_window_grows_towards_the_curve_a_round_trip_on),
 		cmocka_unit_test(above_the_curve_a_large_window_stands_still),

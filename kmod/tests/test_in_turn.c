@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* in_turn.h: how many blocks it takes to know a FIFO, a round robin and a policer */
+/*
+ * in_turn.h: how many blocks it takes to know a FIFO, a round robin and a policer, and what
+ * the first packet shows; turns against quotients in floating point
+ */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -157,7 +161,7 @@ static void turns_bring_the_pair_law_back_after_a_while(void **state)
 
 static void lossy_blocks(struct in_turn *t, u32 waited_us, bool lossy, u32 count)
 {
-	const struct in_turn_block b = { 0, waited_us, TURN_US, lossy };
+	const struct in_turn_block b = { 0, waited_us, TURN_US, lossy, false };
 
 	while (count--)
 		in_turn_take(t, &b);
@@ -173,7 +177,7 @@ static void much_is_lost_and_nothing_waits_at_a_policer(void **state)
 	lossy_blocks(&t, TURN_US, true, 1);
 	assert_true(t.policed);
 
-	/* a block without losses takes back a third of one, but no more than there is */
+	/* a block without losses takes back one part in 24, but no more than there is */
 	memset(&t, 0, sizeof(t));
 	lossy_blocks(&t, 0, false, 5);
 	lossy_blocks(&t, 0, true, 7);
@@ -200,6 +204,91 @@ static void much_is_lost_and_nothing_waits_at_a_policer(void **state)
 	assert_true(t.policed);
 }
 
+/* Blocks that believed more than twice what was delivered: three are enough */
+static void a_policer_is_found_sooner_where_much_more_was_believed(void **state)
+{
+	static const struct {
+		u32 faster, slower, quiet, more_faster;
+		bool policed;
+		const char *reason;
+	} rows[] = {
+		{ 3, 0, 0, 0, true, "three" },
+		{ 2, 0, 0, 0, false, "two" },
+		{ 2, 2, 0, 0, false, "two, and two that believed less" },
+		{ 2, 3, 0, 0, true, "and three" },
+		{ 1, 5, 0, 0, false, "one and five" },
+		{ 1, 6, 0, 0, true, "and six" },
+		{ 2, 0, 1, 1, false, "without losses takes back" },
+		{ 2, 0, 1, 2, true, "less than another" },
+		{ 2, 2, 6, 1, true, "22 less 6, and 8: just enough" },
+		{ 2, 2, 7, 1, false, "a block less" },
+	};
+	const struct in_turn_block faster = { 0, TURN_US, TURN_US, true, true };
+	const struct in_turn_block quiet = { 0, TURN_US, TURN_US, false, true };
+	size_t i;
+	u32 n;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct in_turn t = {};
+
+		for (n = 0; n < rows[i].faster; n++)
+			in_turn_take(&t, &faster);
+		lossy_blocks(&t, 0, true, rows[i].slower);
+		/* that much was believed counts where much was lost */
+		for (n = 0; n < rows[i].quiet; n++)
+			in_turn_take(&t, &quiet);
+		for (n = 0; n < rows[i].more_faster; n++)
+			in_turn_take(&t, &faster);
+		if (t.policed != rows[i].policed)
+			fail_msg("%s: %u of 24", rows[i].reason, t.lossy);
+	}
+}
+
+/* Gaps that show what was delivered show a bottleneck that serves: no policer does */
+static void gaps_that_show_what_was_delivered_speak_against_a_policer(void **state)
+{
+	static const struct {
+		u32 served_q8;
+		bool served;
+		const char *reason;
+	} rows[] = {
+		{ 0, false, "no gap says anything" },
+		{ 1, false, "almost all of the link was left for others, or dropped" },
+		{ 229, false, "less than 0.9" },
+		{ 230, true, "0.9" },
+		{ 256, true, "all of it" },
+		{ U32_MAX, true, "more" },
+	};
+	size_t i;
+	u32 n;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct in_turn_block b = { rows[i].served_q8, 0, TURN_US, true, true };
+		struct in_turn t = {};
+
+		for (n = 0; n < 1000; n++)
+			in_turn_take(&t, &b);
+		if (t.policed == rows[i].served)
+			fail_msg("%s", rows[i].reason);
+		/* it takes all back, and so does one of many blocks */
+		memset(&t, 0, sizeof(t));
+		lossy_blocks(&t, 0, true, 7);
+		in_turn_take(&t, &b);
+		lossy_blocks(&t, 0, true, 7);
+		assert_int_equal(t.policed, !rows[i].served);
+		/* 24 end a policer, with losses or without */
+		memset(&t, 0, sizeof(t));
+		lossy_blocks(&t, 0, true, 8);
+		for (n = 0; n < 23; n++)
+			in_turn_take(&t, &b);
+		assert_true(t.policed);
+		in_turn_take(&t, &b);
+		assert_int_equal(t.policed, !rows[i].served);
+	}
+}
+
 static void a_policer_is_gone_after_24_blocks_with_a_queue(void **state)
 {
 	struct in_turn t = {};
@@ -223,6 +312,27 @@ static void a_policer_is_gone_after_24_blocks_with_a_queue(void **state)
 	assert_true(t.policed);
 }
 
+/* However much was lost when it was found */
+static void a_policer_is_gone_after_24_blocks_however_it_was_found(void **state)
+{
+	const struct in_turn_block faster = { 0, 0, TURN_US, true, true };
+	u32 slower, blocks;
+
+	(void)state;
+	for (slower = 0; slower < 8; slower++) {
+		struct in_turn t = {};
+
+		lossy_blocks(&t, 0, true, slower);
+		while (!t.policed)
+			in_turn_take(&t, &faster);
+		for (blocks = 1; blocks <= 24; blocks++) {
+			lossy_blocks(&t, TURN_US + 1, false, 1);
+			if (t.policed != (blocks < 24))
+				fail_msg("%u blocks that believed less: %u of 24", slower, t.lossy);
+		}
+	}
+}
+
 /* Whether flows are served in turn is asked beside it */
 static void a_policer_and_a_score_are_apart(void **state)
 {
@@ -238,6 +348,134 @@ static void a_policer_and_a_score_are_apart(void **state)
 	assert_true(t.policed && t.shared);
 	assert_int_equal(blocks_until_change(&t, block(256, ONE), 100), 8);
 	assert_true(t.policed);
+}
+
+/* ---- turns, and the first packet ---- */
+
+static void a_turn_is_as_long_as_full_packets_take(void **state)
+{
+	static const struct {
+		u64 service_q10;
+		u32 payload_bytes, turn_us;
+		const char *reason;
+	} rows[] = {
+		{ 1211200ULL << 10, 1448, 1211, "a full packet at 10 Mbit/s, rounded down" },
+		{ 1211200ULL << 10, 1449, 1211, "a longer one is a full one" },
+		{ 1211200ULL << 10, U32_MAX, 1211, "no sum wraps" },
+		{ 1211200ULL << 10, 691, 2422, "half a packet: full ones of others come between" },
+		{ 66000ULL << 10, 0, 1514, "nothing but headers" },
+		{ 66000ULL << 10, 1, 1491, "a byte" },
+		{ (1000ULL << 10) - 1, 1448, 0, "less than a microsecond" },
+		{ 1000ULL << 10, 1448, 1, "one" },
+		{ 0, 0, 0, "nothing is known" },
+		{ 1ULL << 47, 1448, 137438953, "the longest" },
+		{ U64_MAX, 1448, 137438953, "longer is the longest" },
+		{ U64_MAX, 0, 3152766296U, "no product wraps" },
+	};
+	size_t i;
+	u32 n;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u32 got = in_turn_us(rows[i].service_q10, rows[i].payload_bytes);
+
+		if (got != rows[i].turn_us)
+			fail_msg("%s: %u us", rows[i].reason, got);
+	}
+	for (n = 0; n < 300000; n++) {
+		const u64 service_q10 = draw_scale(48) - 1;
+		const u32 payload_bytes = (u32)draw_scale(n % 2 ? 11 : 32) - 1;
+		double exact_us = fmin((double)service_q10, 0x1p47) / 1024e3 * 1514 /
+				  fmin(payload_bytes + 66.0, 1514);
+		double got_us = in_turn_us(service_q10, payload_bytes);
+
+		/* a nanosecond of the service time and two quotients are rounded down */
+		if (got_us > exact_us || got_us < exact_us - 1 - 1e-3 * (1514.0 / 66 + 1))
+			fail_msg("%.0f of %u bytes: %.0f us, exact %.3f", (double)service_q10,
+				 payload_bytes, got_us, exact_us);
+	}
+}
+
+/* It waits for a turn or two where flows are served in turn, whatever the others have */
+static void a_first_packet_that_waits_for_longer_than_turns_waits_for_others(void **state)
+{
+	static const struct {
+		struct in_turn_first first;
+		bool alarm;
+		const char *reason;
+	} rows[] = {
+		{ { 4250, 1000, 20000 }, false, "three turns and a 16th of the delay" },
+		{ { 4251, 1000, 20000 }, true, "more" },
+		{ { 3000, 1000, 15 }, false, "a 16th is rounded down" },
+		{ { 3001, 1000, 15 }, true, "and not up" },
+		{ { 3001, 1000, 16 }, false, "a microsecond" },
+		{ { 1250, 0, 20000 }, false, "no turn is known: jitter" },
+		{ { 1251, 0, 20000 }, true, "and not jitter" },
+		{ { 0, 0, 0 }, false, "nothing is told" },
+		{ { 1, 0, 0 }, true, "of no delay there is no jitter" },
+		{ { U32_MAX, 0, U32_MAX }, true, "the longest wait" },
+		{ { U32_MAX, 1342177280, U32_MAX }, false, "the longest delay" },
+		{ { U32_MAX, 1342177279, U32_MAX }, true, "and of a shorter turn, more" },
+		{ { U32_MAX, U32_MAX, 0 }, false, "the longest turn: no product wraps" },
+		{ { 3000000000U, 1431655766, 0 }, false, "the shortest that would wrap" },
+	};
+	size_t i;
+	u32 n;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct in_turn t = { .policed = 1, .lossy = 9, .score_q4 = 77 };
+		bool alarm = in_turn_take_first(&t, &rows[i].first);
+
+		if (alarm != rows[i].alarm)
+			fail_msg("%s", rows[i].reason);
+		assert_int_equal(t.alarms, alarm);
+		assert_int_equal(t.shared, alarm);
+		/* the score begins anew, as with any alarm, and a policer is a policer */
+		assert_int_equal(t.score_q4, alarm ? 0 : 77);
+		assert_int_equal(t.lossy, 9);
+		assert_true(t.policed);
+		assert_int_equal(t.relapses, 0);
+	}
+	for (n = 0; n < 300000; n++) {
+		const struct in_turn_first first = {
+			.waited_us = (u32)draw_scale(32) - 1, .turn_us = (u32)draw_scale(32) - 1,
+			.prop_us = (u32)draw_scale(32) - 1,
+		};
+		double most_us = 3.0 * first.turn_us + floor(first.prop_us / 16.0);
+		struct in_turn t = {};
+
+		assert_int_equal(in_turn_take_first(&t, &first), first.waited_us > most_us);
+	}
+}
+
+/* It is told for a time, and gives one alarm; after that blocks say what there is */
+static void a_first_packet_gives_no_second_alarm(void **state)
+{
+	const struct in_turn_first first = { 10000, 1000, 20000 };
+	struct in_turn t = {};
+	u32 n;
+
+	(void)state;
+	assert_true(in_turn_take_first(&t, &first));
+	for (n = 0; n < 10; n++)
+		assert_false(in_turn_take_first(&t, &first));
+	assert_true(t.shared);
+	/* back to the pair law, by blocks that speak for turns */
+	assert_int_equal(blocks_until_change(&t, block(256, 3), 100), IN_TURN_RETURN);
+	assert_false(in_turn_take_first(&t, &first));
+	assert_false(t.shared);
+	assert_int_equal(t.alarms, 1);
+	/* and blocks give alarms as before */
+	assert_int_equal(blocks_until_change(&t, block(128, 3 * ONE), 100), 3);
+	assert_int_equal(t.alarms, 2);
+
+	/* after an alarm by blocks the first packet says nothing new */
+	memset(&t, 0, sizeof(t));
+	assert_int_equal(blocks_until_change(&t, block(128, 3 * ONE), 100), 3);
+	assert_false(in_turn_take_first(&t, &first));
+	assert_true(t.shared);
+	assert_int_equal(t.alarms, 1);
 }
 
 /* ---- how short trains may be ---- */
@@ -365,16 +603,22 @@ static void a_fifo_gives_an_alarm_within_ten_blocks(void **state)
 static void any_blocks_leave_numbers_in_their_bounds(void **state)
 {
 	struct in_turn t = {};
-	u32 i, changes = 0, policed = 0;
+	u32 i, changes = 0, policed = 0, firsts = 0;
 
 	(void)state;
 	for (i = 0; i < 2000000; i++) {
 		const u32 before = t.alarms, which = (u32)(i / 1000 % 3);
+		const struct in_turn_first first = {
+			.waited_us = (u32)draw_scale(32) - 1,
+			.turn_us = (u32)draw_scale(32) - 1,
+			.prop_us = (u32)draw_scale(32) - 1,
+		};
 		const struct in_turn_block b = {
 			.served_q8 = which ? (which == 1 ? 256 : 100) : (u32)draw_scale(32) - 1,
 			.waited_us = (u32)draw_scale(32) - 1,
 			.turn_us = (u32)draw_scale(draw(2) ? 32 : 8) - 1,
 			.lossy = draw(2),
+			.faster = draw(2),
 		};
 		const bool shared = t.shared, changed = in_turn_take(&t, &b);
 
@@ -387,13 +631,24 @@ static void any_blocks_leave_numbers_in_their_bounds(void **state)
 		assert_true(in_turn_least_train(&t, b.served_q8) >= 1);
 		assert_true(t.relapses <= IN_TURN_RELAPSES);
 		if (t.policed)
-			assert_in_range(t.lossy, 1, IN_TURN_POLICED + IN_TURN_DROPS - 1);
+			assert_in_range(t.lossy, 1, IN_TURN_POLICED);
 		else
 			assert_true(t.lossy < IN_TURN_POLICED);
 		changes += changed;
 		policed += t.policed;
+		if (i % 100)
+			continue;
+		/* the first alarm of all, or none */
+		if (in_turn_take_first(&t, &first)) {
+			assert_int_equal(t.alarms, 1);
+			assert_true(t.shared && !t.score_q4 && !t.turns);
+			firsts++;
+		}
+		if (!draw(100))
+			memset(&t, 0, sizeof(t));
 	}
 	assert_true(changes > 100);
+	assert_true(firsts > 50);
 	assert_in_range(policed, 1, i - 1);
 }
 
@@ -404,8 +659,14 @@ int main(void)
 		cmocka_unit_test(turns_count_twice),
 		cmocka_unit_test(turns_bring_the_pair_law_back_after_a_while),
 		cmocka_unit_test(much_is_lost_and_nothing_waits_at_a_policer),
+		cmocka_unit_test(a_policer_is_found_sooner_where_much_more_was_believed),
+		cmocka_unit_test(gaps_that_show_what_was_delivered_speak_against_a_policer),
 		cmocka_unit_test(a_policer_is_gone_after_24_blocks_with_a_queue),
+		cmocka_unit_test(a_policer_is_gone_after_24_blocks_however_it_was_found),
 		cmocka_unit_test(a_policer_and_a_score_are_apart),
+		cmocka_unit_test(a_turn_is_as_long_as_full_packets_take),
+		cmocka_unit_test(a_first_packet_that_waits_for_longer_than_turns_waits_for_others),
+		cmocka_unit_test(a_first_packet_gives_no_second_alarm),
 		cmocka_unit_test(a_short_train_is_not_for_what_may_be_a_fifo),
 		cmocka_unit_test(a_flow_has_most_of_a_fifo_or_others_do),
 		cmocka_unit_test(a_round_robin_gives_no_alarm),

@@ -814,8 +814,11 @@ static void what_bursts_ask_for_is_no_longer_than_half_the_pipe(void **state)
 		{ 100000, 2, 32, "the pipe is longer" },
 		{ 20000, 2, 10, "half of the pipe" },
 		{ 19999, 2, 9, "rounded down" },
-		{ 1000, 2, 4, "what shows a gap of this receiver's is not the bursts'" },
-		{ 1000, 7, 14, "nor is it of another's" },
+		{ 18000, 2, 9, "more than twice what shows a gap of this receiver's" },
+		{ 16000, 2, 8, "as much" },
+		{ 1000, 2, 8, "no less than that: halves that leave alone show none" },
+		{ 1000, 7, 28, "of another receiver's" },
+		{ 1000, 8, 32, "no more than is asked for" },
 		{ U32_MAX, 2, 32, "no wrap" },
 	};
 	struct pair_limits least = limits;
@@ -833,10 +836,16 @@ static void what_bursts_ask_for_is_no_longer_than_half_the_pipe(void **state)
 		if (train != rows[i].train)
 			fail_msg("%s: %u", rows[i].reason, train);
 	}
-	/* nor is what whoever set the shortest asked for */
+	/* nor longer than 36 in any, unless that is less than twice what ACKs ask for */
+	pair_probe_init(&p, 64);
+	p.per_ack_q4 = 16 * 9;
+	assert_int_equal(pair_train(&p, 1000000ULL << PAIR_SERVICE_SHIFT, 1000000, &limits), 36);
+	p.per_ack_q4 = 16 * 10;
+	assert_int_equal(pair_train(&p, 1000000ULL << PAIR_SERVICE_SHIFT, 1000000, &limits), 40);
+	/* and no less than twice what whoever set the shortest asked for */
 	least.train_min = 9;
 	pair_probe_init(&p, 32);
-	assert_int_equal(pair_train(&p, 1000000ULL << PAIR_SERVICE_SHIFT, 1000, &least), 9);
+	assert_int_equal(pair_train(&p, 1000000ULL << PAIR_SERVICE_SHIFT, 1000, &least), 18);
 	/* and a train lasts what it is made to last, in however short a pipe */
 	assert_int_equal(pair_train(&p, 10000ULL << PAIR_SERVICE_SHIFT, 50, &limits), 10);
 }

@@ -349,6 +349,65 @@ static void no_estimate_is_longer_than_100_s(void **state)
 	assert_int_equal(p.delay_us, 0);
 }
 
+/* Longer or shorter than it was, and as old as the path is known */
+static void what_replaces_the_estimate_is_one(void **state)
+{
+	static const struct {
+		u32 delay_us, expected_us;
+		const char *reason;
+	} rows[] = {
+		{ 200000, 200000, "a longer path" },
+		{ 1000, 1000, "a shorter one" },
+		{ 44000, 44000, "the same" },
+		{ 0, 0, "none" },
+		{ PROP_MAX_US, PROP_MAX_US, "the longest" },
+		{ PROP_MAX_US + 1, PROP_MAX_US, "longer is the longest" },
+		{ PROP_UNKNOWN_US, PROP_MAX_US, "and known" },
+	};
+	static const u32 starts_ms[] = { 0, 5000000, U32_MAX - 30000 };
+	struct propagation_delay p;
+	size_t i, t;
+	u32 ms;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		prop_init(&p, 0);
+		prop_sample(&p, 44000, 0);
+		prop_replace(&p, rows[i].delay_us, 0);
+		if (p.delay_us != rows[i].expected_us)
+			fail_msg("%s: %u us", rows[i].reason, p.delay_us);
+		assert_false(prop_dipping(&p));
+		/* a smaller one counts as before, and a larger one does not */
+		prop_sample(&p, rows[i].expected_us, 0);
+		if (rows[i].expected_us)
+			prop_sample(&p, rows[i].expected_us - 1, 0);
+		prop_sample(&p, rows[i].expected_us + 7, 0);
+		assert_int_equal(p.delay_us, rows[i].expected_us - !!rows[i].expected_us);
+	}
+	/* it is looked for again after 10 s from then */
+	for (t = 0; t < ARRAY_SIZE(starts_ms); t++) {
+		prop_init(&p, starts_ms[t]);
+		prop_sample(&p, 44000, starts_ms[t]);
+		prop_replace(&p, 60000, starts_ms[t] + 9000);
+		for (ms = 9000; ms <= 18900; ms += 100) {
+			prop_sample(&p, 60001, starts_ms[t] + ms);
+			prop_round(&p, starts_ms[t] + ms);
+			assert_false(prop_dipping(&p));
+		}
+		for (; ms <= 19200; ms += 100)
+			prop_round(&p, starts_ms[t] + ms);
+		assert_true(prop_dipping(&p));
+		/* a dip that is under way goes on, and finds what there is */
+		prop_replace(&p, 70000, starts_ms[t] + ms);
+		assert_true(prop_dipping(&p));
+		for (; prop_dipping(&p); ms += 100) {
+			prop_sample(&p, 80000, starts_ms[t] + ms);
+			prop_round(&p, starts_ms[t] + ms);
+		}
+		assert_int_equal(p.delay_us, 80000);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -363,6 +422,7 @@ int main(void)
 		cmocka_unit_test(an_exact_clock_gives_the_same_estimates),
 		cmocka_unit_test(any_nonsense_is_forgotten_within_a_refresh),
 		cmocka_unit_test(no_estimate_is_longer_than_100_s),
+		cmocka_unit_test(what_replaces_the_estimate_is_one),
 	};
 
 	return cmocka_run_group_tests_name("propagation_delay", tests, NULL, NULL);

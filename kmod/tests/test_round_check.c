@@ -31,7 +31,6 @@
  * @prop_us: propagation delay
  * @queue: setpoint and train
  * @train: segments of a train
- * @unsampled: no train counted in it as a sample
  * @limited: by others than the network
  * @policed: a policer was found before
  */
@@ -42,7 +41,7 @@ struct period {
 	u64 span_ns;
 	u32 segments, span_ticks, ticks, silence_us;
 	u32 prop_us, queue, train;
-	bool unsampled, limited, policed;
+	bool limited, policed;
 };
 
 /* 250 us a packet by its trains and by what was delivered; R is 20 ms. Its own queue takes
@@ -94,7 +93,6 @@ static struct round_found end(struct round_check *r, const struct period *p)
 		.prop_us = p->prop_us,
 		.queue = p->queue,
 		.train = p->train,
-		.sampled = !p->unsampled,
 		.limited = p->limited,
 		.policed = p->policed,
 	};
@@ -153,6 +151,7 @@ static void a_period_is_of_two_trains_and_a_quarter_more_than_r(void **state)
 		begin(&r, 77, 0, U32_MAX - 3);
 		r.silence_us = 0;
 		round_check_rtt(&r, p.rtt_us, 0);
+		round_check_train(&r, p.span_ns, p.segments, p.span_ticks);
 		found = end(&r, &p);
 		over = found.verdict != ROUND_GOES_ON;
 		if (over != rows[i].over)
@@ -172,15 +171,16 @@ static void a_period_collects_round_trips(void **state)
 
 	(void)state;
 	begin(&r, 0, 0, 0);
-	p.trains = 0;
+	p.trains = 1;
+	/* whatever it covers */
+	p.segments = 0;
 	p.packets = 4;
 	p.time_us = 20000;
 	assert_int_equal(run(&r, &p).verdict, ROUND_GOES_ON);
-	assert_true(r.sampled);
 	assert_false(r.limited);
 	p.packets = 80;
 	p.time_us = 40000;
-	p.unsampled = true;
+	p.trains = 0;
 	assert_int_equal(run(&r, &p).verdict, ROUND_CONFIRMED);
 	/* and the next begins without */
 	p.service_q10 = US(500);
@@ -201,17 +201,58 @@ static void a_period_collects_round_trips(void **state)
 	assert_int_equal(found.verdict, ROUND_UNCONFIRMED);
 }
 
+/* ACKs ask this before they end a period */
+static void a_period_is_due_after_a_quarter_more_than_r(void **state)
+{
+	static const struct {
+		u32 since_us, now_us, prop_us;
+		bool due;
+		const char *reason;
+	} rows[] = {
+		{ 0, 25000, 20000, true, "as long as it must be" },
+		{ 0, 24999, 20000, false, "a microsecond less" },
+		{ 0, 25003, 20003, true, "a quarter is rounded down" },
+		{ 0, 25002, 20003, false, "and not to less" },
+		{ 7, 7, 0, true, "no delay, no time" },
+		{ U32_MAX - 9, 24990, 20000, true, "across the wrap" },
+		{ U32_MAX - 9, 24989, 20000, false, "a microsecond less" },
+		{ 1, 0, 20000, true, "the longest" },
+		{ 0, 125000000, U32_MAX, true, "a longer delay is 100 s" },
+		{ 0, 124999999, U32_MAX, false, "which are no less" },
+		{ 0, 125000000, ROUND_MAX_US + 4, true, "just longer" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct round_check r = { .since_us = rows[i].since_us };
+
+		/* before the first round trip has ended there is no period */
+		assert_false(round_check_due(&r, rows[i].now_us, rows[i].prop_us));
+		r.started = 1;
+		if (round_check_due(&r, rows[i].now_us, rows[i].prop_us) != rows[i].due)
+			fail_msg("%s", rows[i].reason);
+	}
+}
+
 /* What happened before the first round trip ended is no part of a period */
 static void the_first_round_trip_only_begins_a_period(void **state)
 {
 	const struct round_seen seen = {
-		.now_us = 25000, .tick = 4, .delivered = 5000, .prop_us = 1, .sampled = true,
-		.limited = true, .service_q10 = U64_MAX,
+		.now_us = 25000, .tick = 4, .delivered = 5000, .prop_us = 1, .limited = true,
+		.service_q10 = U64_MAX,
 	};
+	struct period no_gap = good;
 	struct round_check r = {};
 	struct round_found found;
 
 	(void)state;
+	no_gap.trains = 0;
+	feed(&r, &good);
+	round_check_end(&r, &seen);
+	assert_int_equal(run(&r, &no_gap).verdict, ROUND_UNCONFIRMED);
+
+	memset(&r, 0, sizeof(r));
 	feed(&r, &good);
 	round_check_lost(&r, 9);
 	found = round_check_end(&r, &seen);
@@ -242,7 +283,6 @@ static void nothing_of_a_period_is_left_in_the_next(void **state)
 	next.there_us = 2000;
 	bad.lost = 50;
 	bad.ticks = 25;
-	bad.unsampled = true;
 	bad.limited = true;
 	bad.trains = 60;
 	bad.span_ns = 8000000;
@@ -267,7 +307,7 @@ static void nothing_of_a_period_is_left_in_the_next(void **state)
 
 /* ---- verdicts ---- */
 
-enum { SAMPLED, UNSAMPLED, LIMITED, POLICED = 4 };
+enum { BY_NETWORK, LIMITED, POLICED };
 
 static void the_verdict_follows_from_gaps_waits_and_losses(void **state)
 {
@@ -275,7 +315,7 @@ static void the_verdict_follows_from_gaps_waits_and_losses(void **state)
 		struct {
 			u32 believed_us, rtt_us, lost;
 			u64 span_ns;
-			/* SAMPLED and the like */
+			/* LIMITED, POLICED */
 			u32 flags;
 		} of;
 		enum round_verdict verdict;
@@ -284,69 +324,97 @@ static void the_verdict_follows_from_gaps_waits_and_losses(void **state)
 		bool bursts;
 		const char *reason;
 	} rows[] = {
-		{ { 250, 20000, 0, 1000000, SAMPLED }, ROUND_CONFIRMED, 250000, false,
+		{ { 250, 20000, 0, 1000000, BY_NETWORK }, ROUND_CONFIRMED, 250000, false,
 			"all agrees" },
-		{ { 250, 20000, 9, 1000000, SAMPLED }, ROUND_CONFIRMED, 250000, false,
+		{ { 250, 20000, 9, 1000000, BY_NETWORK }, ROUND_CONFIRMED, 250000, false,
 			"losses say nothing of a share that gaps have shown" },
-		{ { 250, 19000, 0, 1000000, SAMPLED }, ROUND_CONFIRMED, 250000, false,
+		{ { 250, 19000, 0, 1000000, BY_NETWORK }, ROUND_CONFIRMED, 250000, false,
 			"a round trip below R is one" },
-		{ { 250, LATE_US, 0, 1000000, SAMPLED }, ROUND_CONFIRMED, 250000, false,
+		{ { 250, LATE_US, 0, 1000000, BY_NETWORK }, ROUND_CONFIRMED, 250000, false,
 			"late, and no slower than it is believed: a queue that others fill" },
-		{ { 249, LATE_US, 0, 1000000, SAMPLED }, ROUND_CONTRADICTED, 250000, false,
+		{ { 249, LATE_US, 0, 1000000, BY_NETWORK }, ROUND_CONTRADICTED, 250000, false,
 			"slower" },
-		{ { 249, LATE_US - 1, 0, 1000000, SAMPLED }, ROUND_CONFIRMED, 249000, false,
+		{ { 249, LATE_US - 1, 0, 1000000, BY_NETWORK }, ROUND_CONFIRMED, 249000, false,
 			"within what its own queue takes" },
-		{ { 100, LATE_US, 0, 1000000, SAMPLED }, ROUND_CONTRADICTED, 200000, false,
+		{ { 100, LATE_US, 0, 1000000, BY_NETWORK }, ROUND_CONTRADICTED, 200000, false,
 			"twice in one period at most" },
-		{ { 125, LATE_US, 0, 1000000, SAMPLED }, ROUND_CONTRADICTED, 250000, false,
+		{ { 125, LATE_US, 0, 1000000, BY_NETWORK }, ROUND_CONTRADICTED, 250000, false,
 			"just twice" },
-		{ { 250, LATE_US, 0, 874000, SAMPLED }, ROUND_CONTRADICTED, 250000, true,
+		{ { 250, LATE_US, 0, 874000, BY_NETWORK }, ROUND_CONTRADICTED, 250000, true,
 			"an eighth denser than delivered: bursts of ACKs" },
-		{ { 250, LATE_US, 0, 875000, SAMPLED }, ROUND_CONFIRMED, 250000, false,
+		{ { 250, LATE_US, 0, 875000, BY_NETWORK }, ROUND_CONFIRMED, 250000, false,
 			"7/8 of it are no bursts" },
-		{ { 400, LATE_US, 0, 500000, SAMPLED }, ROUND_CONTRADICTED, 250000, true,
+		{ { 400, LATE_US, 0, 500000, BY_NETWORK }, ROUND_CONTRADICTED, 250000, true,
 			"to what was delivered, if that is faster" },
-		{ { 400, LATE_US - 1, 0, 500000, SAMPLED }, ROUND_CONFIRMED, 400000, false,
+		{ { 400, LATE_US - 1, 0, 500000, BY_NETWORK }, ROUND_CONFIRMED, 400000, false,
 			"dense, and not late" },
-		{ { 250, LATE_US, 5, 500000, UNSAMPLED }, ROUND_CONTRADICTED, 250000, true,
-			"before all that says less" },
-		{ { 250, 20250, 0, 0, UNSAMPLED }, ROUND_UNCONFIRMED, 218750, false,
+		{ { 124, 20125, 0, 1000000, BY_NETWORK }, ROUND_CONTRADICTED, 248000, false,
+			"gaps and deliveries agree on less than half, and packets waited" },
+		{ { 124, 20124, 0, 1000000, BY_NETWORK }, ROUND_CONFIRMED, 124000, false,
+			"a service time is no wait" },
+		{ { 125, 21000, 0, 1000000, BY_NETWORK }, ROUND_CONFIRMED, 125000, false,
+			"half is not less than half" },
+		{ { 124, 21000, 0, 875000, BY_NETWORK }, ROUND_CONTRADICTED, 248000, false,
+			"7/8 agree" },
+		{ { 124, 21000, 0, 874999, BY_NETWORK }, ROUND_CONFIRMED, 124000, false,
+			"less does not" },
+		{ { 124, 21000, 0, 9000000, BY_NETWORK }, ROUND_CONTRADICTED, 248000, false,
+			"gaps that show even less than was delivered" },
+		{ { 124, 21000, 9, 1000000, BY_NETWORK }, ROUND_CONTRADICTED, 248000, false,
+			"with losses" },
+		{ { 124, 21000, 0, 0, BY_NETWORK }, ROUND_DELIVERED, 250000, false,
+			"no gap agrees with anything" },
+		{ { 10, 21000, 0, 1000000, BY_NETWORK }, ROUND_CONTRADICTED, 20000, false,
+			"twice in one period at most" },
+		{ { 0, 21000, 0, 1000000, BY_NETWORK }, ROUND_CONFIRMED, 0, false,
+			"nothing is believed that could be contradicted" },
+		{ { 124, 21000, 0, 1000000, LIMITED }, ROUND_CONFIRMED, 124000, false,
+			"deliveries say nothing that gaps could agree with" },
+		{ { 64, 21000, 0, 1000000, POLICED }, ROUND_UNCONFIRMED, 63500, false,
+			"at a policer losses tell" },
+		{ { 250, LATE_US, 5, 500000, BY_NETWORK }, ROUND_CONTRADICTED, 250000, true,
+			"losses or not" },
+		{ { 250, 20250, 0, 0, BY_NETWORK }, ROUND_UNCONFIRMED, 218750, false,
 			"a service time is no wait: an eighth is claimed" },
-		{ { 251, 20250, 0, 0, UNSAMPLED }, ROUND_UNCONFIRMED, 218750, false,
+		{ { 251, 20250, 0, 0, BY_NETWORK }, ROUND_UNCONFIRMED, 218750, false,
 			"of what was delivered, if that is more" },
-		{ { 200, 20200, 0, 0, UNSAMPLED }, ROUND_UNCONFIRMED, 175000, false,
+		{ { 200, 20200, 0, 0, BY_NETWORK }, ROUND_UNCONFIRMED, 175000, false,
 			"of what is believed, if that is more" },
-		{ { 250, 20251, 0, 0, UNSAMPLED }, ROUND_DELIVERED, 250000, false,
+		{ { 250, 20251, 0, 0, BY_NETWORK }, ROUND_DELIVERED, 250000, false,
 			"more than that: a queue" },
-		{ { 200, 20000, 1, 0, UNSAMPLED }, ROUND_DELIVERED, 250000, false, "a loss" },
-		{ { 300, 20000, 1, 0, UNSAMPLED }, ROUND_DELIVERED, 250000, false, "the same" },
-		{ { 250, LATE_US, 0, 0, UNSAMPLED }, ROUND_DELIVERED, 250000, false,
+		{ { 200, 20000, 1, 0, BY_NETWORK }, ROUND_DELIVERED, 250000, false, "a loss" },
+		{ { 300, 20000, 1, 0, BY_NETWORK }, ROUND_DELIVERED, 250000, false, "the same" },
+		{ { 250, LATE_US, 0, 0, BY_NETWORK }, ROUND_DELIVERED, 250000, false,
 			"a long wait, without trains" },
-		{ { 0, 20000, 0, 0, UNSAMPLED }, ROUND_CONFIRMED, 0, false,
+		{ { 0, 20000, 0, 0, BY_NETWORK }, ROUND_CONFIRMED, 0, false,
 			"nothing believed, nothing said" },
-		{ { 0, LATE_US - 1, 0, 0, UNSAMPLED }, ROUND_CONFIRMED, 0, false,
+		{ { 0, LATE_US - 1, 0, 0, BY_NETWORK }, ROUND_CONFIRMED, 0, false,
 			"a queue that is not long" },
-		{ { 0, LATE_US, 0, 0, UNSAMPLED }, ROUND_DELIVERED, 250000, false, "long" },
-		{ { 0, 20000, 1, 0, UNSAMPLED }, ROUND_DELIVERED, 250000, false, "it overflowed" },
+		{ { 0, LATE_US, 0, 0, BY_NETWORK }, ROUND_DELIVERED, 250000, false, "long" },
+		{ { 0, 20000, 1, 0, BY_NETWORK }, ROUND_DELIVERED, 250000, false, "it overflowed" },
 		{ { 0, 20000, 1, 1000000, POLICED }, ROUND_DELIVERED, 250000, false,
 			"a policer changes nothing of that" },
 		{ { 0, 20000, 0, 1000000, POLICED }, ROUND_CONFIRMED, 0, false,
 			"and nothing is probed without a share" },
-		{ { 64, 20000, 0, 1000000, POLICED }, ROUND_UNCONFIRMED, 63000, false,
+		{ { 64, 20000, 0, 1000000, POLICED }, ROUND_UNCONFIRMED, 63500, false,
 			"a policer that drops nothing is probed, gaps or not" },
-		{ { 256, 20000, 0, 1000000, POLICED }, ROUND_UNCONFIRMED, 246094, false,
+		{ { 256, 20000, 0, 1000000, POLICED }, ROUND_UNCONFIRMED, 248047, false,
 			"from what was delivered" },
 		{ { 64, 20000, 1, 1000000, POLICED }, ROUND_DELIVERED, 250000, false,
 			"one that drops shows its rate" },
-		{ { 64, LATE_US, 0, 500000, POLICED }, ROUND_UNCONFIRMED, 63000, false,
+		{ { 256, 20000, 1, 1000000, POLICED }, ROUND_DELIVERED, 256000, false,
+			"but no higher one than is believed" },
+		{ { 64, LATE_US, 0, 500000, POLICED }, ROUND_UNCONFIRMED, 63500, false,
 			"and is no burst of ACKs" },
-		{ { 100, LATE_US, 9, 500000, UNSAMPLED | LIMITED }, ROUND_CONFIRMED, 100000, false,
+		{ { 100, LATE_US, 9, 500000, LIMITED }, ROUND_CONFIRMED, 100000, false,
 			"limited: nothing is said" },
-		{ { 0, LATE_US, 9, 0, UNSAMPLED | LIMITED }, ROUND_CONFIRMED, 0, false,
+		{ { 100, LATE_US, 9, 0, LIMITED }, ROUND_CONFIRMED, 100000, false,
+			"nor without a gap" },
+		{ { 0, LATE_US, 9, 0, LIMITED }, ROUND_CONFIRMED, 0, false,
 			"nor without a share" },
-		{ { 64, 20000, 9, 0, UNSAMPLED | LIMITED | POLICED }, ROUND_CONFIRMED, 64000, false,
+		{ { 64, 20000, 9, 0, LIMITED | POLICED }, ROUND_CONFIRMED, 64000, false,
 			"nor at a policer" },
-		{ { 250, 0, 9, 500000, UNSAMPLED }, ROUND_CONFIRMED, 250000, false,
+		{ { 250, 0, 9, 500000, BY_NETWORK }, ROUND_CONFIRMED, 250000, false,
 			"nor if no packet came back" },
 	};
 	size_t i;
@@ -361,7 +429,6 @@ static void the_verdict_follows_from_gaps_waits_and_losses(void **state)
 		p.lost = rows[i].of.lost;
 		p.span_ns = rows[i].of.span_ns;
 		p.trains = p.span_ns ? 25 : 0;
-		p.unsampled = rows[i].of.flags & UNSAMPLED;
 		p.limited = rows[i].of.flags & LIMITED;
 		p.policed = rows[i].of.flags & POLICED;
 		found = run_first(&p);
@@ -371,8 +438,8 @@ static void the_verdict_follows_from_gaps_waits_and_losses(void **state)
 				 (u32)(found.service_q10 >> 10), found.bursts ? ", bursts" : "");
 		assert_int_equal(found.delivered_q10, US(250));
 		assert_int_equal(found.limited, p.limited || !p.rtt_us);
-		if (p.rtt_us)
-			assert_int_equal(found.waited_us, max_t(u32, p.rtt_us, 20000) - 20000);
+		/* a packet that did not come back waited for nothing that is known */
+		assert_int_equal(found.waited_us, max_t(u32, p.rtt_us, 20000) - 20000);
 	}
 }
 
@@ -435,6 +502,126 @@ static void a_service_time_is_time_over_packets(void **state)
 	assert_true(US(100000000) < ROUND_SERVICE_MAX_Q10);
 }
 
+/* Gaps had shown more than twice what was delivered, whether that says anything or not */
+static void more_than_twice_what_was_delivered_was_believed(void **state)
+{
+	static const struct {
+		u64 service_q10;
+		bool faster;
+		const char *reason;
+	} rows[] = {
+		{ US(250), false, "what was delivered" },
+		{ US(125), false, "twice" },
+		{ US(125) - 1, true, "more than twice" },
+		{ US(125) + 1, false, "less" },
+		{ 1, true, "the most" },
+		{ 0, false, "nothing" },
+		{ U64_MAX, false, "the least: no product wraps" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct period p = good;
+		struct round_check r;
+
+		p.service_q10 = rows[i].service_q10;
+		if (run_first(&p).faster != rows[i].faster)
+			fail_msg("%s", rows[i].reason);
+		p.limited = true;
+		assert_int_equal(run_first(&p).faster, rows[i].faster);
+		/* a period that goes on has delivered nothing yet */
+		p.time_us = 24999;
+		begin(&r, 0, 0, 0);
+		assert_false(run(&r, &p).faster);
+	}
+}
+
+/* What the gaps show over what was delivered, without the receiver's clock; 0: nothing */
+static double exact_q8(const struct period *p)
+{
+	double delivered_us = (double)p->time_us / p->packets;
+
+	if (p->limited || !p->rtt_us || !p->trains ||
+	    p->silence_us >= (2 * p->train + 1) * delivered_us ||
+	    p->trains * p->segments < p->packets / 8)
+		return 0;
+	return fmin(256 * (p->span_ns / 1e3 / p->segments) / delivered_us, 1024);
+}
+
+/* The verdict in floating point; sure, if nothing is so near a bound that rounding counts */
+static enum round_verdict exact_verdict(const struct period *p, bool *sure)
+{
+	double delivered_us = (double)p->time_us / p->packets;
+	double believed_us = p->service_q10 / 1024e3;
+	double shown_us = p->span_ns / 1e3 / p->segments;
+	double waited_us = fmax(p->rtt_us, p->prop_us) - p->prop_us;
+	double late_us = p->prop_us / 8.0 + 2 * p->queue * delivered_us;
+	double silent_us = (2 * p->train + 1) * delivered_us;
+	bool dense = p->trains && shown_us < 7.0 / 8 * delivered_us;
+	bool late = waited_us > late_us, waited = waited_us > believed_us;
+
+	*sure = fabs(shown_us / delivered_us - 7.0 / 8) > 0.01 &&
+		fabs(p->silence_us - silent_us) > 2 &&
+		fabs(waited_us - late_us) > 2 && fabs(waited_us - believed_us) > 2 &&
+		fabs(delivered_us - 2 * believed_us) > 1e-3 * delivered_us &&
+		fabs(delivered_us - believed_us) > 1e-3 * delivered_us;
+	if (p->limited || !p->rtt_us)
+		return ROUND_CONFIRMED;
+	if (!p->service_q10)
+		return p->lost || late ? ROUND_DELIVERED : ROUND_CONFIRMED;
+	if (p->policed)
+		return p->lost ? ROUND_DELIVERED : ROUND_UNCONFIRMED;
+	if (waited && exact_q8(p) >= 256 * 7.0 / 8 && delivered_us > 2 * believed_us)
+		return ROUND_CONTRADICTED;
+	if (late && (dense || delivered_us > believed_us))
+		return ROUND_CONTRADICTED;
+	if (p->trains)
+		return ROUND_CONFIRMED;
+	return p->lost || waited ? ROUND_DELIVERED : ROUND_UNCONFIRMED;
+}
+
+static void the_verdict_is_that_of_exact_numbers(void **state)
+{
+	u32 i, seen[ROUND_UNCONFIRMED + 1] = { 0 }, agreed = 0;
+
+	(void)state;
+	for (i = 0; i < 200000; i++) {
+		struct period p = good;
+		enum round_verdict expected;
+		struct round_found found;
+		bool sure;
+
+		p.service_q10 = draw(16) ? US(1) * (10 + draw(600)) : 0;
+		p.time_us = 25000 + (u32)draw(10000);
+		p.packets = 20 + (u32)draw(200);
+		p.rtt_us = draw(16) ? 19000 + (u32)draw_scale(15) : 0;
+		p.lost = draw(4) ? 0 : 1 + (u32)draw(5);
+		p.trains = draw(3) ? (u32)draw(40) : 0;
+		p.span_ns = 50000 + draw(2000000);
+		p.silence_us = 100 + (u32)draw_scale(13);
+		p.queue = (u32)draw(16);
+		p.train = (u32)draw(12);
+		p.limited = !draw(8);
+		p.policed = !draw(8);
+		expected = exact_verdict(&p, &sure);
+		found = run_first(&p);
+		if (!sure)
+			continue;
+		if (found.verdict != expected)
+			fail_msg("period %u: %u, exact %u", i, found.verdict, expected);
+		if (fabs(found.served_q8 - exact_q8(&p)) > 1.01)
+			fail_msg("period %u: c %u, exact %f", i, found.served_q8, exact_q8(&p));
+		seen[found.verdict]++;
+		/* before packets are late, only gaps that agree contradict the share */
+		agreed += found.verdict == ROUND_CONTRADICTED && !found.bursts &&
+			  p.rtt_us < 22500;
+	}
+	for (i = ROUND_CONFIRMED; i <= ROUND_UNCONFIRMED; i++)
+		assert_true(seen[i] > 5000);
+	assert_true(agreed > 500);
+}
+
 /* Longer service times than the longest count as that, and no shorter share follows */
 static void the_longest_service_time_is_a_bound(void **state)
 {
@@ -447,7 +634,7 @@ static void the_longest_service_time_is_a_bound(void **state)
 	p.limited = true;
 	assert_int_equal(run_first(&p).service_q10, ROUND_SERVICE_MAX_Q10);
 	p.limited = false;
-	p.unsampled = true;
+	p.trains = 0;
 	assert_int_equal(run_first(&p).service_q10, US(250) - (US(250) >> 3));
 	/* 100 s for eight packets */
 	p.time_us = U32_MAX;
@@ -506,6 +693,49 @@ static void a_period_keeps_the_smallest_round_trip_and_all_losses(void **state)
 	assert_int_equal(r.lost, U32_MAX);
 }
 
+/* A timeout: what was delivered before it and what comes after it are no rate */
+static void a_void_period_says_nothing(void **state)
+{
+	struct period p = good;
+	struct round_found found;
+	struct round_check r;
+	u32 lost;
+
+	(void)state;
+	for (lost = 0; lost <= 1; lost++) {
+		begin(&r, 0, 0, 0);
+		/* whether trains showed a gap in it or none, and packets waited or were lost */
+		p.trains = lost ? 0 : 25;
+		p.lost = 3 * lost;
+		p.rtt_us = LATE_US;
+		p.service_q10 = US(100);
+		feed(&r, &p);
+		round_check_void(&r);
+		found = end(&r, &p);
+		assert_true(found.limited);
+		assert_int_equal(found.verdict, ROUND_CONFIRMED);
+		assert_int_equal(found.service_q10, US(100));
+		assert_int_equal(found.served_q8, 0);
+		/* a 32nd: that nothing came is no loss */
+		assert_false(found.lossy);
+		/* round trips that are too short for a period do not make it valid again */
+		round_check_void(&r);
+		p.time_us = 20000;
+		assert_int_equal(run(&r, &p).verdict, ROUND_GOES_ON);
+		p.time_us = good.time_us;
+		assert_true(run(&r, &p).limited);
+		/* and the next is as any */
+		found = run(&r, &p);
+		assert_false(found.limited);
+		assert_int_equal(found.verdict, ROUND_CONTRADICTED);
+	}
+	/* before the first round trip has ended no period is under way */
+	memset(&r, 0, sizeof(r));
+	round_check_void(&r);
+	assert_int_equal(end(&r, &good).verdict, ROUND_GOES_ON);
+	assert_false(run(&r, &good).limited);
+}
+
 /* ---- claims, and probes at a policer ---- */
 
 /* One every second period, for a claim is seen a period later */
@@ -518,7 +748,6 @@ static void claims_are_an_eighth_a_quarter_and_then_halves(void **state)
 
 	(void)state;
 	p.trains = 0;
-	p.unsampled = true;
 	begin(&r, 0, 0, 0);
 	for (i = 0; i < ARRAY_SIZE(parts); i++) {
 		struct round_found found = run(&r, &p);
@@ -555,33 +784,276 @@ static void nothing_is_claimed_below_a_unit(void **state)
 	}
 	r.claims = 0;
 	assert_int_equal(round_claim_q10(&r, 0), 1);
-	r.claims = 0;
-	assert_int_equal(round_probe_q10(&r, 0), 1);
-	assert_int_equal(round_probe_q10(&r, 1), 1);
 }
 
-static void a_policer_is_probed_by_a_64th_and_doubling(void **state)
+/* The same step in each period, of the lower rate of the two */
+static void a_policer_is_probed_by_a_128th_in_each_period(void **state)
 {
-	static const u32 shifts[] = { 6, 6, 5, 5, 4, 4, 3, 3, 3, 3, 3, 3 };
-	struct period p = good;
+	static const struct {
+		/* delivered: 250 us a packet */
+		u64 believed_q10, expected_q10;
+		const char *reason;
+	} rows[] = {
+		{ US(250), US(250) - (US(250) >> 7), "both are the same" },
+		{ US(128), US(127), "what is believed is less time" },
+		{ US(256), US(250) - (US(250) >> 7), "what was delivered is less time" },
+		{ ROUND_SERVICE_MAX_Q10, US(250) - (US(250) >> 7), "from the longest" },
+		{ 128, 127, "the shortest step" },
+		{ 127, 127, "below it there is none" },
+		{ 1, 1, "never 0" },
+	};
 	struct round_check r;
 	size_t i;
+	u32 n;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct period p = good;
+
+		p.service_q10 = rows[i].believed_q10;
+		p.policed = true;
+		begin(&r, 0, 0, 0);
+		/* long after the first, and after a loss */
+		for (n = 0; n < 40; n++) {
+			struct round_found found;
+
+			p.lost = n == 25;
+			found = run(&r, &p);
+			if (p.lost)
+				continue;
+			assert_int_equal(found.verdict, ROUND_UNCONFIRMED);
+			if (found.service_q10 != rows[i].expected_q10)
+				fail_msg("%s, period %u: %.3f ns", rows[i].reason, n,
+					 (double)found.service_q10 / 1024);
+		}
+	}
+}
+
+/* Step after step: the rate doubles in 89 periods, since (127 / 128)^89 is 0.4976 */
+static void a_policer_that_is_gone_lets_the_rate_double_in_89_periods(void **state)
+{
+	struct period p = good;
+	struct round_check r;
+	u32 n;
 
 	(void)state;
 	p.policed = true;
 	begin(&r, 0, 0, 0);
-	for (i = 0; i < ARRAY_SIZE(shifts); i++) {
-		struct round_found found = run(&r, &p);
-
-		assert_int_equal(found.verdict, ROUND_UNCONFIRMED);
-		if (found.service_q10 != US(250) - (US(250) >> shifts[i]))
-			fail_msg("period %u: %.0f ns", (u32)i, (double)found.service_q10 / 1024);
+	for (n = 1; n <= 89; n++) {
+		p.service_q10 = run(&r, &p).service_q10;
+		assert_int_equal(p.service_q10 < US(125), n == 89);
 	}
-	/* a loss: from the first again */
-	p.lost = 1;
-	assert_int_equal(run(&r, &p).service_q10, US(250));
-	p.lost = 0;
-	assert_int_equal(run(&r, &p).service_q10, US(250) - (US(250) >> 6));
+}
+
+/* What is found lost right after the rate was lowered was sent before that */
+static void a_policer_lowers_the_rate_in_every_second_period_at_most(void **state)
+{
+	static const struct {
+		struct {
+			u32 lost;
+			bool limited, policed;
+		} of;
+		enum round_verdict verdict;
+		/* us */
+		u32 service;
+		const char *reason;
+	} rows[] = {
+		{ { 5, false, true }, ROUND_DELIVERED, 250, "drops show the rate" },
+		{ { 5, false, true }, ROUND_CONFIRMED, 128, "of what was sent before" },
+		{ { 5, false, true }, ROUND_DELIVERED, 144, "they go on: an eighth less" },
+		{ { 1, false, true }, ROUND_CONFIRMED, 128, "one is enough for either" },
+		{ { 1, false, true }, ROUND_DELIVERED, 144, "the same" },
+		{ { 0, false, true }, ROUND_UNCONFIRMED, 127, "none: it is probed" },
+		{ { 5, false, true }, ROUND_DELIVERED, 144, "the probe was too much" },
+		{ { 0, false, true }, ROUND_UNCONFIRMED, 127, "and by the same step" },
+		{ { 0, false, true }, ROUND_UNCONFIRMED, 127, "the second" },
+		{ { 5, false, true }, ROUND_DELIVERED, 144, "drops" },
+		{ { 9, false, true }, ROUND_CONFIRMED, 128, "of what was sent before" },
+		{ { 0, false, true }, ROUND_UNCONFIRMED, 127, "a probe" },
+		{ { 5, true, true }, ROUND_CONFIRMED, 128, "limited: no drop tells" },
+		{ { 5, false, true }, ROUND_DELIVERED, 144, "and the rate was not lowered for it" },
+		{ { 0, false, true }, ROUND_UNCONFIRMED, 127, "a probe" },
+		{ { 5, false, false }, ROUND_CONFIRMED, 128, "elsewhere gaps show the share" },
+	};
+	struct round_check r;
+	size_t i;
+
+	(void)state;
+	begin(&r, 0, 0, 0);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct period p = good;
+		struct round_found found;
+
+		p.service_q10 = US(128);
+		p.lost = rows[i].of.lost;
+		p.limited = rows[i].of.limited;
+		p.policed = rows[i].of.policed;
+		found = run(&r, &p);
+		if (found.verdict != rows[i].verdict ||
+		    found.service_q10 != US(rows[i].service))
+			fail_msg("%zu, %s: %u, %.3f us", i, rows[i].reason, found.verdict,
+				 (double)found.service_q10 / US(1));
+	}
+}
+
+/* That the rate was lowered counts for the next period, and for none after another */
+static void that_the_rate_was_lowered_is_not_remembered_for_long(void **state)
+{
+	static const struct {
+		bool limited, policed;
+		u32 periods;
+		/* us */
+		u32 service;
+		const char *reason;
+	} rows[] = {
+		{ true, true, 1, 144, "a limited period, and the rate is still known" },
+		{ true, true, 100, 144, "many" },
+		{ false, false, 1, 250, "no policer, and its rate is not known" },
+		{ false, false, 100, 250, "for long" },
+		{ true, false, 1, 250, "neither" },
+	};
+	static const u32 losses[] = { 0, 5 };
+	size_t i, l;
+	u32 n;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		for (l = 0; l < ARRAY_SIZE(losses); l++) {
+			struct period p = good;
+			struct round_found found;
+			struct round_check r;
+
+			p.service_q10 = US(128);
+			p.lost = 5;
+			p.policed = true;
+			begin(&r, 0, 0, 0);
+			assert_int_equal(run(&r, &p).verdict, ROUND_DELIVERED);
+			p.lost = losses[l];
+			p.limited = rows[i].limited;
+			p.policed = rows[i].policed;
+			for (n = 0; n < rows[i].periods; n++)
+				assert_int_equal(run(&r, &p).verdict, ROUND_CONFIRMED);
+			p.lost = 5;
+			p.limited = false;
+			p.policed = true;
+			found = run(&r, &p);
+			if (found.verdict != ROUND_DELIVERED ||
+			    found.service_q10 != US(rows[i].service))
+				fail_msg("%s: %u, %.3f us", rows[i].reason, found.verdict,
+					 (double)found.service_q10 / US(1));
+		}
+	}
+}
+
+/* Of the rate: a service time is longer by an eighth of itself at most. Never a higher one,
+ * whatever was delivered
+ */
+static void a_loss_lowers_a_policers_rate_by_an_eighth_at_most(void **state)
+{
+	static const struct {
+		/* delivered: 250 us a packet */
+		u64 believed_q10, first_q10, known_q10;
+		const char *reason;
+	} rows[] = {
+		{ US(250), US(250), US(250), "what was delivered is believed" },
+		{ US(240), US(250), US(250), "less than an eighth" },
+		{ US(224), US(250), US(250), "less by little" },
+		{ US(222), US(250), US(222) + US(222) / 8, "an eighth" },
+		{ US(128), US(250), US(144), "half of it was delivered" },
+		{ US(1), US(250), US(1) + US(1) / 8, "almost nothing was" },
+		{ 8, US(250), 9, "the shortest step" },
+		{ 7, US(250), 7, "below it there is none" },
+		{ US(250) + 1, US(250) + 1, US(250) + 1, "more was delivered: no higher rate" },
+		{ US(500), US(500), US(500), "twice as much: the same" },
+		{ ROUND_SERVICE_MAX_Q10, ROUND_SERVICE_MAX_Q10, ROUND_SERVICE_MAX_Q10,
+			"nor of the lowest" },
+		{ U64_MAX, ROUND_SERVICE_MAX_Q10, ROUND_SERVICE_MAX_Q10, "no sum wraps" },
+	};
+	u32 known, lost;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		for (lost = 1; lost <= 100; lost += 33) {
+			/* no period at the policer before, one, and many */
+			for (known = 0; known < 9; known++) {
+				struct period p = good;
+				struct round_found found;
+				struct round_check r;
+				u32 n;
+
+				p.service_q10 = rows[i].believed_q10;
+				p.policed = true;
+				begin(&r, 0, 0, 0);
+				for (n = 0; n < known; n++)
+					run(&r, &p);
+				p.lost = lost;
+				found = run(&r, &p);
+				assert_int_equal(found.verdict, ROUND_DELIVERED);
+				if (found.service_q10 != (known ? rows[i].known_q10 :
+								  rows[i].first_q10))
+					fail_msg("%s, %u before: %.3f us", rows[i].reason, known,
+						 (double)found.service_q10 / US(1));
+			}
+		}
+	}
+}
+
+/* Whatever periods follow each other at a policer, a loss never raises its rate and no period
+ * without one lowers it
+ */
+static void a_policers_rate_is_that_of_exact_numbers(void **state)
+{
+	u32 flow, n, lowered = 0, first = 0, probed = 0, skipped = 0;
+
+	(void)state;
+	for (flow = 0; flow < 300; flow++) {
+		bool known = false, slowed = false;
+		struct round_check r;
+
+		begin(&r, 0, 0, 0);
+		for (n = 0; n < 100; n++) {
+			struct period p = good;
+			double believed_us, delivered_us, expected_us;
+			u64 got_q10;
+
+			p.service_q10 = US(1) * (100 + draw(300));
+			p.packets = 50 + (u32)draw(200);
+			p.lost = draw(2) ? 0 : (u32)draw(9);
+			p.limited = !draw(8);
+			p.policed = !!draw(8);
+			/* no wait and no burst says anything elsewhere */
+			p.span_ns = 4000ULL * p.time_us / p.packets;
+			got_q10 = run(&r, &p).service_q10;
+			believed_us = p.service_q10 / 1024e3;
+			delivered_us = (double)p.time_us / p.packets;
+			expected_us = believed_us;
+			known = known && p.policed;
+			slowed = slowed && p.policed && !p.limited;
+			if (p.policed && !p.limited) {
+				const bool slows = p.lost && !slowed;
+
+				if (slows)
+					expected_us = fmax(believed_us, known ?
+						fmin(delivered_us, believed_us * 9 / 8) :
+						delivered_us);
+				else if (!p.lost)
+					expected_us = fmin(believed_us, delivered_us) * 127 / 128;
+				lowered += slows && known;
+				first += slows && !known;
+				probed += !p.lost;
+				skipped += p.lost && slowed;
+				known = true;
+				slowed = slows;
+			}
+			if (fabs(got_q10 / 1024e3 - expected_us) > 1e-5)
+				fail_msg("flow %u, period %u: %f us, exact %f", flow, n,
+					 got_q10 / 1024e3, expected_us);
+			assert_true(!p.lost || got_q10 >= p.service_q10);
+			assert_true(p.lost || got_q10 <= p.service_q10);
+		}
+	}
+	assert_true(lowered > 2000 && first > 500 && probed > 5000 && skipped > 1000);
 }
 
 /* A policer is gone after many probes: no claim is more than half of the service time */
@@ -594,7 +1066,6 @@ static void after_a_policer_no_claim_is_all_of_the_share(void **state)
 		struct period p = good;
 		struct round_check r;
 
-		p.unsampled = true;
 		p.trains = 0;
 		p.policed = true;
 		begin(&r, 0, 0, 0);
@@ -810,7 +1281,6 @@ static void claims_lengthen_trains_again(void **state)
 	for (n = 0; n < 5; n++)
 		run(&r, &p);
 	p.lost = 0;
-	p.unsampled = true;
 	p.trains = 0;
 	for (i = 0; i < ARRAY_SIZE(trains); i++) {
 		run(&r, &p);
@@ -1137,7 +1607,6 @@ static void of_periods_that_wait_without_a_gap_every_fourth_claims(void **state)
 
 	(void)state;
 	p.trains = 0;
-	p.unsampled = true;
 	p.rtt_us = 20000 + 251;
 	begin(&r, 0, 0, 0);
 	for (i = 1; i <= 600; i++) {
@@ -1364,6 +1833,95 @@ static void the_receivers_clock_tells_bursts_from_others(void **state)
 	}
 }
 
+/* Gaps and deliveries that agree are no more than the clocks that show them: 100 us is believed,
+ * 250 us were delivered in, and of 5 ms of wait none is late
+ */
+static void what_agrees_agrees_by_a_clock_that_tells(void **state)
+{
+	static const struct {
+		u64 span_ns;
+		u32 span_ticks, ticks, silence_us, there_us, train;
+		enum round_verdict verdict;
+		bool bursts;
+		const char *reason;
+	} rows[] = {
+		{ 1000000, 1, 0, 250, 5000, 4, ROUND_CONTRADICTED, false, "the sender's clock" },
+		{ 1000000, 1, 0, 5000, 5000, 4, ROUND_CONFIRMED, false,
+			"it does not tell if ACKs were held up together" },
+		{ 1000000, 1, 0, 5000, 5000, 10, ROUND_CONTRADICTED, false,
+			"for no longer than two trains take" },
+		{ 1000000, 1, 25, 5000, 5000, 4, ROUND_CONTRADICTED, false,
+			"the receiver's clock tells in any case" },
+		{ 500000, 1, 25, 250, 5000, 4, ROUND_CONTRADICTED, true,
+			"it agrees, and the sender's shows bursts of ACKs" },
+		{ 500000, 0, 25, 250, 5000, 4, ROUND_CONFIRMED, false,
+			"neither agrees" },
+		{ 500000, 1, 10, 250, 5000, 4, ROUND_CONFIRMED, false,
+			"a receiver's clock that does not agree with the sender's" },
+		{ 1000000, 1, 25, 250, 101, 4, ROUND_CONTRADICTED, false,
+			"little of the wait there" },
+		{ 1000000, 1, 25, 250, 100, 4, ROUND_CONFIRMED, false,
+			"a service time of it there: all else was on the way back" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct period p = good;
+		struct round_found found;
+		struct round_check r;
+
+		begin(&r, 1000000, 5000, 1);
+		p.ticks = 25;
+		run(&r, &p);
+		p.service_q10 = US(100);
+		p.rtt_us = 25000;
+		p.there_us = rows[i].there_us;
+		p.span_ns = rows[i].span_ns;
+		p.span_ticks = rows[i].span_ticks;
+		p.ticks = rows[i].ticks;
+		p.silence_us = rows[i].silence_us;
+		p.train = rows[i].train;
+		found = run(&r, &p);
+		if (found.verdict != rows[i].verdict || found.bursts != rows[i].bursts)
+			fail_msg("%s: %u, %u", rows[i].reason, found.verdict, found.bursts);
+		assert_int_equal(found.service_q10,
+				 found.verdict == ROUND_CONTRADICTED ? US(200) : US(100));
+	}
+}
+
+/* Where few trains can show a gap, any of them agrees */
+static void of_few_trains_that_can_show_a_gap_any_agrees(void **state)
+{
+	static const struct {
+		u32 segments;
+		bool probes;
+		enum round_verdict verdict;
+	} rows[] = {
+		{ 12, false, ROUND_CONTRADICTED }, { 11, false, ROUND_CONFIRMED },
+		{ 11, true, ROUND_CONTRADICTED }, { 1, true, ROUND_CONTRADICTED },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		const struct round_seen seen = {
+			.service_q10 = US(100), .now_us = 25000, .delivered = 100,
+			.prop_us = 20000, .queue = 8, .train = 4, .probes = rows[i].probes,
+		};
+		struct period p = good;
+		struct round_check r;
+
+		p.rtt_us = 25000;
+		p.trains = 1;
+		p.segments = rows[i].segments;
+		p.span_ns = p.segments * 250000ULL;
+		begin(&r, 0, 0, 0);
+		feed(&r, &p);
+		assert_int_equal(round_check_end(&r, &seen).verdict, rows[i].verdict);
+	}
+}
+
 /* Trains of sixteen over 4 ms of a link that others have as much of: by both clocks they are
  * dense, and that is the link's rate and no burst
  */
@@ -1393,6 +1951,278 @@ static void dense_by_both_clocks_is_no_burst(void **state)
 	}
 }
 
+/* ---- the first packet ---- */
+
+/**
+ * struct flight - the first packets, and their ACKs
+ * @rtt_us: shortest round trip when the first round trip ends, as the propagation delay
+ * @there_us: on the way there, of it
+ * @acks: until then
+ * @missing: the first packet had not arrived when others had
+ * @unknown: no round trip was measured
+ */
+struct flight {
+	u32 rtt_us, there_us, acks;
+	bool missing, unknown;
+};
+
+/* The first round trip begins with the first ACK, and ends at @at_us */
+static void take_flight(struct round_check *r, const struct flight *flight, u32 at_us)
+{
+	struct round_seen seen = {
+		.now_us = at_us - flight->rtt_us, .missing = flight->missing,
+		.prop_us = flight->rtt_us,
+	};
+	u32 n;
+
+	memset(r, 0, sizeof(*r));
+	for (n = 0; n < flight->acks; n++) {
+		round_check_ack(r, at_us - flight->rtt_us + n);
+		if (!flight->unknown)
+			round_check_rtt(r, flight->rtt_us + n, flight->there_us + n);
+		if (!n)
+			assert_int_equal(round_check_end(r, &seen).verdict, ROUND_GOES_ON);
+	}
+	seen.now_us = at_us;
+	/* what is missing later is no first packet */
+	seen.missing = !flight->missing;
+	assert_int_equal(round_check_end(r, &seen).first_waited_us, 0);
+}
+
+/* A period ends at @at_us; its packets were @there_us on the way there */
+static struct round_found
+end_at(struct round_check *r, u32 at_us, u32 prop_us, u32 there_us, u32 tick)
+{
+	const struct round_seen seen = {
+		.service_q10 = US(250), .now_us = at_us, .tick = tick,
+		.delivered = r->delivered + 100, .prop_us = prop_us,
+	};
+
+	round_check_rtt(r, prop_us, there_us);
+	return round_check_end(r, &seen);
+}
+
+/* It is what the propagation delay has fallen by since, and the way there */
+static void the_first_packet_waited_what_the_delay_has_fallen_by(void **state)
+{
+	static const struct {
+		struct flight flight;
+		u32 prop_us, there_us, tick, waited_us;
+		const char *reason;
+	} rows[] = {
+		{ { 50000, 1030000, 3, 0, 0 }, 20000, 0, 0, 30000, "all of it, without a clock" },
+		{ { 50000, 1030000, 2, 0, 0 }, 20000, 0, 0, 0, "two ACKs may be the timer's" },
+		{ { 50000, 1030000, 10, 1, 0 }, 20000, 0, 0, 0, "the first packet was lost" },
+		{ { 50000, 1030000, 10, 0, 1 }, 20000, 0, 0, 0, "no round trip is known" },
+		{ { 0, 1030000, 10, 0, 0 }, 20000, 0, 0, 0, "none that could have fallen" },
+		{ { 50000, 1030000, 10, 0, 0 }, 50000, 0, 0, 0, "the delay has not fallen" },
+		{ { 50000, 1030000, 10, 0, 0 }, 49999, 0, 0, 1, "by the least" },
+		{ { 50000, 1030000, 10, 0, 0 }, 60000, 0, 0, 0, "it has risen" },
+		{ { 50000, 1030000, 10, 0, 0 }, 0, 0, 0, 50000, "to nothing" },
+		{ { 50000, 1030000, 10, 0, 0 }, 20000, 1000000, 5, 29000,
+			"all on the way there, but for a tick" },
+		{ { 50000, 1030000, 10, 0, 0 }, 20000, 1010000, 5, 19000, "some on the way back" },
+		{ { 50000, 1030000, 10, 0, 0 }, 20000, 1030000, 5, 0, "all of it" },
+		{ { 50000, 1030000, 10, 0, 0 }, 20000, 1029000, 5, 0, "a tick may be the clock's" },
+		{ { 50000, 1030000, 10, 0, 0 }, 20000, 1028999, 5, 1, "no more than a tick is" },
+		{ { 50000, 1030000, 10, 0, 0 }, 49000, 1029000, 0, 1000, "without a clock: all" },
+		{ { 50000, 1030000, 10, 0, 0 }, 20000, 999000, 5, 30000, "a tick longer: all" },
+		{ { 50000, 1030000, 10, 0, 0 }, 20000, 1040000, 5, 0, "and the way there longer" },
+		{ { 50000, 1030000, 10, 0, 0 }, 20000, 900000, 5, 30000,
+			"no more than the round trip" },
+		{ { 50000, 10000, 10, 0, 0 }, 20000, -20000, 5, 29000, "the way there wraps" },
+		{ { 50000, 10000, 10, 0, 0 }, 20000, -5000, 5, 14000, "the same, less of it" },
+		{ { U32_MAX, 0, 10, 0, 0 }, 20000, 0, 0, 99980000, "a longer delay is 100 s" },
+		{ { U32_MAX, 0, 10, 0, 0 }, U32_MAX, 0, 0, 0, "then as well" },
+	};
+	static const u32 ends_us[] = { 1000000000, 3, U32_MAX - 3000000, 100000000 };
+	size_t i, e;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		for (e = 0; e < ARRAY_SIZE(ends_us); e++) {
+			u32 limited, got;
+			struct round_check r;
+
+			take_flight(&r, &rows[i].flight, ends_us[e]);
+			/* whether the network limited what was delivered or another did */
+			for (limited = 0; limited <= 1; limited++) {
+				/* long enough for any delay */
+				r.since_us = ends_us[e] - 200000000;
+				r.limited = limited;
+				got = end_at(&r, ends_us[e] + limited, rows[i].prop_us,
+					     rows[i].there_us, rows[i].tick).first_waited_us;
+				if (got != rows[i].waited_us)
+					fail_msg("%s: %u us", rows[i].reason, got);
+			}
+		}
+	}
+}
+
+/* A flow that has sent before: whatever the first packets after that show, none was the first */
+static void in_mid_flow_no_packet_is_the_first(void **state)
+{
+	struct period p = good;
+	struct round_check r = {};
+	u32 n;
+
+	(void)state;
+	round_check_midway(&r);
+	for (n = 0; n < 10; n++) {
+		round_check_ack(&r, 1000000 + n);
+		round_check_rtt(&r, 50000, 30000);
+	}
+	p.prop_us = p.rtt_us = 50000;
+	end(&r, &p);
+	assert_true(r.started);
+	/* it is long over, and others' queue with it */
+	p.time_us = 70000;
+	assert_int_equal(run(&r, &p).first_waited_us, 0);
+	for (p.prop_us = 50000; p.prop_us; p.prop_us -= 10000) {
+		struct round_found found;
+
+		p.rtt_us = p.prop_us;
+		found = run(&r, &p);
+		assert_true(found.verdict != ROUND_GOES_ON);
+		assert_int_equal(found.first_waited_us, 0);
+		assert_int_equal(found.slowest_q10, 0);
+	}
+	/* a period is as any other */
+	p = good;
+	assert_int_equal(run(&r, &p).verdict, ROUND_CONFIRMED);
+}
+
+/* Two clocks drift apart, and so what was told before is told no more */
+static void what_the_first_packet_waited_is_told_for_10_s(void **state)
+{
+	static const struct flight flight = { .rtt_us = 50000, .there_us = 30000, .acks = 10 };
+	static const u32 ends_us[] = { 0, 1000000000, U32_MAX - 5000000 };
+	struct round_check r;
+	size_t e;
+
+	(void)state;
+	for (e = 0; e < ARRAY_SIZE(ends_us); e++) {
+		u32 end_us = ends_us[e];
+
+		take_flight(&r, &flight, end_us);
+		assert_int_equal(end_at(&r, end_us + 1, 20000, 0, 0).first_waited_us, 30000);
+		/* a period that goes on tells nothing */
+		assert_int_equal(end_at(&r, end_us + 2, 20000, 0, 0).first_waited_us, 0);
+		assert_int_equal(end_at(&r, end_us + 10000000, 20000, 0, 0).first_waited_us, 30000);
+		assert_int_equal(end_at(&r, end_us + 10030000, 20000, 0, 0).first_waited_us, 0);
+		/* when the clock has wrapped it is forgotten all the same */
+		assert_int_equal(end_at(&r, end_us + 30000, 20000, 0, 0).first_waited_us, 0);
+		take_flight(&r, &flight, end_us);
+		assert_int_equal(end_at(&r, end_us + 10000001, 20000, 0, 0).first_waited_us, 0);
+		/* and the first round trip ends once */
+		assert_int_equal(end_at(&r, end_us + 10030000, 10000, 0, 0).first_waited_us, 0);
+	}
+}
+
+/* A turn is no longer than the longest that was believed meanwhile */
+static void the_longest_service_time_since_the_first_round_trip_is_told(void **state)
+{
+	static const struct flight flight = { .rtt_us = 50000, .there_us = 30000, .acks = 10 };
+	static const struct {
+		u64 believed_q10;
+		/* after the period before */
+		u32 after_us;
+		u64 slowest_q10;
+		const char *reason;
+	} rows[] = {
+		{ 0, 30000, 0, "none" },
+		{ US(250), 30000, US(250), "the first" },
+		{ US(400), 30000, US(400), "a longer one" },
+		{ US(300), 30000, US(400), "a shorter one" },
+		{ US(9000), 1000, 0, "that of a period that goes on is not yet told" },
+		{ US(300), 30000, US(400), "nor taken" },
+		{ ROUND_SERVICE_MAX_Q10 + 1, 30000, ROUND_SERVICE_MAX_Q10, "the longest" },
+		{ US(1), 30000, ROUND_SERVICE_MAX_Q10, "the same" },
+	};
+	struct round_seen seen = { .now_us = 1000000, .prop_us = 20000 };
+	struct round_check r;
+	size_t i;
+
+	(void)state;
+	take_flight(&r, &flight, seen.now_us);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u64 got;
+
+		seen.service_q10 = rows[i].believed_q10;
+		seen.now_us += rows[i].after_us;
+		seen.delivered += 100;
+		round_check_rtt(&r, 20000, 0);
+		got = round_check_end(&r, &seen).slowest_q10;
+		if (got != rows[i].slowest_q10)
+			fail_msg("%s: %.3f us", rows[i].reason, (double)got / US(1));
+	}
+	/* what is no longer told needs no turn */
+	take_flight(&r, &flight, seen.now_us);
+	seen.now_us += ROUND_FIRST_US;
+	seen.service_q10 = US(250);
+	seen.delivered += 100;
+	assert_int_equal(round_check_end(&r, &seen).slowest_q10, US(250));
+	seen.now_us += 30000;
+	seen.service_q10 = US(500);
+	seen.delivered += 100;
+	assert_int_equal(round_check_end(&r, &seen).slowest_q10, US(250));
+}
+
+/* The same of any path, whose times are numbers that do not wrap */
+static void what_the_first_packet_waited_is_that_of_exact_numbers(void **state)
+{
+	u32 flow, n, told = 0, forgotten = 0;
+
+	(void)state;
+	for (flow = 0; flow < 5000; flow++) {
+		/* from one clock to the other; what the first packet waited; the two ways */
+		double offset_us = (double)draw(1ULL << 32), wait_us = (double)draw_scale(17);
+		double there_us = 1000 + (double)draw_scale(16), back_us = (double)draw_scale(16);
+		double first_us = there_us + wait_us, least_us = first_us, prop_us;
+		double now_us = 4294967296.0 - (double)draw_scale(25), first_at_us = now_us;
+		double first_rtt_us = first_us + back_us;
+		const struct flight flight = {
+			.rtt_us = (u32)first_rtt_us, .acks = 3 + (u32)draw(9),
+			.there_us = (u32)(u64)(first_us + offset_us),
+		};
+		struct round_check r;
+
+		take_flight(&r, &flight, (u32)(u64)now_us);
+		prop_us = first_rtt_us;
+		for (n = 0; n < 40; n++) {
+			double expected_us = 0, waited_us = (double)draw_scale(17) - 1;
+			bool clock = draw(4);
+			u32 got;
+
+			/* others' packets on both ways, and another path now and then */
+			if (!draw(10))
+				there_us += (double)draw(20000);
+			back_us = (double)draw_scale(16);
+			prop_us = draw(8) ? fmin(prop_us, there_us + waited_us + back_us) :
+					    there_us + waited_us + back_us;
+			least_us = fmin(least_us, there_us + waited_us);
+			now_us += floor(1.25 * prop_us) + (double)draw_scale(21);
+			got = end_at(&r, (u32)(u64)fmod(now_us, 4294967296.0), (u32)prop_us,
+				     (u32)(u64)fmod(there_us + waited_us + offset_us, 4294967296.0),
+				     clock ? 1 + (u32)draw(U32_MAX) : 0).first_waited_us;
+			if (now_us - first_at_us > 1e7) {
+				forgotten++;
+			} else {
+				expected_us = fmax(first_rtt_us - prop_us, 0);
+				if (clock)
+					expected_us = fmin(expected_us,
+							   fmax(first_us - least_us - 1000, 0));
+				told += expected_us > 0;
+			}
+			if (got != expected_us)
+				fail_msg("flow %u, period %u: %u us, exact %f", flow, n, got,
+					 expected_us);
+		}
+	}
+	assert_in_range(told, 20000, 190000);
+	assert_in_range(forgotten, 2000, 190000);
+}
+
 /* ---- clocks and counters wrap ---- */
 
 static void random_period(struct period *p)
@@ -1404,19 +2234,19 @@ static void random_period(struct period *p)
 	p->rtt_us = 19000 + (u32)draw(12000);
 	p->there_us = 500 + (u32)draw(6000);
 	p->lost = draw(4) ? 0 : (u32)draw(12);
-	p->trains = (u32)draw(40);
+	p->trains = draw(2) ? (u32)draw(40) : 0;
 	p->span_ns = 200000 + draw(1500000);
 	p->span_ticks = (u32)draw(3);
 	p->ticks = 10 + (u32)draw(40);
 	p->silence_us = 100 + (u32)draw(4000);
-	p->unsampled = draw(2);
+	p->prop_us = 18000 + (u32)draw(4000);
 	p->limited = !draw(8);
 	p->policed = !draw(8);
 }
 
 static void wraps_change_nothing(void **state)
 {
-	u32 i, n, verdicts[ROUND_UNCONFIRMED + 1] = { 0 };
+	u32 i, n, verdicts[ROUND_UNCONFIRMED + 1] = { 0 }, told = 0;
 
 	(void)state;
 	for (i = 0; i < 300; i++) {
@@ -1441,10 +2271,12 @@ static void wraps_change_nothing(void **state)
 			assert_int_equal(r.hold, wraps.hold);
 			assert_int_equal(r.claims, wraps.claims);
 			verdicts[one.verdict]++;
+			told += one.first_waited_us > 0;
 		}
 	}
 	for (i = 0; i < ARRAY_SIZE(verdicts); i++)
 		assert_true(verdicts[i] > 100);
+	assert_true(told > 100);
 }
 
 /* ---- anything ---- */
@@ -1452,22 +2284,24 @@ static void wraps_change_nothing(void **state)
 static void any_numbers_are_held_within_bounds(void **state)
 {
 	struct round_check r = {};
-	u32 i, n, ended = 0;
+	u32 i, n, ended = 0, waited = 0, faster = 0;
 
 	(void)state;
 	for (i = 0; i < 500000; i++) {
 		struct round_seen seen = {
 			.service_q10 = draw(4) ? draw_scale(63) - 1 : 0,
-			.now_us = (u32)draw_scale(32) - 1,
+			.now_us = (draw(2) ? r.since_us : 0) + (u32)draw_scale(32) - 1,
 			.tick = (u32)draw_scale(32) - 1,
 			.delivered = (u32)draw_scale(32) - 1,
 			.prop_us = (u32)draw_scale(32) - 1,
 			.queue = (u32)draw_scale(32) - 1,
 			.train = (u32)draw_scale(32) - 1,
-			.sampled = draw(2),
 			.limited = !draw(4),
 			.policed = !draw(4),
+			.probes = draw(2),
+			.missing = !draw(4),
 		};
+		const bool due = round_check_due(&r, seen.now_us, seen.prop_us);
 		struct round_found found;
 		u64 bound_q10;
 
@@ -1478,13 +2312,26 @@ static void any_numbers_are_held_within_bounds(void **state)
 					  (u32)draw_scale(32));
 			if (!draw(3))
 				round_check_lost(&r, (u32)draw_scale(32));
+			if (!draw(30))
+				round_check_void(&r);
+			if (!draw(30))
+				round_check_midway(&r);
 		}
 		found = round_check_end(&r, &seen);
 		ended += found.verdict != ROUND_GOES_ON;
 		assert_true(found.service_q10 <= ROUND_SERVICE_MAX_Q10);
 		assert_true(!seen.service_q10 || found.service_q10);
 		assert_true(found.served_q8 <= ROUND_SERVED_MAX_Q8);
-		assert_true(r.claims <= ROUND_PROBE_LAST);
+		assert_true(due || found.verdict == ROUND_GOES_ON);
+		assert_true(found.verdict != ROUND_GOES_ON || !found.first_waited_us);
+		assert_true(found.first_waited_us <= ROUND_MAX_US);
+		assert_true(found.slowest_q10 <= ROUND_SERVICE_MAX_Q10);
+		assert_true(!found.faster || found.delivered_q10 / 2 >= seen.service_q10);
+		waited += found.first_waited_us > 0;
+		faster += found.faster;
+		assert_true(r.claims <= ROUND_CLAIM_LAST);
+		assert_true(!r.policed || seen.policed || found.verdict == ROUND_GOES_ON);
+		assert_true(!r.slowed || seen.policed || found.verdict == ROUND_GOES_ON);
 		assert_true(r.bursts <= ROUND_BURSTS_MAX && r.shorter <= ROUND_SHORTER_MAX);
 		assert_true(r.again <= ROUND_AGAIN_MAX);
 		assert_true(r.hold <= ROUND_BURST << ROUND_BURSTS_MAX);
@@ -1493,28 +2340,38 @@ static void any_numbers_are_held_within_bounds(void **state)
 		bound_q10 = round_bound_q10(&r, seen.delivered, seen.now_us);
 		assert_in_range(bound_q10, 1, ROUND_SERVICE_MAX_Q10);
 		assert_true(round_train_most(&r, seen.train, 1) >= 1);
-		if (!draw(1000))
+		if (!draw(100))
 			memset(&r, 0, sizeof(r));
 	}
 	assert_true(ended > 100000);
+	assert_true(waited > 100 && faster > 1000);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_period_is_of_two_trains_and_a_quarter_more_than_r),
+		cmocka_unit_test(a_period_is_due_after_a_quarter_more_than_r),
 		cmocka_unit_test(a_period_collects_round_trips),
 		cmocka_unit_test(the_first_round_trip_only_begins_a_period),
 		cmocka_unit_test(nothing_of_a_period_is_left_in_the_next),
 		cmocka_unit_test(the_verdict_follows_from_gaps_waits_and_losses),
+		cmocka_unit_test(more_than_twice_what_was_delivered_was_believed),
+		cmocka_unit_test(the_verdict_is_that_of_exact_numbers),
 		cmocka_unit_test(what_a_queue_of_its_own_takes),
 		cmocka_unit_test(a_service_time_is_time_over_packets),
 		cmocka_unit_test(the_longest_service_time_is_a_bound),
 		cmocka_unit_test(the_longest_delay_is_a_bound),
 		cmocka_unit_test(a_period_keeps_the_smallest_round_trip_and_all_losses),
+		cmocka_unit_test(a_void_period_says_nothing),
 		cmocka_unit_test(claims_are_an_eighth_a_quarter_and_then_halves),
 		cmocka_unit_test(nothing_is_claimed_below_a_unit),
-		cmocka_unit_test(a_policer_is_probed_by_a_64th_and_doubling),
+		cmocka_unit_test(a_policer_is_probed_by_a_128th_in_each_period),
+		cmocka_unit_test(a_policer_that_is_gone_lets_the_rate_double_in_89_periods),
+		cmocka_unit_test(a_policer_lowers_the_rate_in_every_second_period_at_most),
+		cmocka_unit_test(that_the_rate_was_lowered_is_not_remembered_for_long),
+		cmocka_unit_test(a_loss_lowers_a_policers_rate_by_an_eighth_at_most),
+		cmocka_unit_test(a_policers_rate_is_that_of_exact_numbers),
 		cmocka_unit_test(after_a_policer_no_claim_is_all_of_the_share),
 		cmocka_unit_test(losses_of_more_than_a_32nd_are_many),
 		cmocka_unit_test(losses_shorten_trains_from_the_eighth_period_on),
@@ -1537,7 +2394,14 @@ int main(void)
 		cmocka_unit_test(the_receivers_clock_needs_spans_of_some_ticks),
 		cmocka_unit_test(packets_waited_on_the_way_there_or_back),
 		cmocka_unit_test(the_receivers_clock_tells_bursts_from_others),
+		cmocka_unit_test(what_agrees_agrees_by_a_clock_that_tells),
+		cmocka_unit_test(of_few_trains_that_can_show_a_gap_any_agrees),
 		cmocka_unit_test(dense_by_both_clocks_is_no_burst),
+		cmocka_unit_test(the_first_packet_waited_what_the_delay_has_fallen_by),
+		cmocka_unit_test(in_mid_flow_no_packet_is_the_first),
+		cmocka_unit_test(what_the_first_packet_waited_is_told_for_10_s),
+		cmocka_unit_test(the_longest_service_time_since_the_first_round_trip_is_told),
+		cmocka_unit_test(what_the_first_packet_waited_is_that_of_exact_numbers),
 		cmocka_unit_test(wraps_change_nothing),
 		cmocka_unit_test(any_numbers_are_held_within_bounds),
 	};

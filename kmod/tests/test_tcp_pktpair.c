@@ -1498,35 +1498,42 @@ static void every_ack_sets_the_rate(void **state)
 	}
 }
 
-/* A period without a gap ends, of 30 ms, of which the share of 1.2 ms is 25 packets */
+/* A period without a gap ends, of 30 ms, of which the share of 1.2 ms is 25 packets: with a
+ * round trip, or with any ACK
+ */
 static void a_period_without_a_gap_is_the_share_if_packets_waited(void **state)
 {
 	enum { SAME, DELIVERED, CLAIMED };
 	static const struct {
 		u32 packets, wait_us;
 		u8 ca_state;
-		bool sackless, lost, dipped, app_limited;
+		bool sackless, lost, dips, dipped, app_limited, timeout;
 		int believed;
 		const char *reason;
 	} rows[] = {
 		{ 8, 1300, 0, .believed = DELIVERED, .reason = "a packet waited for longer than one takes" },
 		{ 8, 0, 0, .lost = true, .believed = DELIVERED, .reason = "one was lost" },
 		{ 8, 1100, 0, .believed = CLAIMED, .reason = "all waited for less than that" },
-		{ 8, 1300, 0, .dipped = true, .reason = "drained on purpose" },
+		{ 8, 1300, 0, .dips = true, .reason = "drained on purpose" },
+		{ 8, 1300, 0, .dipped = true, .reason = "what was sent in a drain" },
 		{ 8, 1300, 0, .app_limited = true, .reason = "the application sends less" },
 		{ 8, 1300, TCP_CA_Recovery, .believed = DELIVERED,
 			.reason = "sent twice, delivered once" },
 		{ 8, 1300, TCP_CA_Loss, .reason = "a period that holds a timeout" },
+		{ 8, 1300, 0, .timeout = true, .reason = "or held one" },
 		{ 8, 1300, TCP_CA_Recovery, .sackless = true,
 			.reason = "what came twice counts twice" },
 		{ 8, 1300, 0, .sackless = true, .believed = DELIVERED,
 			.reason = "without SACK, but nothing is sent twice" },
 		{ 7, 1300, 0, .reason = "too few packets" },
 	};
-	size_t i;
+	size_t row, i;
 
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+	for (row = 0; row < 2 * ARRAY_SIZE(rows); row++) {
+		const u32 round_trip = row % 2;
 		u64 before_it, expected, error;
+
+		i = row / 2;
 
 		begin(DEFAULT, SERVICE_NS(10), 20);
 		sender_run(&s, SECONDS(1));
@@ -1534,6 +1541,8 @@ static void a_period_without_a_gap_is_the_share_if_packets_waited(void **state)
 		be_in_state(rows[i].ca_state);
 		s.sk.sackless = rows[i].sackless;
 		ca->dipped = rows[i].dipped;
+		if (rows[i].dips)
+			prop_dip(&ca->prop);
 		ca->sampled = 0;
 		pair_probe_abandon(&ca->probe);
 		s.sk.tcp_clock_cache += NSEC_PER_MSEC;
@@ -1544,10 +1553,14 @@ static void a_period_without_a_gap_is_the_share_if_packets_waited(void **state)
 			.delivered = s.sk.delivered - rows[i].packets,
 			.rtt_min_us = ca->prop.delay_us + rows[i].wait_us,
 		};
+		if (rows[i].timeout) {
+			s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Loss);
+			s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Open);
+		}
 		take_ack(0, false, (struct rate_sample) {
 			.acked_sacked = 2, .delivered = 16, .interval_us = 20000,
 			.is_app_limited = rows[i].app_limited, .losses = rows[i].lost,
-			.prior_delivered = ca->round_delivered,
+			.prior_delivered = ca->round_delivered - !round_trip,
 		});
 		expected = before_it;
 		if (rows[i].believed == DELIVERED)
@@ -1557,10 +1570,62 @@ static void a_period_without_a_gap_is_the_share_if_packets_waited(void **state)
 		error = ca->service.value > expected ? ca->service.value - expected :
 						       expected - ca->service.value;
 		if (error > 1)
-			fail_msg("%s: %llu, before %llu", rows[i].reason,
+			fail_msg("%s, %u: %llu, before %llu", rows[i].reason, round_trip,
 				 (unsigned long long)ca->service.value,
 				 (unsigned long long)before_it);
 	}
+}
+
+/* In a queue a round trip is longer than a period */
+static void a_period_that_is_long_enough_ends_with_any_ack(void **state)
+{
+	static const struct {
+		int preset;
+		/* beyond a period's */
+		s32 more_us;
+		u32 packets;
+		s32 delivered;
+		bool ends;
+		const char *reason;
+	} rows[] = {
+		{ DEFAULT, 0, 8, 16, true, "as long as it must be" },
+		{ DEFAULT, -1, 8, 16, false, "a microsecond less" },
+		{ DEFAULT, 1000000, 8, 16, true, "much longer" },
+		{ DEFAULT, 0, 7, 16, false, "too few packets" },
+		{ DEFAULT, 0, 8, -1, false, "an ACK that counts nothing" },
+		{ MEMO, 0, 8, 16, false, "the memorandum asks nothing" },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u32 rounds, now_us, prop_us;
+
+		begin(rows[i].preset, SERVICE_NS(10), 20);
+		sender_run(&s, SECONDS(1));
+		rounds = ca->evidence->rounds;
+		prop_us = ca->prop.delay_us;
+		now_us = (u32)s.sk.tcp_mstamp;
+		ca->evidence->check = (struct round_check) {
+			.started = 1, .since_us = now_us - prop_us - prop_us / 4 - rows[i].more_us,
+			.delivered = s.sk.delivered - rows[i].packets, .rtt_min_us = prop_us,
+		};
+		take_ack(0, false, (struct rate_sample) {
+			.acked_sacked = 2, .delivered = rows[i].delivered, .interval_us = 20000,
+		});
+		/* the next has begun */
+		if ((ca->evidence->check.since_us == now_us) != rows[i].ends)
+			fail_msg("%s", rows[i].reason);
+		assert_int_equal(ca->evidence->rounds, rounds);
+	}
+	/* before the first round trip has ended there is none, however long it takes */
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	sender_run(&s, 10 * NSEC_PER_MSEC);
+	assert_int_equal(ca->evidence->check.started, 0);
+	take_ack(SECONDS(1), false, (struct rate_sample) {
+		.acked_sacked = 2, .delivered = 2, .interval_us = 20000,
+	});
+	assert_int_equal(ca->evidence->check.started, 0);
+	assert_int_equal(ca->evidence->rounds, 0);
 }
 
 /* Three trains of a tenth of the service time, 1.2 ms. A round trip delivered ten packets in
@@ -1661,7 +1726,9 @@ static void another_law_begins_with_the_window_and_trains_that_show_gaps(void **
 	assert_int_equal(ca->evidence->turns.shared, 0);
 	take_block(100, false);
 	assert_int_equal(ca->evidence->turns.shared, 1);
-	assert_int_equal(s.sk.snd_ssthresh, window);
+	/* with a slow start */
+	assert_int_equal(s.sk.snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	assert_int_equal(s.sk.snd_cwnd, window);
 	assert_int_equal(s.sk.snd_cwnd_cnt, 0);
 	assert_int_equal(ca->evidence->check.hold, 0);
 	assert_int_equal(ca->evidence->check.shorter, 0);
@@ -1675,11 +1742,6 @@ static void another_law_begins_with_the_window_and_trains_that_show_gaps(void **
 	assert_int_equal(s.sk.snd_ssthresh, TCP_INFINITE_SSTHRESH);
 	assert_int_equal(s.sk.icsk_ca_ops->ssthresh(&s.sk), TCP_INFINITE_SSTHRESH);
 	assert_int_equal(law_shown("in-turn-again") - again, 1);
-	/* a window of one is too small a threshold (RFC 5681, 3.1) */
-	s.sk.snd_cwnd = 1;
-	for (block = 0; block < 3; block++)
-		take_block(100, false);
-	assert_int_equal(s.sk.snd_ssthresh, 2);
 
 	/* who has more than half of the link begins as after a loss */
 	begin(DEFAULT, SERVICE_NS(10), 20);
@@ -1690,6 +1752,257 @@ static void another_law_begins_with_the_window_and_trains_that_show_gaps(void **
 	assert_int_equal(ca->evidence->turns.shared, 1);
 	assert_int_equal(s.sk.snd_ssthresh, window * 717 / 1024);
 	assert_int_equal(s.sk.snd_cwnd, s.sk.snd_ssthresh);
+}
+
+/* A packet of a round trip comes back, with another */
+static void take_round_trip(u32 rtt_us)
+{
+	s.sk.tcp_clock_cache += NSEC_PER_MSEC;
+	s.sk.tcp_mstamp = s.sk.tcp_clock_cache / NSEC_PER_USEC;
+	s.sk.first_tx_mstamp = s.sk.tcp_mstamp - rtt_us;
+	take_ack(0, false, (struct rate_sample) {
+		.acked_sacked = 2, .delivered = 16, .interval_us = 20000,
+	});
+}
+
+/* A way there that has become longer looks like a queue, and CUBIC finds its window at once */
+static void while_it_is_shared_a_longer_round_trip_ends_slow_start(void **state)
+{
+	static const struct {
+		u32 window, rtts_us[3], threshold;
+		const char *reason;
+	} rows[] = {
+		{ 30, { 200000, 200000, 225000 }, 0, "an eighth longer than the shortest since" },
+		{ 30, { 200000, 200000, 225001 }, 34, "more" },
+		{ 30, { 200000, 100000, 112501 }, 34, "the shortest counts" },
+		{ 30, { 100000, 112501, 112501 }, 32, "which ends it once" },
+		{ 1, { 100000, 100000, 112501 }, 5, "whatever the window is" },
+	};
+	size_t i, n;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		become_shared(SERVICE_NS(10), 20);
+		s.sk.snd_cwnd = rows[i].window;
+		/* the window holds up what is sent */
+		s.sk.window_binds = true;
+		for (n = 0; n < ARRAY_SIZE(rows[i].rtts_us); n++)
+			take_round_trip(rows[i].rtts_us[n]);
+		if (s.sk.snd_ssthresh != (rows[i].threshold ?: TCP_INFINITE_SSTHRESH))
+			fail_msg("%s: %u", rows[i].reason, s.sk.snd_ssthresh);
+	}
+	/* a window of one is too small a threshold (RFC 5681, 3.1) */
+	become_shared(SERVICE_NS(10), 20);
+	take_round_trip(100000);
+	s.sk.snd_cwnd = 1;
+	take_round_trip(112501);
+	assert_int_equal(s.sk.snd_ssthresh, 2);
+	/* as after a loss, if the flow has more than half of the link: no slow start */
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(1));
+	for (n = 0; n < 3; n++)
+		take_block(200, false);
+	i = s.sk.snd_ssthresh;
+	assert_true(i < TCP_INFINITE_SSTHRESH);
+	s.sk.snd_cwnd += 20;
+	take_round_trip(100000);
+	take_round_trip(200000);
+	assert_int_equal(s.sk.snd_ssthresh, i);
+}
+
+/* The propagation delay was not looked for while others filled the queue */
+static void turns_return_with_the_shortest_round_trip_since_the_alarm(void **state)
+{
+	static const struct {
+		u32 rtts_us[3], expected_us;
+		const char *reason;
+	} rows[] = {
+		{ { 200000, 150000, 180000 }, 150000, "a longer path" },
+		{ { 200000, 15000, 180000 }, 15000, "a shorter one" },
+		{ { 2000000000, 2000000000, 2000000000 }, PROP_MAX_US, "100 s at most" },
+		{ { 0 }, 0, "no packet came back meanwhile: what was known before" },
+	};
+	size_t i, n;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u32 before_us;
+
+		become_shared(SERVICE_NS(10), 20);
+		before_us = ca->prop.delay_us;
+		ca->evidence->back_us = 5000;
+		for (n = 0; n < ARRAY_SIZE(rows[i].rtts_us) && rows[i].rtts_us[n]; n++) {
+			/* what is longer on the way back is a part of all round trips */
+			take_round_trip(rows[i].rtts_us[n]);
+			ca->evidence->turns.turns = 0;
+		}
+		for (n = 0; n < 8; n++)
+			take_block(256, false);
+		assert_int_equal(ca->evidence->turns.shared, 0);
+		if (ca->prop.delay_us != (rows[i].expected_us ?: before_us))
+			fail_msg("%s: %u us", rows[i].reason, ca->prop.delay_us);
+		assert_int_equal(ca->evidence->back_us, rows[i].expected_us ? 0 : 5000);
+		/* of another alarm no round trip counts before it */
+		for (n = 0; n < 3; n++)
+			take_block(100, false);
+		take_round_trip(160000);
+		for (n = 0; n < 16; n++)
+			take_block(256, false);
+		assert_int_equal(ca->evidence->turns.shared, 0);
+		assert_int_equal(ca->prop.delay_us, 160000);
+	}
+}
+
+/* A first packet waits for three turns at most; with smaller packets turns are longer */
+static void a_first_packet_that_waited_for_others_is_an_alarm(void **state)
+{
+	static const u32 sizes[] = { 1448, 691 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct round_found found = { .limited = true };
+		u32 most_us;
+
+		begin(DEFAULT, SERVICE_NS(10), 20);
+		sender_run(&s, SECONDS(1));
+		s.sk.mss_cache = sizes[i];
+		s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+		/* the longest that was believed since counts */
+		found.service_q10 = found.delivered_q10 = 1000 << PAIR_SERVICE_SHIFT;
+		found.slowest_q10 = 1000000 << PAIR_SERVICE_SHIFT;
+		most_us = (i ? 3 * 2000 : 3 * 1000) + ca->prop.delay_us / 16;
+		found.first_waited_us = most_us;
+		pktpair_judge_turns(&s.sk, &found);
+		assert_int_equal(ca->evidence->turns.alarms, 0);
+		found.first_waited_us = most_us + 1;
+		pktpair_judge_turns(&s.sk, &found);
+		assert_int_equal(ca->evidence->turns.alarms, 1);
+		assert_int_equal(ca->evidence->turns.shared, 1);
+		assert_int_equal(s.sk.icsk_ca_ops->ssthresh(&s.sk) < TCP_INFINITE_SSTHRESH, 1);
+	}
+}
+
+static bool first_missing;
+
+/* Selective ACKs come before the first packet's, or after it */
+static void hide_holes(struct sender *of, const struct rate_sample *rs)
+{
+	of->sk.sacked_out = !first_missing && of->sk.packets_out > 1;
+}
+
+/* A window of ten packets leaves no queue of its own, so that round trips become shorter when
+ * others' queue of @there_us on the way to the receiver ends, or what delays ACKs
+ */
+static void a_first_packet_in_a_queue_of_others_is_an_alarm(void **state)
+{
+	static const struct {
+		u32 there_us, back_ms, for_ms, ack_every;
+		bool missing, no_stamps, alarm;
+		const char *reason;
+	} rows[] = {
+		{ 100000, 0, 300, 2, .alarm = true, .reason = "a queue of others" },
+		{ 7000, 0, 300, 2, .alarm = true, .reason = "three turns take 3.6 ms, jitter 1.4" },
+		{ 4500, 0, 300, 2, .reason = "less than that" },
+		{ 0, 0, 300, 2, .reason = "none" },
+		{ 100000, 0, 300, 2, .missing = true, .reason = "the first packet was lost" },
+		{ 0, 100, 300, 2, .reason = "ACKs were delayed" },
+		{ 0, 100, 300, 2, .no_stamps = true, .alarm = true,
+			.reason = "which only a clock tells" },
+		{ 100000, 0, 9000, 2, .alarm = true, .reason = "within 10 s" },
+		{ 100000, 0, 10500, 2, .reason = "and later" },
+		{ 100000, 0, 300, 1, .alarm = true, .reason = "an ACK for each packet" },
+		{ 100000, 0, 300, 3, .reason = "a first ACK for three: its last may have waited" },
+		{ 0, 0, 300, 3, .reason = "for its own" },
+		{ 0, 0, 300, 8, .reason = "of eight, for seven of them" },
+	};
+	size_t i;
+	u32 ms;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		begin(DEFAULT, SERVICE_NS(10), 20 + rows[i].back_ms);
+		s.sk.snd_cwnd_clamp = 10;
+		s.ack_every = rows[i].ack_every;
+		s.no_stamps = rows[i].no_stamps;
+		first_missing = rows[i].missing;
+		s.after_ack = hide_holes;
+		for (ms = 0; ms < rows[i].for_ms; ms++) {
+			if (rows[i].there_us)
+				s.free_ns = max_t(u64, s.free_ns, s.now_ns +
+						  rows[i].there_us * NSEC_PER_USEC);
+			sender_run(&s, NSEC_PER_MSEC);
+			/* the first flight has left */
+			if (!ms)
+				s.sk.sacked_out = first_missing;
+		}
+		assert_int_equal(ca->evidence->turns.alarms, 0);
+		s.prop_ns = 20 * NSEC_PER_MSEC;
+		sender_run(&s, SECONDS(2));
+		if (ca->evidence->turns.alarms != rows[i].alarm)
+			fail_msg("%s: %u", rows[i].reason, ca->evidence->turns.alarms);
+	}
+}
+
+/* A receiver that merges eight segments at first, and a window of two such ACKs: of a flow that
+ * is alone or has its turns, what the eighth packet waited was for seven of its own
+ */
+static void a_first_ack_of_eight_segments_is_no_alarm(void **state)
+{
+	static const struct {
+		u32 mbit, rtt_ms, window, merges_ms, others;
+	} rows[] = {
+		{ 5, 20, 16, 45, 0 }, { 5, 10, 16, 300, 0 }, { 10, 10, 16, 60, 0 },
+		{ 40, 5, 16, 60, 0 }, { 40, 10, 32, 45, 0 }, { 10, 20, 16, 60, 3 },
+		{ 40, 20, 32, 100, 1 },
+		/* and windows that leave no wait */
+		{ 10, 20, 10, 300, 0 }, { 10, 20, 8, 300, 0 },
+	};
+	size_t i;
+	int stamps;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		for (stamps = 0; stamps <= 1; stamps++) {
+			begin(DEFAULT, SERVICE_NS(rows[i].mbit), rows[i].rtt_ms);
+			s.sk.snd_cwnd = s.sk.snd_cwnd_clamp = rows[i].window;
+			s.ack_every = 8;
+			s.no_stamps = !stamps;
+			s.turn = s.turn_left = rows[i].others > 0;
+			s.others_ns = rows[i].others * s.service_ns;
+			sender_run(&s, rows[i].merges_ms * NSEC_PER_MSEC);
+			s.ack_every = 1;
+			sender_run(&s, SECONDS(1));
+			if (ca->evidence->turns.alarms)
+				fail_msg("row %zu: %u alarms", i, ca->evidence->turns.alarms);
+		}
+	}
+}
+
+/* On a path that is shorter than a tick of the receiver's clock, whatever its phase is: ACKs
+ * are later on the way back at first, and the flow is alone
+ */
+static void a_tick_of_the_receivers_clock_is_no_wait(void **state)
+{
+	static const struct {
+		u32 later_us;
+		bool no_stamps, alarm;
+	} rows[] = {
+		{ 90, false, false }, { 110, false, false }, { 0, false, false },
+		{ 0, true, false }, { 110, true, true },
+	};
+	u32 phase_us;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		for (phase_us = 0; phase_us < 1000; phase_us += 50) {
+			begin(DEFAULT, SERVICE_NS(1000), 1);
+			s.now_ns += phase_us * NSEC_PER_USEC;
+			s.prop_ns = (200 + rows[i].later_us) * NSEC_PER_USEC;
+			s.no_stamps = rows[i].no_stamps;
+			sender_run(&s, 5 * NSEC_PER_MSEC);
+			s.prop_ns = 200 * NSEC_PER_USEC;
+			sender_run(&s, SECONDS(1) / 2);
+			if (ca->evidence->turns.alarms != rows[i].alarm)
+				fail_msg("%u us later, phase %u us: %u alarms", rows[i].later_us,
+					 phase_us, ca->evidence->turns.alarms);
+		}
+	}
 }
 
 static void while_it_is_shared_ss_shows_nothing_and_a_loss_is_cubics(void **state)
@@ -1820,6 +2133,111 @@ static void where_a_rate_is_policed_it_is_paced(void **state)
 		assert_int_equal(s.sk.sk_pacing_rate,
 				 control_share_bytes_ps(&(struct control_path) {
 					.service_q10 = ca->service.value }, 1448));
+	}
+}
+
+/* The first packets of a burst leave a policer at the link's rate */
+static void at_a_policer_gaps_show_nothing(void **state)
+{
+	u64 before_it;
+	u32 trains;
+	int train;
+
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(1));
+	before_it = ca->service.value;
+	ca->evidence->turns.policed = 1;
+	ca->evidence->turns.lossy = IN_TURN_POLICED;
+	/* no period ends here, which would probe the rate */
+	ca->evidence->check.delivered = s.sk.delivered;
+	trains = ca->evidence->check.trains;
+	for (train = 0; train < 200; train++)
+		take_train(SERVICE_NS(100));
+	assert_int_equal(ca->service.value, before_it);
+	/* that they came is known */
+	assert_true(ca->evidence->check.trains >= trains + 199);
+	/* elsewhere a few in a row are believed, and none of those before is of the row */
+	ca->evidence->turns.policed = 0;
+	take_train(SERVICE_NS(100));
+	assert_true(ca->service.value > before_it / 2);
+	take_train(SERVICE_NS(100));
+	take_train(SERVICE_NS(100));
+	assert_true(ca->service.value < before_it / 2);
+}
+
+static u32 trains_while_policed;
+
+static void check_single(struct sender *of, const struct rate_sample *rs)
+{
+	if (!ca->evidence->turns.policed)
+		return;
+	assert_int_equal(ca->train, 1);
+	assert_int_equal(of->sk.icsk_ca_ops->min_tso_segs(&of->sk), 1);
+	/* the stack makes no larger skbs either */
+	assert_int_equal(of->sk.sk_gso_max_segs, 1);
+	trains_while_policed++;
+}
+
+/* Packets that leave at once are lost at a policer, whatever its rate is */
+static void where_a_rate_is_policed_segments_leave_one_by_one(void **state)
+{
+	static const struct {
+		u32 mbit, train;
+	} rows[] = { { 10, 4 }, { 1000, 8 } };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		begin(DEFAULT, SERVICE_NS(rows[i].mbit), 20);
+		sender_run(&s, SECONDS(1));
+		assert_int_equal(ca->train, rows[i].train);
+		ca->evidence->turns.policed = 1;
+		ca->evidence->turns.lossy = IN_TURN_POLICED;
+		/* the period under way ends */
+		sender_run(&s, SECONDS(1) / 10);
+		trains_while_policed = 0;
+		s.after_ack = check_single;
+		sender_run(&s, SECONDS(1) / 5);
+		assert_true(trains_while_policed > 50);
+		/* it is gone, and trains show gaps again */
+		ca->evidence->turns.policed = 0;
+		ca->evidence->turns.lossy = 0;
+		sender_run(&s, SECONDS(1));
+		assert_int_equal(ca->evidence->turns.policed, 0);
+		assert_int_equal(ca->train, rows[i].train);
+		/* where turns have ended too, CUBIC's trains are as anywhere */
+		ca->evidence->turns.policed = 1;
+		ca->evidence->turns.lossy = IN_TURN_POLICED;
+		s.after_ack = NULL;
+		take_block(100, false);
+		take_block(100, false);
+		take_block(100, false);
+		assert_int_equal(ca->evidence->turns.shared, 1);
+		assert_int_equal(ca->evidence->turns.policed, 1);
+		assert_int_equal(ca->train, PAIR_TRAIN_SHOWS_GAP);
+	}
+}
+
+/* What a period has found says whether there is one */
+static void a_policer_is_found_sooner_if_more_was_believed(void **state)
+{
+	int faster, block;
+
+	for (faster = 0; faster <= 1; faster++) {
+		const u32 needed = faster ? 3 : 8;
+
+		begin(DEFAULT, SERVICE_NS(10), 20);
+		sender_run(&s, SECONDS(1));
+		for (block = 1; block <= 8; block++) {
+			const struct round_found found = {
+				.service_q10 = ca->service.value,
+				.delivered_q10 = ca->service.value,
+				.verdict = ROUND_CONFIRMED, .lossy = true, .faster = faster,
+			};
+
+			pktpair_judge_turns(&s.sk, &found);
+			assert_int_equal(traced_block.faster, faster);
+			assert_int_equal(ca->evidence->turns.policed, block >= needed);
+		}
 	}
 }
 
@@ -2057,9 +2475,11 @@ static void what_was_allocated_is_freed_once(void **state)
 
 static void a_socket_that_changes_in_mid_flow_believes_nothing(void **state)
 {
-	const struct pktpair_evidence none = { 0 };
+	static struct pktpair_evidence none;
 	u32 window;
 
+	/* but that the first packet is gone */
+	round_check_midway(&none.check);
 	/* its predecessor has left whatever it likes */
 	begin(DEFAULT, SERVICE_NS(10), 20);
 	sender_run(&s, SECONDS(1));
@@ -2079,6 +2499,72 @@ static void a_socket_that_changes_in_mid_flow_believes_nothing(void **state)
 	assert_in_range(ca->service.value >> PAIR_SERVICE_SHIFT, SERVICE_NS(10) * 99 / 100,
 			SERVICE_NS(10) * 101 / 100);
 	assert_int_equal(ca->evidence->turns.shared, 0);
+}
+
+/* An algorithm that keeps its window */
+#define KEPT_WINDOW 100
+
+static void keep_window(struct sock *sk)
+{
+	sk->snd_cwnd = KEPT_WINDOW;
+	sk->sk_pacing_rate = sk->sk_max_pacing_rate;
+}
+
+static void keep_nothing(struct sock *sk)
+{
+}
+
+static void keep_through_acks(COMPAT_CONG_CONTROL_ARGS(sk, rs))
+{
+}
+
+static u32 keep_trains(struct sock *sk)
+{
+	return 2;
+}
+
+static const struct tcp_congestion_ops keeps_window = {
+	.init = keep_window, .release = keep_nothing, .cong_control = keep_through_acks,
+	.min_tso_segs = keep_trains,
+};
+
+/* What the first packet after the change waits for is the flow itself */
+static void after_a_change_in_mid_flow_no_packet_is_the_first(void **state)
+{
+	static const struct {
+		u32 mbit, rtt_ms, ack_every;
+		bool no_stamps;
+	} rows[] = {
+		{ 10, 20, 2, false }, { 10, 20, 2, true }, { 10, 20, 1, false },
+		{ 40, 10, 2, false }, { 10, 5, 1, true },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		const u32 prop_us = rows[i].rtt_ms * USEC_PER_MSEC;
+
+		sender_init(&s, &keeps_window, SERVICE_NS(rows[i].mbit),
+			    rows[i].rtt_ms * NSEC_PER_MSEC);
+		s.ack_every = rows[i].ack_every;
+		s.no_stamps = rows[i].no_stamps;
+		sender_run(&s, SECONDS(1));
+		assert_int_equal(s.sk.snd_cwnd, KEPT_WINDOW);
+		sender_change(&s, stack_algorithms[DEFAULT]);
+		assert_int_equal(ca->evidence->check.first_over, 1);
+		sender_run(&s, SECONDS(1));
+		/* the queue was there before it, and ends with a pause */
+		assert_true(ca->prop.delay_us > 2 * prop_us);
+		s.waiting = 0;
+		sender_run(&s, SECONDS(1));
+		s.waiting = U32_MAX;
+		sender_run(&s, SECONDS(2));
+		assert_true(ca->prop.delay_us < 3 * prop_us / 2);
+		if (ca->evidence->turns.alarms)
+			fail_msg("row %zu: %u alarms", i, ca->evidence->turns.alarms);
+	}
+	/* a flow that begins has its first packet before it */
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	assert_int_equal(ca->evidence->check.first_over, 0);
 }
 
 static u32 recovering_from;
@@ -2200,12 +2686,22 @@ int main(void)
 		cmocka_unit_test(what_ss_shows_is_what_is_known),
 		cmocka_unit_test(every_ack_sets_the_rate),
 		cmocka_unit_test(a_period_without_a_gap_is_the_share_if_packets_waited),
+		cmocka_unit_test(a_period_that_is_long_enough_ends_with_any_ack),
 		cmocka_unit_test(a_share_is_three_times_what_was_delivered_at_most),
 		cmocka_unit_test(another_law_begins_with_the_window_and_trains_that_show_gaps),
+		cmocka_unit_test(while_it_is_shared_a_longer_round_trip_ends_slow_start),
+		cmocka_unit_test(turns_return_with_the_shortest_round_trip_since_the_alarm),
+		cmocka_unit_test(a_first_packet_that_waited_for_others_is_an_alarm),
+		cmocka_unit_test(a_first_packet_in_a_queue_of_others_is_an_alarm),
+		cmocka_unit_test(a_first_ack_of_eight_segments_is_no_alarm),
+		cmocka_unit_test(a_tick_of_the_receivers_clock_is_no_wait),
 		cmocka_unit_test(while_it_is_shared_ss_shows_nothing_and_a_loss_is_cubics),
 		cmocka_unit_test(while_it_is_shared_the_window_is_cubics),
 		cmocka_unit_test(while_it_is_shared_one_train_in_four_round_trips_shows_a_gap),
 		cmocka_unit_test(where_a_rate_is_policed_it_is_paced),
+		cmocka_unit_test(at_a_policer_gaps_show_nothing),
+		cmocka_unit_test(where_a_rate_is_policed_segments_leave_one_by_one),
+		cmocka_unit_test(a_policer_is_found_sooner_if_more_was_believed),
 		cmocka_unit_test(trains_that_a_drain_has_cut_are_not_lengthened),
 		cmocka_unit_test(acks_that_fill_holes_do_not_lengthen_trains),
 		cmocka_unit_test(a_first_flight_whose_acks_come_one_by_one_is_believed_whole),
@@ -2219,6 +2715,7 @@ int main(void)
 		cmocka_unit_test(an_ack_before_init_is_taken),
 		cmocka_unit_test(what_was_allocated_is_freed_once),
 		cmocka_unit_test(a_socket_that_changes_in_mid_flow_believes_nothing),
+		cmocka_unit_test(after_a_change_in_mid_flow_no_packet_is_the_first),
 		cmocka_unit_test(a_name_that_is_taken_leaves_nothing_behind),
 	};
 
