@@ -47,6 +47,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 MODULE = Path(__file__).resolve().parents[2] / "build" / os.uname().release / "kmod" / "tcp_pktpair.ko"
 PARAMETERS = Path("/sys/module/tcp_pktpair/parameters")
 PRESETS = (b"pktpair", b"pktpair_1994")
+MEMORANDUM = b"pktpair_1994"
 CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 # the initial network namespace and its default, which are the machine's
 INITIAL = os.open("/proc/self/ns/net", os.O_RDONLY)
@@ -355,30 +356,32 @@ def choose(algorithm: bytes) -> int:
     return 0
 
 
-def restricted_it_is_for_roots_of_a_namespace() -> None:
-    """Until the machine's root has chosen it by sysctl; then it is for all."""
+def restricted_the_memorandums_law_is_for_roots_of_a_namespace() -> None:
+    """Until the machine's root has chosen it by sysctl; then it is for all. The default is for all at once."""
     before = os.pread(CONTROL_OF_ALL, 64, 0)
+    restricted = {name: errno.EPERM if name == MEMORANDUM else 0 for name in PRESETS}
 
-    def chosen(wanted: int) -> None:
-        for name in PRESETS:
-            equal(choose(name), wanted, f"{name!r}")
+    def chosen(wanted: dict[bytes, int]) -> None:
+        for name, error in wanted.items():
+            equal(choose(name), error, f"{name!r}")
 
     def by_sysctl() -> None:
+        CONTROL.write_text("pktpair")
         with suppress(PermissionError):
-            CONTROL.write_text("pktpair")
+            CONTROL.write_text(MEMORANDUM.decode())
             expect(False, "it is the tenant's default")
 
     run("rmmod", "tcp_pktpair")
     run("insmod", str(MODULE))
-    as_tenant(lambda: chosen(errno.EPERM), become_user)
+    as_tenant(lambda: chosen(restricted), become_user)
     # who has CAP_NET_ADMIN in the namespace that a socket is in
-    as_tenant(lambda: chosen(0))
+    as_tenant(lambda: chosen(dict.fromkeys(PRESETS, 0)))
     as_tenant(by_sysctl)
     for name in PRESETS:
         os.pwrite(CONTROL_OF_ALL, name, 0)
     os.pwrite(CONTROL_OF_ALL, before, 0)
-    as_tenant(lambda: chosen(0), become_user)
-    as_tenant(lambda: CONTROL.write_text("pktpair"))
+    as_tenant(lambda: chosen(dict.fromkeys(PRESETS, 0)), become_user)
+    as_tenant(lambda: CONTROL.write_text(MEMORANDUM.decode()))
 
 
 def main() -> int:
@@ -400,7 +403,7 @@ def main() -> int:
                 any_mtu_of_loopback_will_do,
                 any_mtu_of_wireguard_will_do,
                 module_parameters_are_not_the_tenants,
-                restricted_it_is_for_roots_of_a_namespace,
+                restricted_the_memorandums_law_is_for_roots_of_a_namespace,
                 the_kernel_has_not_complained,
             )
         ]
