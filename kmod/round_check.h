@@ -132,6 +132,11 @@
  * of the flow's trains take
  */
 #define ROUND_SILENT_TRAINS	2U
+/* A period says nothing if more than three quarters of it, and more than two of its shortest
+ * round trips, were one silence: what the stack takes for lost after it is no rate
+ */
+#define ROUND_SILENT_SHIFT	2
+#define ROUND_SILENT_ROUNDS	2
 /* longest period and round trip, 100 s; longest service time, and sum of spans */
 #define ROUND_MAX_US		100000000U
 #define ROUND_SERVICE_MAX_Q10	(1ULL << 47)
@@ -407,6 +412,15 @@ static inline u64 round_service_q10(u64 time_us, u64 packets)
 	u64 time_q10 = min_t(u64, time_us, ROUND_MAX_US) * NSEC_PER_USEC << 10;
 
 	return max_t(u64, div64_u64(time_q10, max_t(u64, packets, 1)), 1);
+}
+
+/* Whether most of a period was one silence, as before a probe of the stack. Not by the
+ * propagation delay, which may be wrong.
+ */
+static inline bool round_was_silent(const struct round_check *r, u32 time_us)
+{
+	return r->silence_us > time_us - (time_us >> ROUND_SILENT_SHIFT) &&
+	       r->silence_us > (u64)ROUND_SILENT_ROUNDS * r->rtt_min_us;
 }
 
 /* Longest time between two ACKs in this period and the one before */
@@ -726,7 +740,8 @@ round_check_end(struct round_check *r, const struct round_seen *seen)
 	found.first_waited_us = round_first_waited_us(r, seen, prop_us);
 	found.slowest_q10 = r->slowest_q10;
 	found.delivered_q10 = round_service_q10(time_us, packets);
-	found.limited = r->limited || r->rtt_min_us == U32_MAX;
+	found.limited = r->limited || r->rtt_min_us == U32_MAX ||
+			round_was_silent(r, time_us);
 	found.faster = found.service_q10 && found.delivered_q10 > 2 * found.service_q10;
 	found.lossy = r->lost > packets >> ROUND_LOSS_SHIFT;
 	if (r->rtt_min_us != U32_MAX)

@@ -1198,6 +1198,8 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 		u32 guarded = pktpair_guarded_window(sk, window, before, rs->acked_sacked,
 						     rs->losses > 0);
 
+		if (ca->timed_out && guarded < window)
+			round_check_void(&ca->evidence->check);
 		/* a law that asks for little for a moment, in mid-loss, ends no slow start */
 		ca->timed_out = ca->timed_out && (guarded < window || state == TCP_CA_Loss);
 		window = guarded;

@@ -694,6 +694,44 @@ static void a_period_keeps_the_smallest_round_trip_and_all_losses(void **state)
 }
 
 /* A timeout: what was delivered before it and what comes after it are no rate */
+static void a_period_that_was_one_silence_says_nothing(void **state)
+{
+	static const struct {
+		u32 silence_us, rtt_us, prop_us;
+		bool says;
+		const char *reason;
+	} rows[] = {
+		{ 600001, 300000, 20000, false, "more than three quarters, and than two round trips" },
+		{ 600000, 299999, 20000, true, "three quarters" },
+		{ 600001, 300001, 20000, true, "less than two round trips" },
+		{ 700000, 80000, 80000, false, "a probe of the stack, 700 ms after the last ACK" },
+		{ 100000, 20000, 20000, true, "ACKs every 100 ms: a slow flow" },
+		/* where the propagation delay is wrong, each round trip of a burst is a silence */
+		{ 790000, 400000, 1000, true, "of a path of 400 ms that is taken for 1 ms" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct period p = good;
+		struct round_found found;
+
+		p.time_us = 800000;
+		p.packets = 100;
+		p.trains = 0;
+		p.lost = 50;
+		p.service_q10 = US(100);
+		p.silence_us = rows[i].silence_us;
+		p.rtt_us = rows[i].rtt_us;
+		p.prop_us = rows[i].prop_us;
+		found = run_first(&p);
+		if (found.limited == rows[i].says ||
+		    (found.verdict == ROUND_DELIVERED) != rows[i].says)
+			fail_msg("%zu, %s: limited %d, verdict %d", i, rows[i].reason,
+				 found.limited, found.verdict);
+	}
+}
+
 static void a_void_period_says_nothing(void **state)
 {
 	struct period p = good;
@@ -2364,6 +2402,7 @@ int main(void)
 		cmocka_unit_test(the_longest_delay_is_a_bound),
 		cmocka_unit_test(a_period_keeps_the_smallest_round_trip_and_all_losses),
 		cmocka_unit_test(a_void_period_says_nothing),
+		cmocka_unit_test(a_period_that_was_one_silence_says_nothing),
 		cmocka_unit_test(claims_are_an_eighth_a_quarter_and_then_halves),
 		cmocka_unit_test(nothing_is_claimed_below_a_unit),
 		cmocka_unit_test(a_policer_is_probed_by_a_128th_in_each_period),
