@@ -62,8 +62,8 @@
  * @alarms: how often @shared was set
  * @score_q4: of the blocks that spoke for a FIFO
  * @turns: blocks in a row that spoke for turns, since the alarm
- * @lossy: of the blocks that spoke for a policer; while @policed, blocks with a queue until
- *	it ends
+ * @lossy: of the blocks that spoke for a policer; while @policed, blocks with a queue, or with
+ *	gaps that show what was delivered, until it ends
  * @relapses: returns so far, at most IN_TURN_RELAPSES
  * @policed: what is above a rate is dropped, and no queue forms
  * @shared: the bottleneck does not serve in turn

@@ -598,9 +598,9 @@ static noinline void pktpair_service_sample(struct pktpair *ca, u64 service_q10)
 	ca->anew = 1;
 }
 
-/* A service time that a train shows, but no shorter than deliveries allow, unless it is
- * @most_q10. Of a first flight all is believed, if its ACKs come one by one, as they left the
- * receiver.
+/* A service time that a train shows, but no shorter than deliveries allow; what they allow
+ * raises none above @most_q10. Of a first flight all is believed, if its ACKs come one by one,
+ * as they left the receiver.
  */
 static u64 pktpair_bounded_q10(const struct pktpair *ca, const struct tcp_sock *tp,
 			       const struct rate_sample *rs, const struct pair_sample *train,
