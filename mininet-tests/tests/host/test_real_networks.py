@@ -539,7 +539,7 @@ def test_summary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [goal["case"] for goal in summary["goals"]] == ["slot-1ms-10-fq_rr"] * 3 + [FIFO] * 5 + ["all in turn"]
     assert "9 of 9 goals are met" in capsys.readouterr().out
     page = (tmp_path / "out" / "report.html").read_text()
-    assert page.count("data:image/svg+xml;base64,") == 2 and "http" not in page
+    assert page.count("data:image/svg+xml;base64,") == 2 and "://" not in page
     for digest in (row["run"] for row in summary["rows"]):
         assert list((tmp_path / "out" / "study" / "raw").glob(f"{digest}*"))
 
