@@ -17,8 +17,8 @@
  *    which the application had nothing to send limits nothing (there as well).
  *  - The rate is not modulated by the square root of the round trip (4.5). The stack's pacing
  *    spreads packets already.
- *  - An idle flow keeps the rate that the initial window gives, as RFC 3448, 4.4 does, and
- *    not that of two packets.
+ *  - Neither slow start nor silence brings the rate below an initial window in a round trip
+ *    (RFC 5348, 4.2 and 4.4).
  */
 #ifndef _TFRC_H
 #define _TFRC_H
@@ -48,6 +48,7 @@
  * @rate_bytes_ps: X, the allowed rate
  * @before_bytes_ps: X before the last loss event or timeout, which may be taken back
  * @received_bytes_ps: X_recv of the last round trip
+ * @first_bytes: initial window
  */
 struct tfrc {
 	struct tfrc_loss loss;
@@ -55,6 +56,7 @@ struct tfrc {
 	u64 rate_bytes_ps;
 	u64 before_bytes_ps;
 	u64 received_bytes_ps;
+	u32 first_bytes;
 };
 
 /* A flow's state is allocated once: in 1 KB, which is a size that the kernel has */
@@ -74,6 +76,25 @@ static inline u64 tfrc_speed_bytes_ps(u64 bytes, u32 time_us)
 }
 
 /**
+ * tfrc_bytes - what a rate is in a time
+ * @rate_bytes_ps: the rate; beyond TFRC_RATE_MAX_BYTES_PS, that
+ * @time_us: the time; beyond TFRC_RTT_MAX_US, that
+ */
+static inline u64 tfrc_bytes(u64 rate_bytes_ps, u32 time_us)
+{
+	return div_u64(min_t(u64, rate_bytes_ps, TFRC_RATE_MAX_BYTES_PS) *
+		       min_t(u32, time_us, TFRC_RTT_MAX_US), (u32)USEC_PER_SEC);
+}
+
+/* An initial window in a round trip */
+static inline u64 tfrc_first_bytes_ps(const struct tfrc *t, u32 rtt_us)
+{
+	u32 time_us = clamp_t(u32, rtt_us, TFRC_RTT_MIN_US, TFRC_RTT_MAX_US);
+
+	return max_t(u64, tfrc_speed_bytes_ps(t->first_bytes, time_us), 1);
+}
+
+/**
  * tfrc_start - a flow begins, in slow start
  * @t: its state
  * @random: any number, another for each flow
@@ -86,9 +107,8 @@ static inline void tfrc_start(struct tfrc *t, u64 random, u32 window_bytes, u32 
 {
 	memset(t, 0, sizeof(*t));
 	t->loss.random = random;
-	t->rate_bytes_ps = tfrc_speed_bytes_ps(window_bytes, clamp_t(u32, rtt_us, TFRC_RTT_MIN_US,
-								     TFRC_RTT_MAX_US));
-	t->rate_bytes_ps = max_t(u64, t->rate_bytes_ps, 1);
+	t->first_bytes = window_bytes;
+	t->rate_bytes_ps = tfrc_first_bytes_ps(t, rtt_us);
 }
 
 /**
@@ -170,8 +190,10 @@ static inline void tfrc_round(struct tfrc *t, const struct tfrc_params *m,
 	t->received_bytes_ps = received;
 	if (limited)
 		limit = max_t(u64, limit, t->rate_bytes_ps);
-	if (tfrc_in_slow_start(t))
+	if (tfrc_in_slow_start(t)) {
+		limit = max_t(u64, limit, tfrc_first_bytes_ps(t, path->rtt_us));
 		limit = min_t(u64, limit, limited ? t->rate_bytes_ps : 2 * t->rate_bytes_ps);
+	}
 	tfrc_allow(t, m, path, limit);
 }
 
@@ -236,29 +258,51 @@ static inline void tfrc_take_back(struct tfrc *t, const struct tfrc_params *m,
 	t->before_bytes_ps = 0;
 }
 
-/**
- * tfrc_silent - nothing was acknowledged, or nothing was sent, for some time
- * @t: the flow
- * @m: the user's choice
- * @path: the flow's round trip and packets
- * @silent_us: for how long
- * @least_bytes_ps: what the rate does not fall below by this
- *
- * Half the rate for each four round trips, as if the nofeedback timer ran (RFC 3448, 4.4).
- */
-static inline void tfrc_silent(struct tfrc *t, const struct tfrc_params *m,
-			       const struct tfrc_path *path, u32 silent_us, u64 least_bytes_ps)
+/* Half the rate, so many times, and not below the least */
+static inline void tfrc_halve(struct tfrc *t, const struct tfrc_params *m,
+			      const struct tfrc_path *path, u32 times, u64 least_bytes_ps)
 {
-	u32 rtt_us = clamp_t(u32, path->rtt_us, TFRC_RTT_MIN_US, TFRC_RTT_MAX_US);
-	u32 halvings = min_t(u32, silent_us / (TFRC_SILENT_RTTS * rtt_us), 40);
-	u64 rate = max_t(u64, t->rate_bytes_ps >> halvings, least_bytes_ps);
+	u64 rate = max_t(u64, t->rate_bytes_ps >> times, least_bytes_ps);
 
-	if (!halvings || rate >= t->rate_bytes_ps)
+	if (rate >= t->rate_bytes_ps)
 		return;
 	t->before_bytes_ps = t->rate_bytes_ps;
 	/* what arrived before says nothing of now */
 	t->received_bytes_ps = min_t(u64, t->received_bytes_ps, rate / 2);
 	tfrc_allow(t, m, path, rate);
+}
+
+/**
+ * tfrc_silent - the application had nothing to send for some time
+ * @t: the flow
+ * @m: the user's choice
+ * @path: the flow's round trip and packets
+ * @silent_us: for how long
+ *
+ * Half the rate for each four round trips, as if the nofeedback timer ran (RFC 3448, 4.4).
+ */
+static inline void tfrc_silent(struct tfrc *t, const struct tfrc_params *m,
+			       const struct tfrc_path *path, u32 silent_us)
+{
+	u32 rtt_us = clamp_t(u32, path->rtt_us, TFRC_RTT_MIN_US, TFRC_RTT_MAX_US);
+
+	/* 2^40 is more than any rate is above a window in a round trip */
+	tfrc_halve(t, m, path, min_t(u32, silent_us / (TFRC_SILENT_RTTS * rtt_us), 40),
+		   tfrc_first_bytes_ps(t, rtt_us));
+}
+
+/**
+ * tfrc_timeout - what was sent is not acknowledged
+ * @t: the flow
+ * @m: the user's choice
+ * @path: the flow's round trip and packets
+ *
+ * Half the rate, since the nofeedback timer has run out (RFC 3448, 4.4).
+ */
+static inline void tfrc_timeout(struct tfrc *t, const struct tfrc_params *m,
+				const struct tfrc_path *path)
+{
+	tfrc_halve(t, m, path, 1, 0);
 }
 
 /**
@@ -274,7 +318,7 @@ static inline u32 tfrc_window(u64 rate_bytes_ps, u32 rtt_us, u32 packet_bytes)
 {
 	u64 rate = min_t(u64, rate_bytes_ps, TFRC_RATE_MAX_BYTES_PS);
 	u64 time_us = clamp_t(u32, rtt_us, TFRC_RTT_MIN_US, TFRC_RTT_MAX_US);
-	/* 2^40 * 2 * 2^23.3 is just above 2^64: so the time is taken by halves */
+	/* 2^39.9 * 2^23.3 is below 2^64, and twice of it is not */
 	u64 bytes = div_u64(rate * time_us, (u32)USEC_PER_SEC / TFRC_WINDOW_RTTS);
 
 	return (u32)clamp_t(u64, div_u64(bytes, max_t(u32, packet_bytes, 1)) + 1,

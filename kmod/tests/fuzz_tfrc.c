@@ -84,7 +84,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			tfrc_take_back(&t, &m, &path, data[2] % 4);
 			break;
 		case 3:
-			tfrc_silent(&t, &m, &path, (u32)one, other);
+			if (data[0] & 8)
+				tfrc_timeout(&t, &m, &path);
+			else
+				tfrc_silent(&t, &m, &path, (u32)one);
 			CHECK(t.rate_bytes_ps <= before || t.rate_bytes_ps <= 65535 / 64 + 1);
 			break;
 		case 4:

@@ -162,10 +162,15 @@ static void slow_start_doubles(void **state)
 	assert_int_equal(t.rate_bytes_ps, 800000);
 	tfrc_round(&t, &of_large, &flow_path, 150000, false);
 	assert_int_equal(t.rate_bytes_ps, 300000);
+	/* and no less than the initial window */
+	tfrc_round(&t, &of_large, &flow_path, 1000, false);
+	tfrc_round(&t, &of_large, &flow_path, 1000, false);
+	assert_int_equal(t.rate_bytes_ps, 100000);
+	tfrc_round(&t, &of_large, &flow_path, 1000000, false);
+	assert_int_equal(t.rate_bytes_ps, 200000);
 	/* the application had nothing to send: neither more nor less */
 	tfrc_round(&t, &of_large, &flow_path, 1000, true);
-	tfrc_round(&t, &of_large, &flow_path, 1000, true);
-	assert_int_equal(t.rate_bytes_ps, 300000);
+	assert_int_equal(t.rate_bytes_ps, 200000);
 }
 
 /* RFC 3448, 6.3.1: half of what arrives */
@@ -333,23 +338,35 @@ static void a_silent_flow_slows_down(void **state)
 	(void)state;
 	t.rate_bytes_ps = 1600000;
 	t.received_bytes_ps = 1600000;
-	tfrc_silent(&t, &of_large, &flow_path, 4 * RTT_US - 1, 0);
+	tfrc_silent(&t, &of_large, &flow_path, 4 * RTT_US - 1);
 	assert_int_equal(t.rate_bytes_ps, 1600000);
-	tfrc_silent(&t, &of_large, &flow_path, 4 * RTT_US, 0);
+	tfrc_silent(&t, &of_large, &flow_path, 4 * RTT_US);
 	assert_int_equal(t.rate_bytes_ps, 800000);
-	tfrc_silent(&t, &of_large, &flow_path, 12 * RTT_US, 0);
-	assert_int_equal(t.rate_bytes_ps, 100000);
+	tfrc_silent(&t, &of_large, &flow_path, 8 * RTT_US);
+	assert_int_equal(t.rate_bytes_ps, 200000);
 	/* what arrived before does not lift it again */
-	tfrc_round(&t, &of_large, &flow_path, 100000, false);
-	assert_int_equal(t.rate_bytes_ps, 200000);
-	tfrc_silent(&t, &of_large, &flow_path, U32_MAX, 90000);
-	assert_int_equal(t.rate_bytes_ps, 90000);
+	tfrc_round(&t, &of_large, &flow_path, 150000, false);
+	assert_int_equal(t.rate_bytes_ps, 300000);
+	tfrc_silent(&t, &of_large, &flow_path, U32_MAX);
+	assert_int_equal(t.rate_bytes_ps, 100000);
 	/* a flow that is slower is not made faster */
-	tfrc_silent(&t, &of_large, &flow_path, U32_MAX, 100000);
-	assert_int_equal(t.rate_bytes_ps, 90000);
-	/* the timeout was spurious */
+	t.rate_bytes_ps = 50000;
+	tfrc_silent(&t, &of_large, &flow_path, U32_MAX);
+	assert_int_equal(t.rate_bytes_ps, 50000);
+}
+
+/* Half, and no window is kept. A spurious timeout is taken back. */
+static void a_timeout_halves_the_rate(void **state)
+{
+	struct tfrc t = started();
+
+	(void)state;
+	t.received_bytes_ps = 90000;
+	tfrc_timeout(&t, &of_large, &flow_path);
+	assert_int_equal(t.rate_bytes_ps, 50000);
+	assert_int_equal(t.received_bytes_ps, 25000);
 	tfrc_take_back(&t, &of_large, &flow_path, 0);
-	assert_int_equal(t.rate_bytes_ps, 200000);
+	assert_int_equal(t.rate_bytes_ps, 100000);
 }
 
 static void the_window_does_not_hold_up_a_paced_flow(void **state)
@@ -375,6 +392,9 @@ static void what_is_out_of_range_is_the_nearest(void **state)
 	assert_int_equal(tfrc_speed_bytes_ps(U64_MAX, 4000000000U),
 			 tfrc_speed_bytes_ps(1ULL << 43, 4000000000U));
 	assert_int_equal(tfrc_speed_bytes_ps(0, 5), 0);
+	assert_int_equal(tfrc_bytes(1000000, RTT_US), 100000);
+	assert_int_equal(tfrc_bytes(U64_MAX, U32_MAX), 10 * TFRC_RATE_MAX_BYTES_PS);
+	assert_int_equal(tfrc_bytes(1000, 10000001), 10000);
 	tfrc_start(&t, 0, 0, 0);
 	assert_int_equal(t.rate_bytes_ps, 1);
 	tfrc_start(&t, 0, 1000, 0);
@@ -402,6 +422,7 @@ int main(void)
 		cmocka_unit_test(lip_scaling_has_a_longer_history),
 		cmocka_unit_test(what_was_not_lost_is_taken_back),
 		cmocka_unit_test(a_silent_flow_slows_down),
+		cmocka_unit_test(a_timeout_halves_the_rate),
 		cmocka_unit_test(the_window_does_not_hold_up_a_paced_flow),
 		cmocka_unit_test(what_is_out_of_range_is_the_nearest),
 	};
