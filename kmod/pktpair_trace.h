@@ -10,32 +10,12 @@
 #define _PKTPAIR_TRACE_H
 
 #include <linux/tracepoint.h>
-#include <net/ipv6.h>
 #include <net/tcp.h>
 #include "control_law.h"
 #include "in_turn.h"
 #include "law_1994.h"
 #include "pair_probe.h"
-
-#ifndef PKTPAIR_TRACE_ADDRESSES
-#define PKTPAIR_TRACE_ADDRESSES
-/* Both ends; an IPv4 address as ::ffff:a.b.c.d */
-static inline void pktpair_trace_addresses(const struct sock *sk, u8 *saddr, u8 *daddr)
-{
-	struct in6_addr from, to;
-
-	ipv6_addr_set_v4mapped(inet_sk(sk)->inet_saddr, &from);
-	ipv6_addr_set_v4mapped(inet_sk(sk)->inet_daddr, &to);
-#if IS_ENABLED(CONFIG_IPV6)
-	if (sk->sk_family == AF_INET6) {
-		from = sk->sk_v6_rcv_saddr;
-		to = sk->sk_v6_daddr;
-	}
-#endif
-	memcpy(saddr, &from, sizeof(from));
-	memcpy(daddr, &to, sizeof(to));
-}
-#endif
+#include "trace_addresses.h"
 
 #define PKTPAIR_VERDICTS					\
 	PKTPAIR_VERDICT(PAIR_SAMPLE, "sample")			\
@@ -115,7 +95,7 @@ TRACE_EVENT(pktpair_sample,
 		__entry->cwnd = tcp_snd_cwnd(tcp_sk(sk));
 		__entry->mss = tcp_sk(sk)->mss_cache;
 		__entry->netns = sock_net(sk)->ns.inum;
-		pktpair_trace_addresses(sk, __entry->saddr, __entry->daddr);
+		trace_addresses(sk, __entry->saddr, __entry->daddr);
 	),
 
 	TP_printk("family=%s sport=%u dport=%u verdict=%s train=%u gap_ns=%llu covered_segments=%u rtt_us=%u propagation_us=%u outstanding=%u delivered=%u newest_age_us=%u snd_nxt=%u service_ns=%llu backlog_q8=%u beyond_pipe_q8=%u backlog_paper_q8=%u setpoint_q8=%d rate_bytes_ps=%llu cwnd=%u mss=%u netns=%u saddr=%pI6c daddr=%pI6c",
@@ -170,7 +150,7 @@ TRACE_EVENT(pktpair_turns,
 		__entry->score_q4 = turns->score_q4;
 		__entry->alarms = turns->alarms;
 		__entry->netns = sock_net(sk)->ns.inum;
-		pktpair_trace_addresses(sk, __entry->saddr, __entry->daddr);
+		trace_addresses(sk, __entry->saddr, __entry->daddr);
 	),
 
 	TP_printk("family=%s sport=%u dport=%u shared=%u policed=%u rounds=%u served_q8=%u waited_us=%u turn_us=%u score_q4=%d alarms=%u netns=%u saddr=%pI6c daddr=%pI6c",

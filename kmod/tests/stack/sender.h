@@ -233,6 +233,7 @@ static inline void sender_timeout(struct sender *s, bool reneged)
 	s->sent = s->acked;
 	s->again = sk->packets_out;
 	sk->lost_out = sk->packets_out;
+	sk->lost += sk->packets_out;
 	sk->retrans_out = 0;
 	tcp_snd_cwnd_set(sk, tcp_packets_in_flight(sk) + 1);
 	s->timeouts++;
@@ -244,9 +245,12 @@ static inline void sender_timeout(struct sender *s, bool reneged)
 static inline void sender_send(struct sender *s)
 {
 	struct sock *sk = &s->sk;
-	u32 segments = sk->icsk_ca_ops->min_tso_segs(sk), i;
 	struct sender_skb *skb;
+	u32 segments, i;
 
+	sk->tcp_clock_cache = s->now_ns;
+	sk->tcp_mstamp = s->now_ns / NSEC_PER_USEC;
+	segments = sk->icsk_ca_ops->min_tso_segs(sk);
 	/* which may have taken the room away */
 	if (!sender_may_send(s))
 		return;
@@ -310,7 +314,9 @@ static inline void sender_clean(struct sock *sk, const struct sender_skb *skb, u
 		bytes = min_t(u32, bytes, segments * skb->mss);
 	}
 	sk->packets_out -= segments;
-	sk->snd_una = sk->packets_out ? sk->snd_una + bytes : sk->snd_nxt;
+	bytes = sk->packets_out ? bytes : sk->snd_nxt - sk->snd_una;
+	sk->snd_una += bytes;
+	sk->bytes_acked += bytes;
 }
 
 /* The state after an ACK: tcp_fastretrans_alert() */
@@ -369,6 +375,7 @@ static inline void sender_take_ack(struct sender *s, const struct sender_ack *ac
 	s->echoes |= s->marked;
 	sender_alert(s);
 	sk->delivered += rs.acked_sacked;
+	sk->lost += (u32)rs.losses;
 	sk->delivered_ce += s->echoes ? rs.acked_sacked : 0;
 	sk->delivered_mstamp = sk->tcp_mstamp;
 	if (s->app_limited_until && !before(sk->delivered, s->app_limited_until + 1))
@@ -389,9 +396,9 @@ static inline void sender_take_ack(struct sender *s, const struct sender_ack *ac
 		sk->srtt_us += (s32)((rtt_us << 3) - sk->srtt_us) >> 3;
 	sk->owned = s->owned;
 	sk->icsk_ca_ops->cong_control(sk, &rs);
+	s->losses = 0;
 	if (s->after_ack)
 		s->after_ack(s, &rs);
-	s->losses = 0;
 	s->marked = false;
 	s->owned = false;
 	s->retransmitted = false;

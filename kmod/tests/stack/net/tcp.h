@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * As much of the kernel as tcp_pktpair.c asks for, so that a unit test can be the
- * stack: the names and meanings are the kernel's, the bodies what a test needs.
+ * As much of the kernel as tcp_pktpair.c and tcp_vptfrc.c ask for, so that a unit test can be
+ * the stack: the names and meanings are the kernel's, the bodies what a test needs.
  * Whether the kernel agrees is for the tests in the lab to say.
  */
 #ifndef _STACK_NET_TCP_H
@@ -74,10 +74,23 @@ static inline void *kzalloc(size_t bytes, int flags)
 	return p;
 }
 
+/* with what nobody may count on in it */
+static inline void *kmalloc(size_t bytes, int flags)
+{
+	void *p = kzalloc(bytes, flags);
+
+	return p ? memset(p, 0xa5, bytes) : NULL;
+}
+
 static inline void kfree(const void *p)
 {
 	stack_allocated -= !!p;
 	free((void *)(unsigned long)p);
+}
+
+static inline u32 get_random_u32(void)
+{
+	return 1;
 }
 
 #define EINVAL 22
@@ -145,6 +158,7 @@ static inline int kstrtouint(const char *text, unsigned int base, unsigned int *
 	return 0;
 }
 
+#define scnprintf snprintf
 #define sysfs_emit(buffer, ...) sprintf(buffer, __VA_ARGS__)
 #define sysfs_emit_at(buffer, at, ...) sprintf((buffer) + (at), __VA_ARGS__)
 
@@ -202,6 +216,8 @@ struct sock {
 	u64 tcp_clock_cache, tcp_mstamp, tcp_wstamp_ns;
 	u64 first_tx_mstamp, delivered_mstamp;
 	u32 delivered, delivered_ce, snd_una, snd_nxt, srtt_us, mss_cache;
+	u32 lost;	/* ever */
+	u64 bytes_acked;
 	u32 snd_cwnd, snd_cwnd_clamp, snd_ssthresh, data_segs_out;
 	u32 packets_out, retrans_out, sacked_out, lost_out;
 	u32 total_retrans, undo_marker, prior_cwnd;
