@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""scripts/pktpair-watch.bt says what the module's enum and its trace events say."""
+"""scripts/pktpair-watch.bt and vptfrc-watch.bt say what the modules' enums and trace events say."""
 
 from __future__ import annotations
 
@@ -108,3 +108,26 @@ def test_what_is_kept_of_flows_is_forgotten() -> None:
     for block in ("interval:s:600", "END"):
         (body,) = re.findall(rf"^{block}\n\{{\n(.*?)^\}}", WATCH, re.DOTALL | re.MULTILINE)
         assert set(re.findall(r"clear\(@(\w+)\)", body)) - {"interval_ns"} == maps
+
+
+VPTFRC_TRACE = (TOP / "kmod" / "vptfrc_trace.h").read_text()
+VPTFRC_WATCH = (TOP / "scripts" / "vptfrc-watch.bt").read_text()
+
+
+@pytest.mark.parametrize(("enum", "names"), [("method", "METHODS"), ("mode", "MODES")])
+def test_methods_and_modes_are_those_of_the_module(enum: str, names: str) -> None:
+    header = (TOP / "kmod" / "tfrc_loss.h").read_text()
+    (body,) = re.findall(rf"^enum tfrc_{enum} \{{(.*?)^\}};", header, re.DOTALL | re.MULTILINE)
+    values = [name for name in re.findall(r"\bTFRC_\w+", body) if name != f"TFRC_{names}"]
+    (listed,) = re.findall(rf"#define VPTFRC_{names}\s(.*?\))\n", VPTFRC_TRACE, re.DOTALL)
+    rows = re.findall(r'\((TFRC_\w+), "([\w-]+)"\)', listed)
+    assert [name for name, _ in rows] == values
+    shown = re.findall(rf'@{enum}\[(\d+)\] = "([\w-]+)"', VPTFRC_WATCH)
+    assert shown == [(str(number), word) for number, (_, word) in enumerate(rows)]
+
+
+def test_what_is_read_of_a_rate_is_there() -> None:
+    (declared,) = re.findall(r"^TRACE_EVENT\(vptfrc_rate,(.*?)TP_fast_assign", VPTFRC_TRACE, re.DOTALL | re.MULTILINE)
+    there = set(re.findall(r"__(?:field|array)\(\w+, (\w+)[,)]", declared))
+    read = set(re.findall(r"args->(\w+)", VPTFRC_WATCH))
+    assert {"netns", "saddr", "daddr", "sport", "dport"} < read <= there
