@@ -22,6 +22,7 @@ from in_guest.tap import expect, run
 # algorithm: its cong_control, and the hook that returns a constant
 HOOKS = {
     "pktpair": ("pktpair_cong_control", "pktpair_sndbuf_expand"),
+    "vptfrc": ("vptfrc_cong_control", "vptfrc_sndbuf_expand"),
     "pktpair_1994": ("pktpair_cong_control_1994", "pktpair_sndbuf_expand"),
     "bbr": ("bbr_main", "bbr_sndbuf_expand"),
 }
@@ -73,6 +74,7 @@ def main() -> None:
     lab.DEFAULT.write_text("cubic")
     lab.build_path()
     run("modprobe", "tcp_bbr")
+    run("insmod", str(lab.MODULE.with_name("tcp_vptfrc.ko")))
     lab.bottleneck(BOTTLENECK)
     (lab.TRACING / "buffer_size_kb").write_text("16384")
     json.dump({"bottleneck": BOTTLENECK, "algorithms": {name: measure(name) for name in HOOKS}}, sys.stdout)
