@@ -83,11 +83,10 @@
  * what CUBIC gets there, in the simulator's FIFOs
  */
 #define PKTPAIR_SHARED_RATE_FACTOR 2
-/* Trains meanwhile: the smallest skbs that the stack builds, and every fourth round trip one
- * that shows a gap. With one in each round trip these flows got 0.33 of what CUBIC gets there
+/* Trains meanwhile: the smallest skbs that the stack builds, and now and then one that shows a
+ * gap
  */
 #define PKTPAIR_SHARED_TRAIN	2
-#define PKTPAIR_SHARED_PROBE_ROUNDS 4
 
 /**
  * struct pktpair_evidence - what confirms the share, or another law; one for a connection
@@ -764,13 +763,12 @@ pktpair_path(struct sock *sk, const struct rate_sample *rs, bool is_1994, u32 rt
 	return true;
 }
 
-/* Another law steers from here on. CUBIC begins with the window as it is, as after a loss
- * if the flow has more than half of the link, else with a slow start, since a way there that
- * is longer looks like a queue; and with trains that show gaps. The pair law begins with what
- * the gaps of the last period have shown, and with the shortest round trip since the alarm,
- * for no other tells of the path now.
+/* Another law steers from here on. CUBIC begins with @window, after its slow start; 0: with the
+ * window as it is, and a slow start, since a way there that is longer looks like a queue; and
+ * with trains that show gaps. The pair law begins with what the gaps of the last period have
+ * shown, and with the shortest round trip since the alarm, for no other tells of the path now.
  */
-static void pktpair_change_law(struct sock *sk, const struct in_turn_block *block)
+static void pktpair_change_law(struct sock *sk, u32 window)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
@@ -793,9 +791,9 @@ static void pktpair_change_law(struct sock *sk, const struct in_turn_block *bloc
 	evidence->probe_room = 0;
 	tp->snd_cwnd_cnt = 0;
 	evidence->shared_rtt_us = U32_MAX;
-	if (in_turn_has_most(block)) {
-		tp->snd_ssthresh = cubic_window_ssthresh(&evidence->cubic, tcp_snd_cwnd(tp));
-		tcp_snd_cwnd_set(tp, tp->snd_ssthresh);
+	if (window) {
+		tp->snd_ssthresh = max_t(u32, window, CUBIC_WINDOW_MIN);
+		tcp_snd_cwnd_set(tp, min_t(u32, tcp_snd_cwnd(tp), tp->snd_ssthresh));
 	}
 	evidence->check.hold = 0;
 	evidence->check.shorter = 0;
@@ -811,6 +809,7 @@ static void pktpair_judge_turns(struct sock *sk, const struct round_found *found
 		.served_q8 = found->served_q8,
 		.waited_us = found->waited_us,
 		.turn_us = in_turn_us(found->delivered_q10, ca->mss),
+		.per_ack = pair_probe_usual(&ca->probe),
 		.lossy = found->lossy,
 		.faster = found->faster,
 	};
@@ -820,9 +819,11 @@ static void pktpair_judge_turns(struct sock *sk, const struct round_found *found
 		.prop_us = pktpair_prop_us(ca),
 	};
 
-	if (in_turn_take_first(&ca->evidence->turns, &first) ||
-	    (!found->limited && in_turn_take(&ca->evidence->turns, &block)))
-		pktpair_change_law(sk, &block);
+	/* what it has beyond a first flight it took for a part of the path; or it has most */
+	if (in_turn_take_first(&ca->evidence->turns, &first))
+		pktpair_change_law(sk, CONTROL_FIRST_FLIGHT);
+	else if (!found->limited && in_turn_take(&ca->evidence->turns, &block))
+		pktpair_change_law(sk, in_turn_has_most(&block) ? tcp_snd_cwnd(tcp_sk(sk)) : 0);
 	if (trace_pktpair_turns_enabled())
 		trace_pktpair_turns(sk, &ca->evidence->turns, &block, ca->evidence->rounds);
 }
@@ -884,12 +885,12 @@ static noinline void pktpair_end_round(struct sock *sk, const struct rate_sample
 			       pktpair_setpoint_highest_q8(sk));
 	ca->anew = 1;
 	if (!is_1994) {
-		/* a queue that others fill, too, does not go away */
-		if (!evidence->turns.shared && !evidence->turns.score_q4)
+		/* no law drains the queue yet, or others fill it, too */
+		if (ca->service.value && !evidence->turns.shared && !evidence->turns.score_q4)
 			prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)));
 		pktpair_confirm(sk, rs);
 	}
-	if (!(evidence->rounds % PKTPAIR_SHARED_PROBE_ROUNDS))
+	if (!(evidence->rounds % in_turn_probe_rounds(&evidence->turns)))
 		evidence->probe_seq = tcp_sk(sk)->snd_nxt;
 	ca->dipped = dips;
 	/* for two round trips: see pktpair_resize() */
