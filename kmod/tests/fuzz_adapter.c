@@ -37,6 +37,7 @@ static void stack_traced_pktpair_turns(const struct sock *sk, const struct in_tu
 				       const struct in_turn_block *block, u32 rounds)
 {
 	CHECK(block->served_q8 <= ROUND_SERVED_MAX_Q8);
+	CHECK(block->per_ack == pair_probe_usual(&ca->probe) || turns->shared);
 	CHECK(turns->score_q4 < IN_TURN_ALARM_Q4);
 	CHECK(turns->relapses <= IN_TURN_RELAPSES);
 	CHECK(turns->policed ? turns->lossy > 0 : turns->lossy < IN_TURN_POLICED);
@@ -145,7 +146,9 @@ static void check(struct sender *of, const struct rate_sample *rs)
 	CHECK(ca->service.value <= FUZZY_VALUE_MAX);
 	CHECK(ca->evidence->check.bursts <= ROUND_BURSTS_MAX);
 	CHECK(ca->evidence->check.shorter <= ROUND_SHORTER_MAX);
-	CHECK(ca->evidence->check.again <= ROUND_AGAIN_MAX);
+	CHECK(ca->evidence->check.lossy <= ROUND_LOSSY);
+	/* nothing would drain the queue */
+	CHECK(ca->service.value || !prop_dipping(&ca->prop));
 }
 
 static u64 take(const u8 **data, size_t *size, unsigned int bytes)
@@ -261,6 +264,30 @@ static void change_state(u8 state, bool by_timer, bool taken_back)
 	remember();
 }
 
+/* CUBIC begins with a first flight, or with the window as it is, after slow start or in it; the
+ * pair law with the window as it is
+ */
+static void check_law(const struct round_found *found)
+{
+	const bool shared = ca->evidence->turns.shared;
+	const u32 before_it = s.sk.snd_cwnd, threshold = s.sk.snd_ssthresh;
+
+	pktpair_judge_turns(&s.sk, found);
+	if (shared == ca->evidence->turns.shared) {
+		CHECK(s.sk.snd_cwnd == before_it && s.sk.snd_ssthresh == threshold);
+	} else if (shared || s.sk.snd_ssthresh == TCP_INFINITE_SSTHRESH) {
+		CHECK(s.sk.snd_cwnd == before_it);
+		CHECK(s.sk.snd_ssthresh == TCP_INFINITE_SSTHRESH);
+		CHECK(shared || found->served_q8 <= IN_TURN_ONE_Q8 / 2);
+	} else if (found->served_q8 > IN_TURN_ONE_Q8 / 2 && s.sk.snd_cwnd == before_it) {
+		CHECK(s.sk.snd_ssthresh == max_t(u32, before_it, 2) ||
+		      (s.sk.snd_ssthresh == 10 && before_it <= 10 && found->first_waited_us));
+	} else {
+		CHECK(s.sk.snd_ssthresh == 10 && s.sk.snd_cwnd == min_t(u32, before_it, 10));
+		CHECK(found->first_waited_us);
+	}
+}
+
 /* What a block of round trips may have shown, some times in a row, and the first packet */
 static void take_blocks(const u8 **data, size_t *size, bool first)
 {
@@ -279,7 +306,7 @@ static void take_blocks(const u8 **data, size_t *size, bool first)
 		found.slowest_q10 = take_scale(data, size, 47) - 1;
 	}
 	while (ca->evidence && times--)
-		pktpair_judge_turns(&s.sk, &found);
+		check_law(&found);
 	remember();
 }
 
