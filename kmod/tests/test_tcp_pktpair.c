@@ -2099,6 +2099,43 @@ static void while_it_is_shared_the_window_is_cubics(void **state)
 	assert_int_equal(ca->evidence->turns.shared, 1);
 }
 
+/* Alone at this bottleneck a flow would find out that it is served in turn */
+static void stay_shared(struct sender *of, const struct rate_sample *rs)
+{
+	ca->evidence->turns.turns = 0;
+}
+
+/* RFC 9438, 5.8: the curve does not rise while nothing is in flight. The application is silent
+ * right after a loss; beside it runs a flow that is not.
+ */
+static void while_it_is_shared_silence_does_not_raise_the_window(void **state)
+{
+	static const u32 silences_s[] = { 0, 1, 10, 100, 2000, 5000 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(silences_s); i++) {
+		u32 before_it;
+
+		become_shared(SERVICE_NS(10), 20);
+		s.after_ack = stay_shared;
+		sender_run(&s, 150 * NSEC_PER_MSEC);
+		sender_state(&s, TCP_CA_Recovery);
+		sender_run(&s, SECONDS(1));
+		s.waiting = 0;
+		sender_run(&s, SECONDS(1));
+		assert_int_equal(s.sk.packets_out, 0);
+		before_it = pktpair_shared_window(&s.sk);
+		sender_run(&s, SECONDS(silences_s[i]));
+		s.waiting = U32_MAX;
+		sender_run(&s, SECONDS(1));
+		assert_int_equal(ca->evidence->turns.shared, 1);
+		/* a few seconds to the last maximum, of which one has passed */
+		if (pktpair_shared_window(&s.sk) > before_it + before_it / 4)
+			fail_msg("%u s of silence: %u packets, then %u", silences_s[i], before_it,
+				 pktpair_shared_window(&s.sk));
+	}
+}
+
 static void while_it_is_shared_one_train_in_four_round_trips_shows_a_gap(void **state)
 {
 	become_shared(SERVICE_NS(10), 20);
@@ -2697,6 +2734,7 @@ int main(void)
 		cmocka_unit_test(a_tick_of_the_receivers_clock_is_no_wait),
 		cmocka_unit_test(while_it_is_shared_ss_shows_nothing_and_a_loss_is_cubics),
 		cmocka_unit_test(while_it_is_shared_the_window_is_cubics),
+		cmocka_unit_test(while_it_is_shared_silence_does_not_raise_the_window),
 		cmocka_unit_test(while_it_is_shared_one_train_in_four_round_trips_shows_a_gap),
 		cmocka_unit_test(where_a_rate_is_policed_it_is_paced),
 		cmocka_unit_test(at_a_policer_gaps_show_nothing),
