@@ -1075,7 +1075,8 @@ static void pktpair_first_window(struct sock *sk)
 }
 
 /* Not enough is known yet: the window grows by what is delivered, as in slow
- * start, so that sooner or later a train comes back with a gap
+ * start, so that sooner or later a train comes back with a gap. It does not grow while
+ * something else limits the flow, like the receiver's window: a larger one would leave at once.
  */
 static void pktpair_grow(struct sock *sk, const struct rate_sample *rs)
 {
@@ -1084,7 +1085,7 @@ static void pktpair_grow(struct sock *sk, const struct rate_sample *rs)
 	u8 state = inet_csk(sk)->icsk_ca_state;
 
 	if (state == TCP_CA_Recovery || state == TCP_CA_CWR ||
-	    rs->is_app_limited || !pktpair_delivers(rs))
+	    rs->is_app_limited || !pktpair_delivers(rs) || !tcp_is_cwnd_limited(sk))
 		return;
 	/* the period that goes on will show the share */
 	if (ca->prop.delay_us != PROP_UNKNOWN_US &&

@@ -690,18 +690,19 @@ static void before_the_first_gap_the_window_grows_by_what_is_delivered(void **st
 		u8 ca_state;
 		u32 acked;
 		s32 delivered;
-		bool app_limited;
+		bool app_limited, binds;
 		u32 window;
 		const char *reason;
 	} rows[] = {
-		{ TCP_CA_Open, 2, 2, false, 12, "two delivered" },
-		{ TCP_CA_Loss, 2, 2, false, 14, "after a timeout as well" },
-		{ TCP_CA_Open, 2, 2, true, 14, "it is not the window that holds it up" },
-		{ TCP_CA_Recovery, 2, 2, false, 14, "something was lost" },
-		{ TCP_CA_CWR, 2, 2, false, 14, "something was marked" },
-		{ TCP_CA_Open, 0, -1, false, 14, "nothing delivered" },
-		{ TCP_CA_Loss, 2, -1, false, 14, "delivered before already" },
-		{ TCP_CA_Open, 9, 9, false, 20, "what the socket allows" },
+		{ TCP_CA_Open, 2, 2, false, true, 12, "two delivered" },
+		{ TCP_CA_Loss, 2, 2, false, true, 14, "after a timeout as well" },
+		{ TCP_CA_Open, 2, 2, true, true, 14, "it is not the window that holds it up" },
+		{ TCP_CA_Open, 2, 2, false, false, 14, "nor here: the receiver's does" },
+		{ TCP_CA_Recovery, 2, 2, false, true, 14, "something was lost" },
+		{ TCP_CA_CWR, 2, 2, false, true, 14, "something was marked" },
+		{ TCP_CA_Open, 0, -1, false, true, 14, "nothing delivered" },
+		{ TCP_CA_Loss, 2, -1, false, true, 14, "delivered before already" },
+		{ TCP_CA_Open, 9, 9, false, true, 20, "what the socket allows" },
 	};
 	size_t i;
 
@@ -709,6 +710,7 @@ static void before_the_first_gap_the_window_grows_by_what_is_delivered(void **st
 	s.sk.snd_cwnd_clamp = 20;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		be_in_state(rows[i].ca_state);
+		s.sk.window_binds = rows[i].binds;
 		take_ack(NSEC_PER_MSEC, true, (struct rate_sample) {
 			.acked_sacked = rows[i].acked,
 			.delivered = rows[i].delivered,
