@@ -94,6 +94,7 @@
  * @check: the round trips' check of what gaps have shown
  * @turns: whether the bottleneck serves in turn
  * @cubic: the window where it does not
+ * @delivered_us: when it last saw a delivery
  * @watch: what the newest packet will meet, for a tracer
  * @rounds: round trips
  * @probe_seq: tp->snd_nxt at which the next train is to show a gap although it is @turns.shared
@@ -106,6 +107,7 @@ struct pktpair_evidence {
 	struct round_check check;
 	struct in_turn turns;
 	struct cubic_window cubic;
+	u64 delivered_us;
 	struct queue_watch watch;
 	u32 rounds;
 	u32 probe_seq;
@@ -118,6 +120,7 @@ struct pktpair_evidence {
  * struct pktpair - state of one connection
  * @probe: the train coming back
  * @mean_rate_bytes_ps: 1994, which believes every pair: smoothed rate
+ * @alone_delivered_us: when @alone last saw a delivery
  * @service: service time at the bottleneck, ns in PAIR_SERVICE_SHIFT places
  * @prop: round-trip propagation delay
  * @alone: CUBIC's window, where there was no memory for @evidence and nothing else is used
@@ -145,7 +148,10 @@ struct pktpair_evidence {
 struct pktpair {
 	struct pair_probe probe;
 	struct propagation_delay prop;
-	u64 mean_rate_bytes_ps;
+	union {
+		u64 mean_rate_bytes_ps;
+		u64 alone_delivered_us;
+	};
 	union {
 		struct fuzzy_average service;
 		struct cubic_window alone;
@@ -942,11 +948,22 @@ static u32 pktpair_shared_window(const struct sock *sk)
 	return window - (ca->evidence ? min_t(u32, ca->evidence->probe_room, window - 1) : 0);
 }
 
+/* RFC 9438, 5.8: an epoch does not go on while nothing is in flight. The first packet after that
+ * starts the stack's clock of deliveries again, so its sample begins after the last delivery.
+ */
+static void pktpair_skip_silence(struct cubic_window *cubic, u64 *delivered_us,
+				 const struct tcp_sock *tp, const struct rate_sample *rs)
+{
+	if (rs->prior_mstamp > *delivered_us)
+		cubic_window_idle(cubic, (u32)(rs->prior_mstamp - *delivered_us));
+	*delivered_us = tp->tcp_mstamp;
+}
+
 /* CUBIC's window, and a rate that does not hold it up. A reduction is made at once: the
  * stack reduces no window of a congestion control that has cong_control().
  */
 static noinline void pktpair_steer_shared(struct sock *sk, const struct rate_sample *rs,
-					  struct cubic_window *cubic,
+					  struct cubic_window *cubic, u64 *delivered_us,
 					  struct control_orders *orders)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -959,6 +976,7 @@ static noinline void pktpair_steer_shared(struct sock *sk, const struct rate_sam
 	};
 	u8 state = inet_csk(sk)->icsk_ca_state;
 
+	pktpair_skip_silence(cubic, delivered_us, tp, rs);
 	orders->window = pktpair_shared_window(sk);
 	if (state == TCP_CA_Recovery || state == TCP_CA_CWR)
 		orders->window = min_t(u32, orders->window, tp->snd_ssthresh);
@@ -985,7 +1003,7 @@ static noinline void pktpair_steer_beside(struct sock *sk, const struct rate_sam
 	if (tp->snd_ssthresh == TCP_INFINITE_SSTHRESH &&
 	    cubic_window_queued(path->rtt_us, evidence->shared_rtt_us))
 		tp->snd_ssthresh = max_t(u32, tcp_snd_cwnd(tp), CUBIC_WINDOW_MIN);
-	pktpair_steer_shared(sk, rs, &evidence->cubic, orders);
+	pktpair_steer_shared(sk, rs, &evidence->cubic, &evidence->delivered_us, orders);
 	evidence->probe_room = tp->snd_nxt == evidence->probe_seq ? PKTPAIR_SHARED_TRAIN : 0;
 	orders->window += evidence->probe_room;
 }
@@ -1057,7 +1075,8 @@ static void pktpair_first_window(struct sock *sk)
 }
 
 /* Not enough is known yet: the window grows by what is delivered, as in slow
- * start, so that sooner or later a train comes back with a gap
+ * start, so that sooner or later a train comes back with a gap. It does not grow while
+ * something else limits the flow, like the receiver's window: a larger one would leave at once.
  */
 static void pktpair_grow(struct sock *sk, const struct rate_sample *rs)
 {
@@ -1066,7 +1085,7 @@ static void pktpair_grow(struct sock *sk, const struct rate_sample *rs)
 	u8 state = inet_csk(sk)->icsk_ca_state;
 
 	if (state == TCP_CA_Recovery || state == TCP_CA_CWR ||
-	    rs->is_app_limited || !pktpair_delivers(rs))
+	    rs->is_app_limited || !pktpair_delivers(rs) || !tcp_is_cwnd_limited(sk))
 		return;
 	/* the period that goes on will show the share */
 	if (ca->prop.delay_us != PROP_UNKNOWN_US &&
@@ -1218,7 +1237,7 @@ static noinline void pktpair_take_alone(struct sock *sk, const struct rate_sampl
 	struct pktpair *ca = inet_csk_ca(sk);
 	struct control_orders orders = {};
 
-	pktpair_steer_shared(sk, rs, &ca->alone, &orders);
+	pktpair_steer_shared(sk, rs, &ca->alone, &ca->alone_delivered_us, &orders);
 	pktpair_apply(sk, &orders);
 }
 

@@ -690,18 +690,19 @@ static void before_the_first_gap_the_window_grows_by_what_is_delivered(void **st
 		u8 ca_state;
 		u32 acked;
 		s32 delivered;
-		bool app_limited;
+		bool app_limited, binds;
 		u32 window;
 		const char *reason;
 	} rows[] = {
-		{ TCP_CA_Open, 2, 2, false, 12, "two delivered" },
-		{ TCP_CA_Loss, 2, 2, false, 14, "after a timeout as well" },
-		{ TCP_CA_Open, 2, 2, true, 14, "it is not the window that holds it up" },
-		{ TCP_CA_Recovery, 2, 2, false, 14, "something was lost" },
-		{ TCP_CA_CWR, 2, 2, false, 14, "something was marked" },
-		{ TCP_CA_Open, 0, -1, false, 14, "nothing delivered" },
-		{ TCP_CA_Loss, 2, -1, false, 14, "delivered before already" },
-		{ TCP_CA_Open, 9, 9, false, 20, "what the socket allows" },
+		{ TCP_CA_Open, 2, 2, false, true, 12, "two delivered" },
+		{ TCP_CA_Loss, 2, 2, false, true, 14, "after a timeout as well" },
+		{ TCP_CA_Open, 2, 2, true, true, 14, "it is not the window that holds it up" },
+		{ TCP_CA_Open, 2, 2, false, false, 14, "nor here: the receiver's does" },
+		{ TCP_CA_Recovery, 2, 2, false, true, 14, "something was lost" },
+		{ TCP_CA_CWR, 2, 2, false, true, 14, "something was marked" },
+		{ TCP_CA_Open, 0, -1, false, true, 14, "nothing delivered" },
+		{ TCP_CA_Loss, 2, -1, false, true, 14, "delivered before already" },
+		{ TCP_CA_Open, 9, 9, false, true, 20, "what the socket allows" },
 	};
 	size_t i;
 
@@ -709,6 +710,7 @@ static void before_the_first_gap_the_window_grows_by_what_is_delivered(void **st
 	s.sk.snd_cwnd_clamp = 20;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		be_in_state(rows[i].ca_state);
+		s.sk.window_binds = rows[i].binds;
 		take_ack(NSEC_PER_MSEC, true, (struct rate_sample) {
 			.acked_sacked = rows[i].acked,
 			.delivered = rows[i].delivered,
@@ -2219,6 +2221,43 @@ static void while_it_is_shared_the_window_is_cubics(void **state)
 	assert_int_equal(ca->evidence->turns.shared, 1);
 }
 
+/* Alone at this bottleneck a flow would find out that it is served in turn */
+static void stay_shared(struct sender *of, const struct rate_sample *rs)
+{
+	ca->evidence->turns.turns = 0;
+}
+
+/* RFC 9438, 5.8: the curve does not rise while nothing is in flight. The application is silent
+ * right after a loss; beside it runs a flow that is not.
+ */
+static void while_it_is_shared_silence_does_not_raise_the_window(void **state)
+{
+	static const u32 silences_s[] = { 0, 1, 10, 100, 2000, 5000 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(silences_s); i++) {
+		u32 before_it;
+
+		become_shared(SERVICE_NS(10), 20);
+		s.after_ack = stay_shared;
+		sender_run(&s, 150 * NSEC_PER_MSEC);
+		sender_state(&s, TCP_CA_Recovery);
+		sender_run(&s, SECONDS(1));
+		s.waiting = 0;
+		sender_run(&s, SECONDS(1));
+		assert_int_equal(s.sk.packets_out, 0);
+		before_it = pktpair_shared_window(&s.sk);
+		sender_run(&s, SECONDS(silences_s[i]));
+		s.waiting = U32_MAX;
+		sender_run(&s, SECONDS(1));
+		assert_int_equal(ca->evidence->turns.shared, 1);
+		/* a few seconds to the last maximum, of which one has passed */
+		if (pktpair_shared_window(&s.sk) > before_it + before_it / 4)
+			fail_msg("%u s of silence: %u packets, then %u", silences_s[i], before_it,
+				 pktpair_shared_window(&s.sk));
+	}
+}
+
 static void while_it_is_shared_a_train_that_shows_a_gap_is_longer(void **state)
 {
 	become_shared(SERVICE_NS(10), 20);
@@ -2878,6 +2917,7 @@ int main(void)
 		cmocka_unit_test(while_it_is_shared_the_window_is_cubics),
 		cmocka_unit_test(while_it_is_shared_a_train_that_shows_a_gap_is_longer),
 		cmocka_unit_test(while_it_is_shared_one_round_trip_in_twelve_has_a_train_that_shows_a_gap),
+		cmocka_unit_test(while_it_is_shared_silence_does_not_raise_the_window),
 		cmocka_unit_test(where_a_rate_is_policed_it_is_paced),
 		cmocka_unit_test(at_a_policer_gaps_show_nothing),
 		cmocka_unit_test(where_a_rate_is_policed_segments_leave_one_by_one),
