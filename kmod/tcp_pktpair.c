@@ -1204,6 +1204,9 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 	if (ca->mixed || (state >= TCP_CA_Recovery && tcp_is_reno(tp))) {
 		sample.delivered = -1;
 		sample.interval_us = -1;
+		/* nor is what a part of a period delivered */
+		if (!ca->mixed)
+			round_check_void(&ca->evidence->check);
 	}
 	take_ack(sk, &sample);
 	ca->unusual = ca->mixed || ca->timed_out || state >= TCP_CA_Recovery;

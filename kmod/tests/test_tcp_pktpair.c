@@ -1535,7 +1535,7 @@ static void a_period_without_a_gap_is_the_share_if_packets_waited(void **state)
 	static const struct {
 		u32 packets, wait_us;
 		u8 ca_state;
-		bool sackless, lost, dips, dipped, app_limited, timeout;
+		bool sackless, repaired, lost, dips, dipped, app_limited, timeout;
 		int believed;
 		const char *reason;
 	} rows[] = {
@@ -1551,6 +1551,10 @@ static void a_period_without_a_gap_is_the_share_if_packets_waited(void **state)
 		{ 8, 1300, 0, .timeout = true, .reason = "or held one" },
 		{ 8, 1300, TCP_CA_Recovery, .sackless = true,
 			.reason = "what came twice counts twice" },
+		{ 8, 1300, 0, .sackless = true, .repaired = true,
+			.reason = "for a part of it one hole was sent in a round trip" },
+		{ 8, 1300, 0, .repaired = true, .believed = DELIVERED,
+			.reason = "with SACK all of them are sent" },
 		{ 8, 1300, 0, .sackless = true, .believed = DELIVERED,
 			.reason = "without SACK, but nothing is sent twice" },
 		{ 7, 1300, 0, .reason = "too few packets" },
@@ -1577,13 +1581,23 @@ static void a_period_without_a_gap_is_the_share_if_packets_waited(void **state)
 		s.sk.tcp_mstamp += USEC_PER_MSEC;
 		s.sk.first_tx_mstamp = s.sk.tcp_mstamp - ca->prop.delay_us - rows[i].wait_us;
 		ca->evidence->check = (struct round_check) {
-			.started = 1, .since_us = (u32)s.sk.tcp_mstamp - 30000,
+			.started = 1,
+			.since_us = (u32)s.sk.tcp_mstamp - (rows[i].repaired ? 0 : 30000),
 			.delivered = s.sk.delivered - rows[i].packets,
 			.rtt_min_us = ca->prop.delay_us + rows[i].wait_us,
 		};
 		if (rows[i].timeout) {
 			s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Loss);
 			s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Open);
+		}
+		if (rows[i].repaired) {
+			be_in_state(TCP_CA_Recovery);
+			take_ack(0, false, (struct rate_sample) {
+				.delivered = 16, .interval_us = 20000,
+				.prior_delivered = ca->round_delivered - 1,
+			});
+			be_in_state(TCP_CA_Open);
+			ca->evidence->check.since_us = (u32)s.sk.tcp_mstamp - 30000;
 		}
 		take_ack(0, false, (struct rate_sample) {
 			.acked_sacked = 2, .delivered = 16, .interval_us = 20000,
