@@ -118,9 +118,12 @@ static void check(struct sender *of, const struct rate_sample *rs)
 		check_shared(of, rs);
 		return;
 	}
-	/* before the path is known, only slow start has a word in it */
+	/* before the path is known, only slow start has a word in it, and that is asked only
+	 * where the window holds up what is sent
+	 */
 	CHECK(of->sk.windows_set != windows_set || !rs->prior_mstamp ||
 	      ((rs->is_app_limited || state == TCP_CA_CWR || state == TCP_CA_Recovery ||
+		!tcp_is_cwnd_limited(&of->sk) ||
 		round_shows_queue(pktpair_rtt_us(&of->sk, rs), ca->prop.delay_us)) &&
 	       (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US)));
 	if (state != TCP_CA_Loss)

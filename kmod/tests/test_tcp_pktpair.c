@@ -1816,7 +1816,8 @@ static void cubic_begins_in_one_of_three_ways(void **state)
 		{ 0, 1, true, false, 1, 10, "the smallest" },
 		{ 0, 30, true, true, 10, 10, "whatever limited the flow" },
 		{ 200, 30, true, false, 10, 10, "and whatever the period shows" },
-		{ 100, 30, true, false, 10, 10, "the same" },
+		{ 100, 30, true, false, 10, 10, "a FIFO" },
+		{ 256, 30, true, false, 10, 10, "or turns" },
 	};
 	size_t i;
 	int n;
@@ -2297,6 +2298,40 @@ static void note_probe(struct sender *of, const struct rate_sample *rs)
 	assert_int_equal(ca->evidence->rounds, ++rounds_seen);
 	assert_int_equal(ca->evidence->probe_seq == of->sk.snd_nxt, !(rounds_seen % probe_rounds));
 	probes += !(rounds_seen % probe_rounds);
+}
+
+static void note_dip_of_no_block(struct sender *of, const struct rate_sample *rs)
+{
+	round_check_void(&ca->evidence->check);
+	if (ca->evidence->turns.shared)
+		of->sk.snd_cwnd = 30 + ca->evidence->probe_room;
+	seen_dipping |= prop_dipping(&ca->prop);
+}
+
+/* What this flow does not send goes to others, who fill the queue again */
+static void a_queue_that_others_may_fill_is_not_drained(void **state)
+{
+	static const struct {
+		u8 shared, score_q4;
+		bool dips;
+	} rows[] = { { 0, 0, true }, { 1, 0, false }, { 0, 1, false } };
+	size_t i;
+	int n;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		begin(DEFAULT, SERVICE_NS(10), 20);
+		sender_run(&s, SECONDS(1));
+		for (n = 0; n < 3 && rows[i].shared; n++)
+			take_block(100, false);
+		assert_int_equal(ca->evidence->turns.shared, rows[i].shared);
+		ca->evidence->turns.score_q4 = rows[i].score_q4;
+		round_check_void(&ca->evidence->check);
+		seen_dipping = false;
+		s.after_ack = note_dip_of_no_block;
+		sender_run(&s, SECONDS(30));
+		assert_int_equal(ca->evidence->turns.score_q4, rows[i].score_q4);
+		assert_int_equal(seen_dipping, rows[i].dips);
+	}
 }
 
 /* Trains that were sent since, of more segments than CUBIC's */
@@ -2929,6 +2964,7 @@ int main(void)
 		cmocka_unit_test(a_tick_of_the_receivers_clock_is_no_wait),
 		cmocka_unit_test(while_it_is_shared_ss_shows_nothing_and_a_loss_is_cubics),
 		cmocka_unit_test(while_it_is_shared_the_window_is_cubics),
+		cmocka_unit_test(a_queue_that_others_may_fill_is_not_drained),
 		cmocka_unit_test(while_it_is_shared_a_train_that_shows_a_gap_is_longer),
 		cmocka_unit_test(while_it_is_shared_one_round_trip_in_twelve_has_a_train_that_shows_a_gap),
 		cmocka_unit_test(while_it_is_shared_silence_does_not_raise_the_window),
