@@ -267,28 +267,28 @@ static void change_state(u8 state, bool by_timer, bool taken_back)
 	remember();
 }
 
-/* CUBIC begins with a first flight, or with the window as it is, after slow start or in it; the
- * pair law with the window as it is
+/* CUBIC begins with a first flight where the first packet waited for others, after slow start
+ * where this flow has most, else in slow start; the pair law with the window as it is
  */
 static void check_law(const struct round_found *found)
 {
-	const bool shared = ca->evidence->turns.shared;
+	const struct in_turn was = ca->evidence->turns;
 	const u32 before_it = s.sk.snd_cwnd, threshold = s.sk.snd_ssthresh;
+	const bool first = !was.alarms && found->first_waited_us >
+		3ULL * in_turn_us(found->slowest_q10, ca->mss) + pktpair_prop_us(ca) / 16;
+	u32 begins = before_it, expected = TCP_INFINITE_SSTHRESH;
 
 	pktpair_judge_turns(&s.sk, found);
-	if (shared == ca->evidence->turns.shared) {
-		CHECK(s.sk.snd_cwnd == before_it && s.sk.snd_ssthresh == threshold);
-	} else if (shared || s.sk.snd_ssthresh == TCP_INFINITE_SSTHRESH) {
-		CHECK(s.sk.snd_cwnd == before_it);
-		CHECK(s.sk.snd_ssthresh == TCP_INFINITE_SSTHRESH);
-		CHECK(shared || found->served_q8 <= IN_TURN_ONE_Q8 / 2);
-	} else if (found->served_q8 > IN_TURN_ONE_Q8 / 2 && s.sk.snd_cwnd == before_it) {
-		CHECK(s.sk.snd_ssthresh == max_t(u32, before_it, 2) ||
-		      (s.sk.snd_ssthresh == 10 && before_it <= 10 && found->first_waited_us));
-	} else {
-		CHECK(s.sk.snd_ssthresh == 10 && s.sk.snd_cwnd == min_t(u32, before_it, 10));
-		CHECK(found->first_waited_us);
+	CHECK(!first || ca->evidence->turns.shared);
+	if (was.shared == ca->evidence->turns.shared) {
+		expected = threshold;
+	} else if (first) {
+		begins = min_t(u32, before_it, 10);
+		expected = 10;
+	} else if (!was.shared && found->served_q8 > IN_TURN_ONE_Q8 / 2) {
+		expected = max_t(u32, before_it, 2);
 	}
+	CHECK(s.sk.snd_cwnd == begins && s.sk.snd_ssthresh == expected);
 }
 
 /* What a block of round trips may have shown, some times in a row, and the first packet */
