@@ -782,6 +782,10 @@ static void pktpair_change_law(struct sock *sk, u32 window)
 
 	ca->anew = 1;
 	ca->shows_none = evidence->turns.shared;
+	/* what trains of the other law came to says nothing of this one's */
+	evidence->check.hold = 0;
+	evidence->check.shorter = 0;
+	evidence->check.lossy = 0;
 	if (!evidence->turns.shared) {
 		this_cpu_inc(pktpair_counters.returns);
 		tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
@@ -801,8 +805,6 @@ static void pktpair_change_law(struct sock *sk, u32 window)
 		tp->snd_ssthresh = max_t(u32, window, CUBIC_WINDOW_MIN);
 		tcp_snd_cwnd_set(tp, min_t(u32, tcp_snd_cwnd(tp), tp->snd_ssthresh));
 	}
-	evidence->check.hold = 0;
-	evidence->check.shorter = 0;
 	pair_probe_init(&ca->probe, PAIR_TRAIN_SHOWS_GAP);
 	pktpair_choose_train(sk);
 }
