@@ -28,7 +28,9 @@
 #define IN_TURN_TURNS_Q8	243U
 /* All packets waited for so many turns: then the queue did not run empty */
 #define IN_TURN_BUSY		3U
-/* of a stock receiver, which acknowledges every second segment; those of others wait longer */
+/* So many are enough behind a stock receiver, which acknowledges two segments at once; each
+ * segment more in an ACK is a turn more
+ */
 #define IN_TURN_STOCK_ACK	2U
 /* What a block counts for: the turns that its packets waited over this, three at most; two at
  * least where the queue overflowed
@@ -46,11 +48,12 @@
 #define IN_TURN_RETURN		8U
 #define IN_TURN_RELAPSES	3U
 /* Round trips from one train that shows a gap to the next, while the bottleneck is shared: such
- * trains cost this flow its share. With one in four it had 0.75 of what CUBIC gets there, with
- * one in 12 0.94. Once one has spoken for turns every second round trip has one
+ * trains cost this flow a part of its share. With one in four round trips it had 0.75 of what
+ * CUBIC gets there, with one in 12 0.94
  */
 #define IN_TURN_PROBE_ROUNDS	12U
-#define IN_TURN_PROBES_ROUNDS	2U
+/* and once such a train has spoken for turns, since IN_TURN_RETURN of them must in a row */
+#define IN_TURN_RETURN_ROUNDS	2U
 /* What a first packet waited up to a 16th of the propagation delay is jitter */
 #define IN_TURN_JITTER_SHIFT	4
 /* of Ethernet: a full packet, and what a packet has beside its payload (bytes) */
@@ -137,8 +140,8 @@ static inline u32 in_turn_weight_q4(const struct in_turn_block *b)
 			    b->lossy ? IN_TURN_LOSSY_Q4 : 1, IN_TURN_WEIGHT_Q4);
 }
 
-/* Wait from which on the queue did not run empty. An ACK tells of its last packet alone, and
- * the first that it covers waited less by what lies between.
+/* Wait from which on the queue did not run empty. An ACK tells only of the last packet that it
+ * covers. The first of them waited less, by a turn for each packet between.
  */
 static inline u64 in_turn_busy_us(const struct in_turn_block *b)
 {
@@ -257,7 +260,7 @@ static inline bool in_turn_has_most(const struct in_turn_block *b)
  */
 static inline u32 in_turn_probe_rounds(const struct in_turn *t)
 {
-	return t->turns ? IN_TURN_PROBES_ROUNDS : IN_TURN_PROBE_ROUNDS;
+	return t->turns ? IN_TURN_RETURN_ROUNDS : IN_TURN_PROBE_ROUNDS;
 }
 
 /**

@@ -53,12 +53,14 @@
 #define ROUND_AGREES_Q8		(256U - (256U >> ROUND_AGREE_SHIFT))
 /* of a period's packets, the part that may be lost before trains are shortened: 1/32 */
 #define ROUND_LOSS_SHIFT	5
-/* What such a period counts for; one without takes back one, and where all is taken back, trains
- * are lengthened again by one doubling, which counts as much. 24 are a second or two
+/* What such a period counts for. One without takes back one. Where all is taken back, trains are
+ * doubled, which counts as much. 24 periods last 1.2 s on a path of 40 ms: the losses of a small
+ * buffer come in single periods, with some ten others between
  */
 #define ROUND_LOSSES		24U
-/* Count from which on trains are halved: a neighbour that comes or goes costs a few periods,
- * and trains that are shortened then show no gap when the share grows
+/* The most that is counted; a period that brings the count there halves the trains. Not the
+ * first two: a neighbour that comes or goes costs as many, and shortened trains show no gap
+ * when the share grows
  */
 #define ROUND_LOSSY		(3 * ROUND_LOSSES)
 /* halvings of trains: 64 becomes 1 */

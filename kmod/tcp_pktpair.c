@@ -94,7 +94,7 @@
  * @check: the round trips' check of what gaps have shown
  * @turns: whether the bottleneck serves in turn
  * @cubic: the window where it does not
- * @delivered_us: when it last saw a delivery
+ * @delivered_us: when @cubic last took an acknowledgment
  * @watch: what the newest packet will meet, for a tracer
  * @rounds: round trips
  * @probe_seq: tp->snd_nxt at which the next train is to show a gap although it is @turns.shared
@@ -120,7 +120,7 @@ struct pktpair_evidence {
  * struct pktpair - state of one connection
  * @probe: the train coming back
  * @mean_rate_bytes_ps: 1994, which believes every pair: smoothed rate
- * @alone_delivered_us: when @alone last saw a delivery
+ * @alone_delivered_us: when @alone last took an acknowledgment
  * @service: service time at the bottleneck, ns in PAIR_SERVICE_SHIFT places
  * @prop: round-trip propagation delay
  * @alone: CUBIC's window, where there was no memory for @evidence and nothing else is used
@@ -769,10 +769,14 @@ pktpair_path(struct sock *sk, const struct rate_sample *rs, bool is_1994, u32 rt
 	return true;
 }
 
-/* Another law steers from here on. CUBIC begins with @window, after its slow start; 0: with the
- * window as it is, and a slow start, since a way there that is longer looks like a queue; and
- * with trains that show gaps. The pair law begins with what the gaps of the last period have
- * shown, and with the shortest round trip since the alarm, for no other tells of the path now.
+/* Another law steers from here on.
+ *
+ * CUBIC begins with trains that show gaps. Its window is @window at most, and does not start
+ * slowly. If @window is 0, the window stays as it is and starts slowly, since a way there that
+ * has become longer looks like a queue.
+ *
+ * The pair law begins with what the gaps of the last period have shown, and with the shortest
+ * round trip since the alarm, for no other tells of the path now.
  */
 static void pktpair_change_law(struct sock *sk, u32 window)
 {
@@ -782,7 +786,7 @@ static void pktpair_change_law(struct sock *sk, u32 window)
 
 	ca->anew = 1;
 	ca->shows_none = evidence->turns.shared;
-	/* what trains of the other law came to says nothing of this one's */
+	/* the lengths that the other law's trains have come to are not this one's */
 	evidence->check.hold = 0;
 	evidence->check.shorter = 0;
 	evidence->check.lossy = 0;
@@ -827,7 +831,9 @@ static void pktpair_judge_turns(struct sock *sk, const struct round_found *found
 		.prop_us = pktpair_prop_us(ca),
 	};
 
-	/* what it has beyond a first flight it took for a part of the path; or it has most */
+	/* What a flow whose first packet waited has beyond a first flight, others had before. One
+	 * that has most keeps it, and must not take the rest in a slow start.
+	 */
 	if (in_turn_take_first(&ca->evidence->turns, &first))
 		pktpair_change_law(sk, CONTROL_FIRST_FLIGHT);
 	else if (!found->limited && in_turn_take(&ca->evidence->turns, &block))
@@ -893,7 +899,7 @@ static noinline void pktpair_end_round(struct sock *sk, const struct rate_sample
 			       pktpair_setpoint_highest_q8(sk));
 	ca->anew = 1;
 	if (!is_1994) {
-		/* no law drains the queue yet, or others fill it, too */
+		/* a drain needs a service time, and a queue that only this flow fills */
 		if (ca->service.value && !evidence->turns.shared && !evidence->turns.score_q4)
 			prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)));
 		pktpair_confirm(sk, rs);
@@ -950,8 +956,9 @@ static u32 pktpair_shared_window(const struct sock *sk)
 	return window - (ca->evidence ? min_t(u32, ca->evidence->probe_room, window - 1) : 0);
 }
 
-/* RFC 9438, 5.8: an epoch does not go on while nothing is in flight. The first packet after that
- * starts the stack's clock of deliveries again, so its sample begins after the last delivery.
+/* RFC 9438, 5.8: an epoch does not go on while nothing is in flight. The stack starts its clock
+ * of deliveries again with the first packet after that. So the time without a packet in flight
+ * is from the last acknowledgment to where this sample begins.
  */
 static void pktpair_skip_silence(struct cubic_window *cubic, u64 *delivered_us,
 				 const struct tcp_sock *tp, const struct rate_sample *rs)
@@ -1206,7 +1213,7 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 	if (ca->mixed || (state >= TCP_CA_Recovery && tcp_is_reno(tp))) {
 		sample.delivered = -1;
 		sample.interval_us = -1;
-		/* nor is what a part of a period delivered */
+		/* the period under way has such samples in it */
 		if (!ca->mixed)
 			round_check_void(&ca->evidence->check);
 	}
