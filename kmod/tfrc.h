@@ -64,14 +64,14 @@ static_assert(sizeof(struct tfrc) <= 1016, "and eight bytes for its users");
 
 /**
  * tfrc_speed_bytes_ps - bytes in a time, as a rate
- * @bytes: how many; beyond 2^43, that
+ * @bytes: how many; beyond TFRC_BYTES_MAX, that
  * @time_us: in which time; 0 counts as 1
  *
  * Return: bytes per second, at most TFRC_RATE_MAX_BYTES_PS.
  */
 static inline u64 tfrc_speed_bytes_ps(u64 bytes, u32 time_us)
 {
-	return min_t(u64, div_u64(min_t(u64, bytes, 1ULL << 43) * USEC_PER_SEC,
+	return min_t(u64, div_u64(min_t(u64, bytes, TFRC_BYTES_MAX) * USEC_PER_SEC,
 				  max_t(u32, time_us, 1)), TFRC_RATE_MAX_BYTES_PS);
 }
 
@@ -228,10 +228,12 @@ static inline bool tfrc_take_lost(struct tfrc *t, const struct tfrc_params *m,
 	if (!length_q16)
 		return false;
 	t->before_bytes_ps = t->rate_bytes_ps;
-	if (tfrc_in_slow_start(t))
-		length_q16 = tfrc_interval_q16(div_u64(min_t(u64, path->flight_bytes, 1ULL << 43)
-						       << TFRC_PACKETS_SHIFT,
+	if (tfrc_in_slow_start(t)) {
+		u64 flight = min_t(u64, path->flight_bytes, TFRC_BYTES_MAX);
+
+		length_q16 = tfrc_interval_q16(div_u64(flight << TFRC_PACKETS_SHIFT,
 						       2 * tfrc_reference(m)));
+	}
 	tfrc_history_close(&t->history, length_q16, tfrc_half(m, path));
 	tfrc_allow(t, m, path, t->rate_bytes_ps);
 	return true;

@@ -47,6 +47,10 @@
 
 /* Packets of one call. More are no acknowledgment: a window has 2^20 with the largest buffers. */
 #define TFRC_PACKETS_MAX	(1U << 20)
+/* Most bytes that are computed with, 8 TB: in a round trip of 10 s almost 1 TB/s. As us, or
+ * with twenty binary places, they stay below 2^63.
+ */
+#define TFRC_BYTES_MAX		(1ULL << 43)
 /* Packets of one call that sampling draws for, one by one. The rest counts as its mean, so
  * that an acknowledgment for a whole window does not take a millisecond.
  */
@@ -282,7 +286,7 @@ static inline u64 tfrc_open_q16(const struct tfrc_loss *l, const struct tfrc_par
 {
 	u32 reference = tfrc_reference(m), packet = tfrc_packet(m, path);
 	/* (eta - 1) * N, more than any interval where a flow is as fast as no link */
-	u64 flight = min_t(u64, path->flight_bytes, 1ULL << 43), length_q16, bias_q16;
+	u64 flight = min_t(u64, path->flight_bytes, TFRC_BYTES_MAX), length_q16, bias_q16;
 
 	/* 2^27 packets of 2^17 half bytes, and 2^15 more, are below 2^60 */
 	if (m->method == TFRC_VIRTUAL)

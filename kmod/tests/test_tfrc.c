@@ -309,6 +309,11 @@ static void what_was_not_lost_is_taken_back(void **state)
 	tfrc_take_back(&t, &of_large, &flow_path, 1);
 	assert_true(tfrc_in_slow_start(&t));
 	assert_int_equal(t.rate_bytes_ps, 2000000);
+	/* once: what was before it is no rate for later */
+	t.rate_bytes_ps = 1000000;
+	tfrc_take_back(&t, &of_large, &flow_path, 0);
+	assert_int_equal(t.rate_bytes_ps, 1000000);
+	t.rate_bytes_ps = 2000000;
 
 	/* after it, two events of one recovery */
 	lose_one(&t, 1);
@@ -384,13 +389,15 @@ static void the_window_does_not_hold_up_a_paced_flow(void **state)
 
 static void what_is_out_of_range_is_the_nearest(void **state)
 {
+	const struct tfrc_path endless = { RTT_US, 2 * TFRC_BYTES_MAX, 1000 };
+	const struct tfrc_packets one = { 1, 1000, 0 };
 	struct tfrc t;
 
 	(void)state;
 	assert_int_equal(tfrc_speed_bytes_ps(1000, 0), 1000000000);
 	assert_int_equal(tfrc_speed_bytes_ps(U64_MAX, 1), TFRC_RATE_MAX_BYTES_PS);
 	assert_int_equal(tfrc_speed_bytes_ps(U64_MAX, 4000000000U),
-			 tfrc_speed_bytes_ps(1ULL << 43, 4000000000U));
+			 tfrc_speed_bytes_ps(TFRC_BYTES_MAX, 4000000000U));
 	assert_int_equal(tfrc_speed_bytes_ps(0, 5), 0);
 	assert_int_equal(tfrc_bytes(1000000, RTT_US), 100000);
 	assert_int_equal(tfrc_bytes(U64_MAX, U32_MAX), 10 * TFRC_RATE_MAX_BYTES_PS);
@@ -401,6 +408,10 @@ static void what_is_out_of_range_is_the_nearest(void **state)
 	assert_int_equal(t.rate_bytes_ps, 10000000);
 	tfrc_start(&t, 0, 1000, U32_MAX);
 	assert_int_equal(t.rate_bytes_ps, 100);
+	/* which would wrap to nothing */
+	t = started();
+	assert_true(tfrc_take_lost(&t, &of_large, &one, &endless));
+	assert_int_equal(tfrc_mean_q16(&t, &of_large, &flow_path), TFRC_INTERVAL_MAX_Q16);
 	tfrc_start(&t, 0, U32_MAX, 1);
 	tfrc_round(&t, &of_large, &flow_path, U64_MAX, false);
 	assert_int_equal(t.received_bytes_ps, TFRC_RATE_MAX_BYTES_PS);
