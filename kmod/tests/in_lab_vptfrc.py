@@ -244,7 +244,6 @@ if __name__ == "__main__":
     build_path()
     # netem drops what the stack hands over at once: one packet, and not a train of them
     run("ip", "netns", "exec", "pp-s", "ethtool", "-K", "sr", "tso", "off", "gso", "off")
-    load()
     sys.exit(
         run_tests(
             [

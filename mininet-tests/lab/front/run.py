@@ -41,8 +41,12 @@ if TYPE_CHECKING:
     from ..machines.plans import Plans
 
 RECORDINGS = TOP / "out" / "lab"
-# Of the modules, what "lab plot" draws.
-EVENTS = {"tcp_pktpair": "pktpair:pktpair_sample", "sch_fq_rr": "fq_rr:fq_rr_enqueue"}
+# Of the modules, what they say of themselves; "lab plot" draws pktpair's and fq_rr's.
+EVENTS = {
+    "tcp_pktpair": "pktpair:pktpair_sample",
+    "tcp_vptfrc": "vptfrc:vptfrc_rate",
+    "sch_fq_rr": "fq_rr:fq_rr_enqueue",
+}
 # Likewise of what not every build of a module has.
 EVENTS_IF_KNOWN = {"tcp_pktpair": TURNS_EVENT}
 # Of a label, to which a device's name and an ending are added: a file's name has 255 at most.

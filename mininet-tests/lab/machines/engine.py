@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from .. import files
 from ..checkout import CACHE, TOP
 from ..model.errors import LabError, PlanError
-from ..model.our_modules import CONGESTION_CONTROLS
+from ..model.our_modules import CONGESTION_CONTROLS, FILES
 from ..model.plan import Plan
 from ..store.engine import EngineError, Surroundings
 from ..store.run import Run
@@ -202,8 +202,9 @@ class Guests:
 
 def ccs(release: str, modules: list[Path]) -> list[str]:
     """Congestion controls that a kernel has, with ours if they are built."""
-    built = any(path.stem == "tcp_pktpair" for path in modules)
-    return [name for name in known_ccs(release) if built or name not in CONGESTION_CONTROLS]
+    built = {path.stem for path in modules}
+    missing = {name for module, names in CONGESTION_CONTROLS.items() if module not in built for name in names}
+    return [name for name in known_ccs(release) if name not in missing]
 
 
 def known_ccs(release: str) -> list[str]:
@@ -212,7 +213,7 @@ def known_ccs(release: str) -> list[str]:
     return [
         "reno",
         "cubic",
-        *CONGESTION_CONTROLS,
+        *(name for names in CONGESTION_CONTROLS.values() for name in names),
         *sorted(path.name.split(".")[0][4:] for path in folder.glob("tcp_*.ko*")),
     ]
 
@@ -224,13 +225,13 @@ def modules_of(release: str, build: str) -> list[Path]:
         _build(folder, release)
     places = [folder / "build" / release, folder]
     for place in places:
-        found = [place / part for part in ("kmod/tcp_pktpair.ko", "qdisc/sch_fq_rr.ko")]
-        found += [place / part for part in ("tcp_pktpair.ko", "sch_fq_rr.ko")]
+        found = [place / part for file in FILES for part in (file, Path(file).name)]
         found = [path for path in found if path.exists()]
         if found:
             return found
     if build:
-        raise PlanError(f"--modules {build}: no tcp_pktpair.ko and no sch_fq_rr.ko for kernel {release} in {folder}")
+        names = ", ".join(Path(file).name for file in FILES)
+        raise PlanError(f"--modules {build}: none of {names} for kernel {release} in {folder}")
     return []
 
 

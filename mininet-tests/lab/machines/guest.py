@@ -25,6 +25,7 @@ from .. import files
 from ..checkout import TOP
 from ..guest import protocol
 from ..model.errors import LabError
+from ..model.our_modules import FILES
 
 # A guest ends with the thread that began it, however that ends: SIGKILL gives us no time to see to it.
 DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
@@ -93,10 +94,7 @@ class Guest:
         """The project's modules for this kernel."""
         if self._modules is not None:
             return list(self._modules)
-        found = [
-            TOP / "build" / self.kernel / "kmod" / "tcp_pktpair.ko",
-            TOP / "build" / self.kernel / "qdisc" / "sch_fq_rr.ko",
-        ]
+        found = [TOP / "build" / self.kernel / file for file in FILES]
         return [path for path in found if path.exists()]
 
     def start(self, job: dict[str, Any]) -> None:

@@ -224,7 +224,7 @@ class Source:
 class Command:
     """A program that is run in a node some time into a run, and ends before the run does.
 
-    ``@tcp_pktpair`` and ``@sch_fq_rr`` stand for the files of the modules.
+    ``@tcp_pktpair``, ``@tcp_vptfrc`` and ``@sch_fq_rr`` stand for the files of the modules.
 
     :param node: or "root", the guest itself
     """

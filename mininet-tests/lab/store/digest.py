@@ -16,10 +16,10 @@ from ..model.plan import Source
 from .engine import Surroundings
 from .run import Run
 
-# What a plan says where it uses a module: the congestion controls pktpair and
-# pktpair_1994, the queue fq_rr, their trace events and their files.
+# What a plan says where it uses a module: the congestion controls pktpair,
+# pktpair_1994 and vptfrc, the queue fq_rr, their trace events and their files.
 # A plan that says it of something else is run once too often, never once too rarely.
-MODULE_MARKS = {"tcp_pktpair": "pktpair", "sch_fq_rr": "fq_rr"}
+MODULE_MARKS = {"tcp_pktpair": "pktpair", "tcp_vptfrc": "vptfrc", "sch_fq_rr": "fq_rr"}
 # Of sources that were drawn before, by all that they are.
 _drawn: dict[str, str] = {}
 
