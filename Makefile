@@ -67,7 +67,7 @@ cost-ack: lab-modules ## instructions per acknowledgment, pktpair's and bbr's
 tdc: lab-modules ## the kernel's own tests of tc, on our cases; the last line counts
 	@scripts/lab tdc
 
-torture: bootstrap plugin ## both modules in kernels that watch themselves
+torture: bootstrap plugin ## the modules in kernels that watch themselves
 	@scripts/lab torture
 
 torture-short: bootstrap plugin ## a minute of guest time of that, on one CPU, and a part of it again

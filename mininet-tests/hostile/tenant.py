@@ -25,6 +25,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from random import Random
 
 from in_guest.netlink import (
@@ -88,6 +89,10 @@ ACTIONS = {
     "mirror": "action mirred egress mirror dev sink pipe action drop",
     "ingress": "action mirred ingress redirect dev sink",
 }
+# What the tenant's own connections choose: what every user may, and what root has allowed every user.
+ALGORITHMS = (b"cubic", b"pktpair", b"reno", b"vptfrc")
+# What is the administrator's: by what method and mode vptfrc counts losses.
+KNOBS = Path("/sys/module/tcp_vptfrc/parameters")
 # Requests at random of a device in the state that a scene has left it in. A scene's own are a dozen.
 DEMANDS = 15
 # Packets at once that make a queue a deep one: a rehash of it takes milliseconds under the root lock.
@@ -121,6 +126,8 @@ FLOORS: dict[str, tuple[float, float]] = {
     "delete with packets": (1.6, 8),
     "down with packets": (2, 12),
     "namespaces ended with packets": (1.6, 10),
+    "algorithms chosen": (10, 60),
+    "knobs refused": (10, 60),
 }
 
 
@@ -168,6 +175,23 @@ class Tenant:
             ip.do(f"link set {name} up")
             self.home.tc.do(f"qdisc add dev {name} clsact")
         self.home.fq_rr("sink", b"")
+        self.reach_for_knobs()
+
+    def reach_for_knobs(self) -> None:
+        """Every user may choose vptfrc, and only root of the machine what it counts as a loss."""
+        for algorithm in ALGORITHMS:
+            with socket.socket() as stream:
+                try:
+                    stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, algorithm)
+                    self.counts["algorithms chosen"] += 1
+                except OSError as error:
+                    self.broken.append(f"{algorithm.decode()} is refused: {error.strerror}")
+        for knob in sorted(KNOBS.iterdir()):
+            try:
+                knob.write_text(knob.read_text())
+                self.broken.append(f"{knob} was written")
+            except PermissionError:
+                self.counts["knobs refused"] += 1
 
     # ---- devices ----
 
@@ -643,7 +667,7 @@ def connect(seed: str, far: Place) -> None:
     while True:
         with suppress(OSError), socket.socket() as stream:
             stream.settimeout(0.2)
-            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, random.choice((b"cubic", b"pktpair", b"reno")))
+            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, random.choice(ALGORITHMS))
             stream.connect((FAR, 5001))
             taken, _ = server.accept()
             with taken:

@@ -40,7 +40,7 @@ COMMANDS = {
     "cost-ack": ("instructions per acknowledgment, pktpair's and bbr's", "lab.front.cost_ack"),
     "mutants": ("changes of formula headers: how much of it tests notice", "lab.front.mutants"),
     "hostile": ("a tenant and a peer who mean harm, in a kernel that watches itself", "hostile.drive"),
-    "torture": ("both modules in kernels that watch themselves", "torture.drive"),
+    "torture": ("the modules in kernels that watch themselves", "torture.drive"),
     "tdc": ("the kernel's own tests of tc, on our cases", "tc_testing.drive"),
 }
 

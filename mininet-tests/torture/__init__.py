@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Both modules in kernels that watch themselves, tortured (Documentation/torture.rst)."""
+"""The modules in kernels that watch themselves, tortured (Documentation/torture.rst)."""

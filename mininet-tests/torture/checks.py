@@ -15,7 +15,7 @@ from in_guest.tap import run
 from .complaints import is_complaint
 
 TOP = Path(__file__).resolve().parents[2]
-MODULES = {name: TOP / "modules" / f"{name}.ko" for name in ("tcp_pktpair", "sch_fq_rr")}
+MODULES = {name: TOP / "modules" / f"{name}.ko" for name in ("tcp_pktpair", "tcp_vptfrc", "sch_fq_rr")}
 FALLBACK_TUNNELS = Path("/proc/sys/net/core/fb_tunnels_only_for_init_net")
 DEBUG = Path("/sys/kernel/debug")
 LEAKS = DEBUG / "kmemleak"

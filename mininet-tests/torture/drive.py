@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Both modules in kernels that watch themselves, tortured: TAP, of which the last line is "N passed, N failed".
+"""The modules in kernels that watch themselves, tortured: TAP, of which the last line is "N passed, N failed".
 
     scripts/lab torture             all of it
     scripts/lab torture --short     a minute of guest time on one CPU, and a part of it again

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""In the guest: torture both modules and tell, as TAP, what broke.
+"""In the guest: torture the modules and tell, as TAP, what broke.
 
     torture.py --seed N --seconds S --arenas N [--requests MIN] [--round S] [--slow FACTOR]
 
@@ -44,7 +44,12 @@ WATCH = {"udelay_task": 1000, "udelay_interrupt": 200, "skip_watch": 2000}
 # What is done around the requests gives way to them, or one CPU would make few.
 NICE = 15
 # What torture of any length must have done.
-ALL_PATHS = {*REACHED, *traffic.DEEDS, *devices.PATHS}
+ALL_PATHS = {
+    *REACHED,
+    *traffic.DEEDS,
+    *devices.PATHS,
+    *([traffic.DEED_WITH_FAULTS] if traffic.FAIL_NTH.exists() else []),
+}
 
 
 def set_up() -> None:

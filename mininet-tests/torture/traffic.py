@@ -27,8 +27,14 @@ from .messages import Netlink, message, tcmsg
 FLOWS = 4096
 NEAR, FAR, PORT = "10.9.0.1", "10.9.0.2", 5001
 SOCKETS = 48
-ALGORITHMS = (b"pktpair", b"pktpair_1994", b"cubic", b"bbr", b"reno")
-PARAMETERS = Path("/sys/module/tcp_pktpair/parameters")
+ALGORITHMS = (b"pktpair", b"pktpair_1994", b"vptfrc", b"cubic", b"bbr", b"reno")
+PARAMETERS = [Path("/sys/module", name, "parameters") for name in ("tcp_pktpair", "tcp_vptfrc")]
+FAIL_NTH = Path("/proc/thread-self/fail-nth")
+# Of the values that a knob is given; vptfrc's have names as well.
+VALUES = (
+    *("0", "1", "2", "10", "64", "1000", "4294967295", "-1", "x", "99999999999999999999"),
+    *("unmodified", "unbiasing", "virtual", "sampling", "lip", "packet", "byte", "byte-tail"),
+)
 
 # Linux constants that Python's socket module does not name
 TCP_CC_INFO, SO_MAX_PACING_RATE = 26, 47
@@ -36,10 +42,12 @@ NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY = 4, 20
 NLM_F_REQUEST, NLM_F_DUMP = 1, 0x300
 
 
-# What connections must have come to: pktpair says of one what its share of the path is;
-# one changes its algorithm while data is under way; one is aborted.
-DEEDS = ("share measured", "algorithm switched", "connection aborted")
-# struct tcp_bbr_info, which pktpair fills in too
+# What connections must have come to: pktpair says of one what its share of the path is,
+# and vptfrc what its rate is; one changes its algorithm while data is under way; one is aborted.
+DEEDS = ("share measured", "rate computed", "algorithm switched", "connection aborted")
+# And where allocations can be made to fail: one has changed to vptfrc without memory for its state.
+DEED_WITH_FAULTS = "rate without memory"
+# struct tcp_bbr_info, which pktpair and vptfrc fill in too
 CC_INFO = struct.Struct("=5I")
 
 
@@ -51,12 +59,12 @@ class Deeds:
         self.page = mmap.mmap(-1, mmap.PAGESIZE)
 
     def did(self, what: str) -> None:
-        """One of ``DEEDS`` was done."""
-        self.page[DEEDS.index(what)] = 1
+        """One of ``DEEDS`` was done, or what takes an allocation that fails."""
+        self.page[(*DEEDS, DEED_WITH_FAULTS).index(what)] = 1
 
     def done(self) -> list[str]:
         """All that was done."""
-        return [what for place, what in enumerate(DEEDS) if self.page[place]]
+        return [what for place, what in enumerate((*DEEDS, DEED_WITH_FAULTS)) if self.page[place]]
 
 
 def child(act: Callable[[], None], nice: int = 0) -> int:
@@ -206,8 +214,12 @@ def _ask(stream: socket.socket, deeds: Deeds) -> None:
     """What the kernel tells of a connection and its algorithm."""
     stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
     told = stream.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 64)
-    if len(told) == CC_INFO.size and any(CC_INFO.unpack(told)[:2]) and _algorithm(stream).startswith(b"pktpair"):
-        deeds.did("share measured")
+    if len(told) == CC_INFO.size and any(CC_INFO.unpack(told)[:2]):
+        algorithm = _algorithm(stream)
+        if algorithm.startswith(b"pktpair"):
+            deeds.did("share measured")
+        elif algorithm == b"vptfrc":
+            deeds.did("rate computed")
 
 
 def _algorithm(stream: socket.socket) -> bytes:
@@ -228,7 +240,10 @@ def _use(random: Random, stream: socket.socket, deeds: Deeds) -> None:
         stream.recv(1 << 16)
     elif way < 0.7:
         before, after = _algorithm(stream), random.choice(ALGORITHMS)
-        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, after)
+        if after == b"vptfrc" and random.random() < 0.5 and FAIL_NTH.exists():
+            _choose_without_memory(stream, deeds)
+        else:
+            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, after)
         if before != after and _unacked(stream):
             deeds.did("algorithm switched")
     elif way < 0.85:
@@ -242,10 +257,28 @@ def _use(random: Random, stream: socket.socket, deeds: Deeds) -> None:
         stream.shutdown(random.choice((socket.SHUT_RD, socket.SHUT_WR)))
 
 
+def _choose_without_memory(stream: socket.socket, deeds: Deeds) -> None:
+    """Change to vptfrc while the first allocation fails, or the one after it: a connection with a round trip tries."""
+    for nth in (b"1", b"2"):
+        fd = os.open(FAIL_NTH, os.O_RDWR)
+        try:
+            os.pwrite(fd, nth, 0)
+            stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"vptfrc")
+            failed = os.pread(fd, 16, 0).strip(b"\n\0") == b"0"
+        finally:
+            os.pwrite(fd, b"0", 0)
+            os.close(fd)
+        told = stream.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 64)
+        if failed and _unacked(stream) and len(told) == CC_INFO.size and not any(CC_INFO.unpack(told)[:2]):
+            deeds.did(DEED_WITH_FAULTS)
+            return
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
+
+
 def _turn_knobs(random: Random) -> None:
     """A module parameter gets a value that is within its range, or is refused."""
-    knob = random.choice(sorted(PARAMETERS.iterdir()))
-    text = random.choice(("0", "1", "2", "10", "64", "1000", "4294967295", "-1", "x", "99999999999999999999"))
+    knob = random.choice(sorted(knob for folder in PARAMETERS for knob in folder.iterdir()))
+    text = random.choice(VALUES)
     before = knob.read_text()
     with suppress(OSError):
         knob.write_text(text)

@@ -76,7 +76,7 @@ def words(text: str) -> set[str]:
 
 
 def test_map() -> None:
-    """The map names every source file of both modules and the plugin, and nothing that there is not."""
+    """The map names every source file of the modules and the plugin, and nothing that there is not."""
     text = (PAGES / "index.rst").read_text()
     (block,) = re.findall(r"^::\n\n((?: {4}.*\n|\n)+)", text, re.MULTILINE)
     named = {line.split()[0] for line in block.splitlines() if line}
