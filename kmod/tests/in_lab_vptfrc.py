@@ -9,22 +9,25 @@ with a netem at the router that loses packets.
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import signal
 import socket
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from in_guest.tap import dmesg_complaints, equal, expect, run, run_tests
+from in_guest.tap import equal, expect, run, run_tests, the_kernel_had_nothing_to_complain_of
 from in_lab_pktpair import DEFAULT, RECEIVER, Flow, bottleneck, build_path, namespace
 
 PARAMETERS = Path("/sys/module/tcp_vptfrc/parameters")
 TRACING = Path("/sys/kernel/tracing")
 TOP = Path(__file__).resolve().parents[2]
+SENDER = TOP / "mininet-tests" / "examples" / "rate_sized_sender.py"
 MODULE = TOP / "build" / run("uname", "-r").stdout.strip() / "kmod" / "tcp_vptfrc.ko"
 # initial value, and what is refused, as Documentation/tcp_vptfrc.rst has it
 KNOBS = {
@@ -219,6 +222,43 @@ def an_idle_flow_resumes() -> None:
         it.close()
 
 
+def sent_by_the_example(loss: str, packets_s: int) -> dict[str, int]:
+    """What the sender that sizes its packets by the rate came to in ten seconds."""
+    bottleneck(f"netem loss {loss} limit 10000")
+    with namespace("pp-d"):
+        listener = socket.create_server((RECEIVER, 5500))
+
+    def receive() -> None:
+        stream, _ = listener.accept()
+        with stream:
+            while stream.recv(1 << 16):
+                pass
+
+    receiver = threading.Thread(target=receive, daemon=True)
+    receiver.start()
+    words = [sys.executable, str(SENDER), RECEIVER, "5500", "--packets-per-s", str(packets_s)]
+    said = run("ip", "netns", "exec", "pp-s", *words, "--seconds", "10").stdout
+    receiver.join(60)
+    listener.close()
+    told: dict[str, int] = json.loads(said.splitlines()[-1])
+    return told
+
+
+def an_application_sizes_its_packets_by_the_rate() -> None:
+    """1,000 packets a second, smaller where more is lost: a write each, and their bytes those of the equation."""
+    made = {}
+    # packets in a round trip, by the equation
+    for loss, in_a_round_trip in (("1%", 11.23), ("5%", 3.69)):
+        wanted = in_a_round_trip * 1448 / 0.020
+        made[loss] = told = sent_by_the_example(loss, 1000)
+        rate = told["written_bytes"] / 10
+        print(f"# {loss}: {told}, {rate:.0f} bytes/s of {wanted:.0f}", flush=True)
+        expect(0.6 * wanted < rate < 1.4 * wanted, f"{loss}: {rate:.0f} bytes/s, of {wanted:.0f}")
+        expect(abs(told["packets"] - told["writes"]) <= 0.02 * told["writes"], f"{loss}: writes were joined: {told}")
+        expect(told["writes"] > 0.9 * 10_000, f"{loss}: turns were skipped: {told}")
+    expect(made["5%"]["written_bytes"] < 0.6 * made["1%"]["written_bytes"], f"packets did not shrink: {made}")
+
+
 def unloading_is_refused_in_use_and_clean_afterwards() -> None:
     """Rmmod under traffic fails, after it succeeds, and the module loads again."""
     bottleneck("netem loss 1% limit 10000")
@@ -232,11 +272,6 @@ def unloading_is_refused_in_use_and_clean_afterwards() -> None:
         expect(it.goodput(1) > 0, "the flow stopped")
     unload()
     load()
-
-
-def the_kernel_had_nothing_to_complain_of() -> None:
-    """No warning in dmesg after all of the above."""
-    equal(dmesg_complaints(), [], "dmesg")
 
 
 if __name__ == "__main__":
@@ -255,6 +290,7 @@ if __name__ == "__main__":
                 ss_shows_the_rate,
                 the_watch_shows_each_flow,
                 an_idle_flow_resumes,
+                an_application_sizes_its_packets_by_the_rate,
                 unloading_is_refused_in_use_and_clean_afterwards,
                 a_bad_parameter_keeps_the_module_out,
                 the_kernel_had_nothing_to_complain_of,
