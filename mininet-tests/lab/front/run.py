@@ -86,7 +86,7 @@ class Recordings:
             record = replace(record, pcaps=tuple(dict.fromkeys([*record.pcaps, *with_queue])))
         if self.trace:
             modules = modules_of(run)
-            events = [*record.events, *(EVENTS[module] for module in modules)]
+            events = [*record.events, *(EVENTS[module] for module in modules if module in EVENTS)]
             known = [
                 *record.events_if_known,
                 *(EVENTS_IF_KNOWN[module] for module in modules if module in EVENTS_IF_KNOWN),

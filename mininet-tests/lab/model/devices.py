@@ -153,6 +153,8 @@ LEAVES: dict[str, Callable[[Shaped], str]] = {
     "fq_pie": lambda s: f"fq_pie{s.limit()} quantum {s.frame_bytes}",
     "red": _red,
     "netem": lambda s: f"netem{s.limit()}",
+    # it has no options and no limit: its module's parameters say what is lost
+    "lossy": lambda s: "lossy",
 }
 QUEUES: dict[str, Callable[[str, Shaped], list[str]]] = {
     "fq_rr": _fq_rr,

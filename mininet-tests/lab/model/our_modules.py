@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the project's modules add to a kernel."""
 
-# Where a build has each module's file.
-FILES = ("kmod/tcp_pktpair.ko", "kmod/tcp_vptfrc.ko", "qdisc/sch_fq_rr.ko")
+# Where a build has each module that guests load; the last is a lossy link for experiments.
+FILES = ("kmod/tcp_pktpair.ko", "kmod/tcp_vptfrc.ko", "qdisc/sch_fq_rr.ko", "bench/sch_lossy.ko")
 # By module.
 CONGESTION_CONTROLS = {"tcp_pktpair": ("pktpair", "pktpair_1994"), "tcp_vptfrc": ("vptfrc",)}
 # What the goals are about: a congestion control, and the queue that it is made for.
