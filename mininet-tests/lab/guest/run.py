@@ -131,6 +131,7 @@ class Engine:
             "rcvbuf": flow.window_bytes,
             "write": flow.write_bytes or flow.bytes,
             "unsent": flow.unsent_bytes,
+            "packets_ps": flow.packets_s,
             "connect": flow.connects,
         }
         if flow.cc:

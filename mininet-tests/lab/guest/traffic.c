@@ -34,6 +34,9 @@
  *	[sndbuf] [rcvbuf]	of both ends; 0: not set
  *	[write]			bytes per system call; 0: 131072
  *	[unsent]		TCP_NOTSENT_LOWAT of the ends that send; 0: not set
+ *	[packets_ps]		with seconds_ns: the client sends so many packets a second, each of
+ *				what the rate that its congestion control tells (in BBR's slot)
+ *				sends until the next, from 1 byte to write; 0: it fills the socket
  *	[connect]		before (default): connected before the run begins;
  *				start: connected at start_ns
  * source: UDP packets at given times, to port 9
@@ -93,10 +96,12 @@
 
 #include <linux/errqueue.h>
 #include <linux/gen_stats.h>
+#include <linux/inet_diag.h>
 #include <linux/net_tstamp.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <linux/udp.h>
 
@@ -125,6 +130,8 @@
 #define DRAIN_PERIOD_NS (50 * 1000 * 1000)
 #define BATCH 64
 #define STACK_BYTES (256 << 10)
+/* of a flow that sizes its packets: a tenth of what the guest's CPU carries */
+#define MOST_PACKETS_PS 10000
 #define MOST_FILES 65536
 #define OFFSET_TRIES 16
 
@@ -158,7 +165,7 @@ struct exchange {
 struct flow {
 	struct ends ends;
 	char *cc, *connect, *exchanges_file;
-	u64 start_ns, bytes, seconds_ns, mss, sndbuf, rcvbuf, write, unsent;
+	u64 start_ns, bytes, seconds_ns, mss, sndbuf, rcvbuf, write, unsent, packets_ps;
 	struct exchange *exchanges;
 	size_t exchange_count;
 	int listener, client, server;
@@ -398,6 +405,7 @@ static const struct key flow_keys[] = {
 	NUMBER("rcvbuf", struct flow, rcvbuf, false, 0, MOST_BUFFER_BYTES),
 	NUMBER("write", struct flow, write, false, 0, MOST_BUFFER_BYTES),
 	NUMBER("unsent", struct flow, unsent, false, 0, MOST_BUFFER_BYTES),
+	NUMBER("packets_ps", struct flow, packets_ps, false, 0, MOST_PACKETS_PS),
 	TEXT("connect", struct flow, connect, false),
 	{ .name = NULL },
 };
@@ -536,6 +544,8 @@ static void parse_flow(size_t line, char *words)
 	parse_ends(line, "flow", flow->ends.port + SERVER_PORT_OFFSET, &flow->ends);
 	if (!!flow->bytes + !!flow->seconds_ns + !!flow->exchanges_file != 1)
 		plan_fault(line, "one of bytes, seconds_ns and exchanges is expected");
+	if (flow->packets_ps && !flow->seconds_ns)
+		plan_fault(line, "packets_ps=%" PRIu64 " without seconds_ns", flow->packets_ps);
 	if (flow->connect && strcmp(flow->connect, "before") && strcmp(flow->connect, "start"))
 		plan_fault(line, "connect=%s is neither before nor start", flow->connect);
 	if (!flow->write)
@@ -961,6 +971,53 @@ static int flow_send_until(struct flow *flow, s64 until_ns, u64 *bytes)
 	return flow_send(flow, flow->client, 1, true);
 }
 
+/* What the congestion control allows; 0 if it does not tell, with errno */
+static u64 allowed_bytes_ps(int fd)
+{
+	struct tcp_bbr_info info = { 0 };
+	socklen_t length = sizeof(info);
+
+	errno = EOPNOTSUPP;
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CC_INFO, &info, &length) || length < sizeof(info))
+		return 0;
+	return (u64)info.bbr_bw_hi << 32 | info.bbr_bw_lo;
+}
+
+/*
+ * Packets at a fixed rate until a time, each as large as the allowed rate makes it. Who
+ * has more than that still unsent skips its turn, as a codec drops a frame: it would only
+ * come late. MSG_EOR: two writes are never one packet.
+ */
+static int flow_send_packets_until(struct flow *flow, s64 until_ns, u64 *bytes)
+{
+	s64 gap_ns = NSEC_PER_SEC / flow->packets_ps, due_ns;
+
+	set_option(flow->client, IPPROTO_TCP, TCP_NODELAY, 1);
+	for (due_ns = flow->began_ns; due_ns < until_ns; due_ns += gap_ns) {
+		u64 rate, size;
+		ssize_t sent;
+		int unsent;
+
+		sleep_until(due_ns);
+		rate = allowed_bytes_ps(flow->client);
+		if (!rate)
+			return flow_fail(flow, "packets_ps: allowed rate");
+		size = rate / flow->packets_ps;
+		size = size > flow->write ? flow->write : size ?: 1;
+		if (ioctl(flow->client, SIOCOUTQNSD, &unsent))
+			return flow_fail(flow, "SIOCOUTQNSD");
+		if ((u64)unsent > size)
+			continue;
+		sent = send(flow->client, run.zeros, size, MSG_NOSIGNAL | MSG_DONTWAIT | MSG_EOR);
+		if (sent < 0 && errno != EAGAIN)
+			return flow_fail(flow, "send");
+		if (sent > 0)
+			*bytes += sent;
+	}
+	++*bytes;
+	return flow_send(flow, flow->client, 1, true);
+}
+
 /*
  * One message of the error queue. Returns the stamp if it is that of byte number id
  * (modulo 2^32, from 0), 0 if it is another, and -1 if there is none.
@@ -1031,8 +1088,8 @@ static s64 exchange_all(struct flow *flow)
 static void *run_client(void *arg)
 {
 	struct flow *flow = arg;
+	s64 until_ns = flow->start_ns + flow->seconds_ns, ended_ns = -1;
 	u64 bytes = flow->bytes;
-	s64 ended_ns = -1;
 
 	sleep_until(flow->start_ns);
 	flow->began_ns = now_ns();
@@ -1041,7 +1098,8 @@ static void *run_client(void *arg)
 	else if (flow->exchanges)
 		ended_ns = exchange_all(flow);
 	else if (bytes ? !flow_send(flow, flow->client, bytes, true) :
-		 !flow_send_until(flow, flow->start_ns + flow->seconds_ns, &bytes))
+		 flow->packets_ps ? !flow_send_packets_until(flow, until_ns, &bytes) :
+		 !flow_send_until(flow, until_ns, &bytes))
 		ended_ns = last_byte_acked_ns(flow, bytes);
 	if (ended_ns >= 0)
 		flow_finish(flow, ended_ns, NULL);

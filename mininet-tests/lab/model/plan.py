@@ -45,6 +45,7 @@ CC_CHARACTERS = 15
 MIN_MSS_BYTES = 88
 MAX_PACKET_BYTES = 32_767 + TCP_HEADER_BYTES - TIME_STAMP_BYTES
 # What the traffic engine takes.
+MAX_FLOW_PACKETS_S = 10_000
 MAX_WRITE_BYTES = 1 << 30
 Bytes = Annotated[int, Range(1, 1 << 50)]
 Buffer = Annotated[int, Range(0, MAX_WRITE_BYTES)]
@@ -92,6 +93,8 @@ class Flow:
     :param write_bytes: handed over at a time; 0: a file at once, what is sent for a time by 128 KiB
     :param unsent_bytes: what waits in the socket unsent before the application stops handing over; 0: what
         its buffer takes, of which a third is then handed over at once
+    :param packets_s: packets that are sent in a second, each of what the rate that its congestion control tells
+        sends until the next, and of write_bytes at most; 0: as much as the socket takes
     :param family: 4 or 6
     :param background: it is there for what it does to the others: the measured window does not wait
         for it, and the window's metrics leave it out
@@ -110,6 +113,7 @@ class Flow:
     window_bytes: Buffer = 0
     write_bytes: Buffer = 0
     unsent_bytes: Buffer = 0
+    packets_s: Annotated[int, Range(0, MAX_FLOW_PACKETS_S)] = 0
     family: int = 4
     background: bool = False
 
@@ -129,6 +133,8 @@ class Flow:
         if self.bytes > MAX_WRITE_BYTES and not self.write_bytes:
             most = f"must be at most {MAX_WRITE_BYTES}, or have write_bytes"
             raise PlanError(f"flow {self.name}: bytes {self.bytes}: are handed over at once: {most}")
+        if self.packets_s and not self.seconds:
+            raise PlanError(f"flow {self.name}: packets_s {self.packets_s}: needs seconds")
         if self.family not in UDP_HEADER_BYTES:
             raise PlanError(f"flow {self.name}: family {self.family}: must be 4 or 6")
         if self.connects not in ("before", "start"):
@@ -154,6 +160,8 @@ class Flow:
             # Its client says that all is sent when all is in the socket's buffer, and its server
             # then closes the connection: of -n 1000001 over loopback nothing at all is received.
             raise PlanError(f"{what} hangs up before the last of bytes {self.bytes} have arrived: must be seconds")
+        if self.packets_s:
+            raise PlanError(f"{what} asks for no rate before it writes: packets_s {self.packets_s}: must be 0")
         if self.seconds != int(self.seconds):
             raise PlanError(f"{what} takes whole seconds: seconds {self.seconds}: must be a whole number")
         in_range(f"{what}: seconds", self.seconds, 1, IPERF3_MAX_SECONDS)

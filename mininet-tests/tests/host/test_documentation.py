@@ -128,7 +128,9 @@ def with_field(kind: type, name: str, value: float) -> Plan:
         return Plan(replace(LINE, links=(LINE.links[0], replace(LINE.links[1], **{name: value}))))
     if kind is Flow:
         # it carries bytes or lasts for seconds
-        other = {("seconds", True): {"bytes": 0}, ("bytes", False): {"seconds": 1.0}}.get((name, bool(value)), {})
+        lasts = {"bytes": 0, "seconds": 1.0}
+        others = {("seconds", True): {"bytes": 0}, ("bytes", False): {"seconds": 1.0}, ("packets_s", True): lasts}
+        other = others.get((name, bool(value)), {})
         return Plan(LINE, (replace(FILE, **{**other, name: value}),))
     if kind is plan.Exchange:
         return Plan(LINE, (replace(FILE, bytes=0, exchanges=(replace(plan.Exchange(1, 1), **{name: value}),)),))

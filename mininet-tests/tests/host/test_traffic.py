@@ -273,6 +273,14 @@ def test_a_connection_that_breaks(programs: dict[str, Path], tmp_path: Path) -> 
 
 
 @needs_root
+def test_packets_at_a_rate_that_nobody_tells(programs: dict[str, Path], tmp_path: Path) -> None:
+    """Reno tells no rate to size packets by; mininet-tests/tests/lab/test_lab.py has a flow of vptfrc's"""
+    flow = f"{FLOW} seconds_ns={100 * MS} packets_ps=50 cc=reno"
+    (found,) = drive(programs["sanitized"], tmp_path, flow, END).flows
+    assert (found["error"], found["ended_ns"]) == ("packets_ps: allowed rate: Operation not supported", None)
+
+
+@needs_root
 def test_refused_connections(programs: dict[str, Path], tmp_path: Path, elsewhere: str) -> None:
     """Before the run there is none; at a flow's start the flow fails, and others go on"""
     flow = f"{FLOW.replace(f'to={OWN}', f'to={elsewhere}')} bytes=1000"
@@ -293,6 +301,8 @@ FAULTS = [
     (f"{FLOW} bytes=-1", f"bytes=-1 is not a number from 0 to {1 << 50}"),
     (f"{FLOW} bytes=1k", f"bytes=1k is not a number from 0 to {1 << 50}"),
     (f"{FLOW} mss=40000", "mss=40000 is not a number from 0 to 32767"),
+    (f"{FLOW} seconds_ns=1 packets_ps=10001", "packets_ps=10001 is not a number from 0 to 10000"),
+    (f"{FLOW} bytes=1 packets_ps=50", "packets_ps=50 without seconds_ns"),
     (FLOW.replace("11001", "45536"), "port=45536 is too high"),
     (FLOW, "one of bytes, seconds_ns and exchanges is expected"),
     (f"{FLOW} bytes=1 seconds_ns=1", "one of bytes, seconds_ns and exchanges is expected"),

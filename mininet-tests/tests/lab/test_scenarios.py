@@ -20,6 +20,7 @@ SHORT: dict[str, dict[str, str]] = {
     "a-malicious-source-is-held-off": {"interval": "10", "discipline": "fair"},
     # eight claims: of four all may be whole by chance
     "a-stopped-flow-leaves-its-share": {"stops": "4"},
+    "any-packet-size": {"seconds": "10", "loss": "0.03"},
     "b1-slow-cross-traffic": {},
     "b2-sudden-cross-traffic": {},
     "b3-short-files": {"packets": "20"},

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Flows of one packet size on a link that loses packets by chance, without a queue: lab vptfrc compares them.
+
+    s1 --- r ========== x --- d1    100 Mbit/s, which no flow fills
+    s2 --- r            x --- d2
+    ...
+
+The flows share nothing but the link, and each has losses of its own: a run has the mean of several.
+"""
+
+from typing import Any
+
+from lab.analyse.figures import rounded
+from lab.model.devices import ETHERNET_HEADER_BYTES
+from lab.model.flows import dumbbell
+from lab.model.plan import TCP_HEADER_BYTES, Command, Flow, Plan, Record
+from lab.model.scenario import Check, Parameter, Values
+
+CLAIM = "flows on a lossy link have the rate that their congestion control makes of the losses"
+COMBINATIONS = [("vptfrc", "lossy")]
+METHODS = ("unmodified", "unbiasing", "virtual", "sampling", "lip")
+PARAMETERS = {
+    "loss": Parameter(0.01, "", "mean probability that a packet is lost", 1e-6, 1.0),
+    "kind": Parameter("steady", "", "how the probability changes", choices=("steady", "swinging", "gilbert")),
+    "by_bytes": Parameter(False, "", "losses are in proportion to payload: the probability is that of 1000 bytes"),
+    "payload": Parameter(1000, "bytes", "of each packet", 100, 1448),
+    "packets": Parameter(0, "packets/s", "of a fixed rate, each as large as the rate allows; 0: fixed size", 0, 1000),
+    "method": Parameter("virtual", "", "of vptfrc", choices=METHODS),
+    "mode": Parameter("packet", "", "of vptfrc", choices=("packet", "byte", "byte-tail")),
+    "reference": Parameter(1000, "bytes", "payload of the packets whose rate vptfrc computes", 64, 1448),
+    "round_trip": Parameter(100.0, "ms", "propagation delay", 1, 1000),
+    "flows": Parameter(4, "flows", "side by side", 1, 32),
+    "seconds": Parameter(60.0, "s", "measured, after the first ten", 10, 600),
+}
+RATE_MBIT = 100.0
+# Slow start and the first loss events, of which the mean of eight is made.
+SETTLE_S = 10.0
+# The swinging probability has half of its mean and one and a half times that, in turn.
+SWING_S = 10.0
+SWING_PARTS = (0.5, 1.5)
+# The Gilbert link's bad state loses all; it lasts so long in the mean.
+BAD_US = 10_000
+PPB = 1_000_000_000
+LINK_REFERENCE_BYTES = 1000
+# More than the largest window: 40 packets in a round trip at a loss of 0.001, twice, and what waits unsent.
+WINDOW_BYTES = 400_000
+BLOCK_BYTES = 8_192
+PARAMETER_FILE = "/sys/module/sch_lossy/parameters/loss_ppb"
+
+
+def losses(values: Values, seed: int) -> dict[str, str]:
+    """What the link is told."""
+    said = {"loss_ppb": round(values["loss"] * PPB), "good_us": 0, "bad_us": BAD_US}
+    if values["kind"] == "swinging":
+        said["loss_ppb"] = round(min(1.0, values["loss"] * SWING_PARTS[0]) * PPB)
+    if values["kind"] == "gilbert":
+        # the part of the time that is bad is the mean loss
+        said |= {"loss_ppb": PPB, "good_us": round(BAD_US * (1 / values["loss"] - 1))}
+    if values["by_bytes"]:
+        said |= {
+            "reference_bytes": LINK_REFERENCE_BYTES,
+            "header_bytes": TCP_HEADER_BYTES + ETHERNET_HEADER_BYTES,
+        }
+    return {name: str(value) for name, value in {**said, "seed": seed}.items()}
+
+
+def swings(values: Values, end_s: float) -> tuple[Command, ...]:
+    """Commands that change the probability."""
+    times = [number * SWING_S for number in range(1, int(end_s / SWING_S) + 1)]
+    return tuple(
+        Command(
+            f"swing-{number}",
+            at_s,
+            "root",
+            ("sh", "-c", f"echo {round(min(1.0, values['loss'] * SWING_PARTS[number % 2]) * PPB)} >{PARAMETER_FILE}"),
+        )
+        for number, at_s in enumerate(times, 1)
+        if at_s < end_s
+    )
+
+
+def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
+    """All flows from the beginning to the end."""
+    end_s = SETTLE_S + values["seconds"]
+    packet_bytes = values["payload"] + TCP_HEADER_BYTES
+    flows = tuple(
+        Flow(
+            name=f"f{number}",
+            source="s1",
+            sink="d1",
+            cc=cc,
+            seconds=end_s,
+            packet_bytes=packet_bytes,
+            window_bytes=WINDOW_BYTES,
+            write_bytes=values["payload"] if values["packets"] else BLOCK_BYTES,
+            unsent_bytes=BLOCK_BYTES,
+            packets_s=values["packets"],
+        )
+        for number in range(1, values["flows"] + 1)
+    )
+    vptfrc = {"method": values["method"], "mode": values["mode"], "reference_bytes": str(values["reference"])}
+    return Plan(
+        dumbbell(qdisc, int(RATE_MBIT * 1e6), [values["round_trip"]], 0),
+        flows,
+        commands=swings(values, end_s) if values["kind"] == "swinging" else (),
+        record=Record(acks=True),
+        hash_seed=seed,
+        module_parameters={"sch_lossy": losses(values, seed), **({"tcp_vptfrc": vptfrc} if cc == "vptfrc" else {})},
+        settle_s=SETTLE_S,
+    )
+
+
+def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
+    """Part of the packets that the link has lost."""
+    sent = sum(int(flow["data_packets_sent"]) for flow in raw["flows"])
+    lost = sum(int(flow["retransmits"]) for flow in raw["flows"])
+    return {"retransmitted_part": rounded(lost / sent, 5) if sent else None}
+
+
+def checks(values: Values, cc: str, qdisc: str) -> list[Check]:
+    """What it comes to depends on the losses."""
+    return [Check("goodput_bit_s", ">=", 1000)]
