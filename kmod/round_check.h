@@ -278,6 +278,8 @@ struct round_seen {
  *	is too long ago
  * @back_us: what the way back is longer than in the propagation delay; 0: by no more than
  *	2^-ROUND_BACK_SHIFT of that, or it cannot be told
+ * @silence_us: longest time between two ACKs, in this period and the one before; 0: not told by
+ *	both clocks
  * @served_q8: what the trains' gaps show, over what was delivered, 256: the same, up to
  *	ROUND_SERVED_MAX_Q8; 0: it says nothing
  * @verdict: what the period says of the share
@@ -293,6 +295,7 @@ struct round_found {
 	u32 waited_us;
 	u32 first_waited_us;
 	u32 back_us;
+	u32 silence_us;
 	u32 served_q8;
 	enum round_verdict verdict;
 	bool faster;
@@ -355,8 +358,10 @@ static inline void round_check_ack(struct round_check *r, u32 now_us)
  * @rtt_us: its round trip
  * @there_us: from its departure by the sender's clock to its arrival by the receiver's;
  *	wraps, and only differences count
+ *
+ * Return: what it waited on the way there.
  */
-static inline void round_check_rtt(struct round_check *r, u32 rtt_us, u32 there_us)
+static inline u32 round_check_rtt(struct round_check *r, u32 rtt_us, u32 there_us)
 {
 	r->rtt_min_us = min_t(u32, r->rtt_min_us, rtt_us);
 	if (!r->there_seen || (s32)(there_us - r->there_us) < 0)
@@ -365,6 +370,7 @@ static inline void round_check_rtt(struct round_check *r, u32 rtt_us, u32 there_
 		r->there_least_us = there_us;
 	r->there_seen = 1;
 	r->there_known = 1;
+	return there_us - r->there_least_us;
 }
 
 /** round_check_midway - the flow has sent before, and its first packet tells nothing */
@@ -742,6 +748,7 @@ round_check_end(struct round_check *r, const struct round_seen *seen)
 		if (found.waited_us - there_us > prop_us >> ROUND_BACK_SHIFT)
 			found.back_us = found.waited_us - there_us;
 		found.waited_us = there_us;
+		found.silence_us = round_silence_us(r);
 	}
 	dense = round_compare(r, seen, ticks_us, packets, &found);
 	round_judge(r, seen, dense, &found);

@@ -38,6 +38,7 @@
 #include "control_law.h"
 #include "cubic_window.h"
 #include "fuzzy_average.h"
+#include "held_acks.h"
 #include "in_turn.h"
 #include "law_1994.h"
 #include "pair_probe.h"
@@ -99,6 +100,7 @@
  * @rounds: round trips
  * @probe_seq: tp->snd_nxt at which the next train is to show a gap although it is @turns.shared
  * @back_us: what the way back is longer than in the propagation delay
+ * @held: how long ACKs are held up beyond that
  * @shared_rtt_us: shortest round trip since @turns.shared
  * @probe_room: packets in the window for that train: an ACK makes room for no more than two
  */
@@ -113,6 +115,7 @@ struct pktpair_evidence {
 	u32 probe_seq;
 	u32 probe_room;
 	u32 back_us;
+	struct held_acks held;
 	u32 shared_rtt_us;
 };
 
@@ -500,6 +503,13 @@ static u32 pktpair_prop_us(const struct pktpair *ca)
 				       min_t(u32, prop_us + ca->evidence->back_us, PROP_MAX_US);
 }
 
+/* How long a packet is in the pipe: the same, and what its ACK is held for. R must be known. */
+static u32 pktpair_pipe_us(const struct pktpair *ca)
+{
+	return min_t(u32, ca->prop.delay_us + ca->evidence->back_us +
+			  held_acks_us(&ca->evidence->held), PROP_MAX_US);
+}
+
 /* Trains are GSO skbs, so that what the device or the size of an skb does not
  * allow is not aimed for
  */
@@ -719,11 +729,13 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs, bool is_1994,
 	}
 	if (rtt_us) {
 		u32 above_us = rtt_us - min_t(u32, rtt_us, ca->prop.delay_us);
+		u32 there_us = round_check_rtt(&ca->evidence->check, rtt_us,
+					       tp->rx_opt.rcv_tsval * ROUND_TICK_US -
+					       (u32)tp->first_tx_mstamp);
 
 		/* a shorter round trip says that the way back is shorter again */
 		ca->evidence->back_us = min_t(u32, ca->evidence->back_us, above_us);
-		round_check_rtt(&ca->evidence->check, rtt_us,
-				tp->rx_opt.rcv_tsval * ROUND_TICK_US - (u32)tp->first_tx_mstamp);
+		held_acks_came(&ca->evidence->held, above_us - ca->evidence->back_us, there_us);
 		if (ca->probe.flaw != PAIR_DELAYED_ACK)
 			prop_sample(&ca->prop, rtt_us, pktpair_now_ms(tp));
 	}
@@ -751,8 +763,8 @@ pktpair_path(struct sock *sk, const struct rate_sample *rs, bool is_1994, u32 rt
 	}
 	*path = (struct control_path) {
 		.service_q10 = ca->service.value,
-		.rtt_us = max_t(u32, rtt_us ?: tp->srtt_us >> 3, pktpair_prop_us(ca)),
-		.prop_us = pktpair_prop_us(ca),
+		.rtt_us = max_t(u32, rtt_us ?: tp->srtt_us >> 3, pktpair_pipe_us(ca)),
+		.prop_us = pktpair_pipe_us(ca),
 		.outstanding = outstanding,
 		.delivered = delivered,
 	};
@@ -872,6 +884,8 @@ static noinline void pktpair_confirm(struct sock *sk, const struct rate_sample *
 	if (found.verdict == ROUND_GOES_ON)
 		return;
 	evidence->back_us = min_t(u32, evidence->back_us + found.back_us, PROP_MAX_US);
+	if (!found.limited)
+		held_acks_period(&evidence->held, found.silence_us);
 	pktpair_judge_turns(sk, &found);
 	if (evidence->turns.shared || found.verdict == ROUND_CONFIRMED)
 		return;

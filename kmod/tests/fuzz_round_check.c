@@ -138,6 +138,7 @@ static void check_found(const struct round_check *was, const struct round_check 
 	CHECK(found->delivered_q10 && found->delivered_q10 <= ROUND_SERVICE_MAX_Q10);
 	CHECK(!found->limited || (found->verdict == ROUND_CONFIRMED && !found->served_q8));
 	CHECK(!found->back_us || !found->limited);
+	CHECK(!found->silence_us || !found->limited);
 	CHECK(!found->back_us || found->back_us > min_t(u32, seen->prop_us, ROUND_MAX_US) / 4);
 	CHECK(found->faster == (believed_q10 && found->delivered_q10 > 2 * believed_q10));
 	CHECK(found->first_waited_us <= ROUND_MAX_US);

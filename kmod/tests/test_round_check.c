@@ -1962,11 +1962,16 @@ static void packets_waited_on_the_way_there_or_back(void **state)
 		round_check_rtt(&r, 32000, rows[i].there_us + 1);
 		p.there_us = rows[i].there_us;
 		feed(&r, &p);
-		round_check_rtt(&r, 30000, rows[i].there_us + 200);
+		/* what a packet waited is beyond the smallest ever */
+		assert_int_equal(round_check_rtt(&r, 30000, rows[i].there_us + 200),
+				 200 + max_t(s32, (s32)(rows[i].there_us - rows[i].least_us), 0));
+		r.silence_us = 10000;
 		found = end(&r, &p);
 		if (found.waited_us != rows[i].waited_us || found.back_us != rows[i].back_us)
 			fail_msg("%s: %u us, and %u us back", rows[i].reason, found.waited_us,
 				 found.back_us);
+		/* by both clocks or not at all */
+		assert_int_equal(found.silence_us, rows[i].ticks == 25 ? 10000 : 0);
 		/* what was limited by others says nothing of either */
 		p.limited = true;
 		p.ticks = 25;
@@ -1974,6 +1979,7 @@ static void packets_waited_on_the_way_there_or_back(void **state)
 		found = run(&r, &p);
 		assert_int_equal(found.waited_us, 10000);
 		assert_int_equal(found.back_us, 0);
+		assert_int_equal(found.silence_us, 0);
 	}
 }
 
