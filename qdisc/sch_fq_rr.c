@@ -12,8 +12,9 @@
  *   networks", 1991, chapter 6): a flow that does not slow down keeps losing
  *   its backlog and nobody else loses anything. fair_share.h says what a part is,
  *   longest_queue.h finds the largest.
- * - Before that, a queue that exceeds its part of the buffer may be marked
- *   (fair_share.h).
+ * - Long before that CoDel keeps the delay of each queue short (net/codel_impl.h).
+ *   delay_control.h says which queues it leaves alone.
+ * - A queue that exceeds its part of the buffer may be marked (fair_share.h).
  * - The link may be slower than the device's. shaper.h then spaces packets
  *   without ever sending two at once.
  * - A link may be the slower the less waits, so that bursts do not reach small
@@ -28,7 +29,7 @@
  *
  * Cost: a packet takes constant time while the buffer is not full, O(log n) of
  * the backlogged flows when it is; so does a flush, whatever the queue's length.
- * An idle queue takes 76 bytes. Memory that nobody has touched for long is what a
+ * An idle queue takes 100 bytes. Memory that nobody has touched for long is what a
  * packet waits for most: one line of its queue, one of its own, is what there is.
  */
 #include <linux/errno.h>
@@ -44,6 +45,8 @@
 #include <linux/siphash.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
+#include <net/codel.h>
+#include <net/codel_impl.h>
 #include <net/flow_dissector.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
@@ -52,6 +55,7 @@
 #include <net/pkt_sched.h>
 #include <linux/pkt_sched_fq_rr.h>
 
+#include "delay_control.h"
 #include "fair_share.h"
 #include "flow_index.h"
 #include "framing.h"
@@ -67,7 +71,8 @@
 
 /**
  * struct fq_rr_flow - one queue
- * @rr: its turn; must stay the first member
+ * @rr: its turn, and whether CoDel has found it above its target since it was last
+ *	below; must stay the first member
  * @head: oldest packet
  * @tail: newest packet, if there is a head
  * @bytes: length of what is in it
@@ -88,6 +93,7 @@ struct fq_rr_flow {
 /* what the header promises for an idle queue, and one cache line for a busy */
 static_assert(!IS_ENABLED(CONFIG_64BIT) || sizeof(struct fq_rr_flow) == 64);
 static_assert(sizeof(u64) + sizeof(u32) == 12);
+static_assert(sizeof(struct codel_vars) == 24);
 static_assert(FQ_RR_FLOWS_MAX <= LQ_QUEUES_MAX);
 static_assert(offsetof(struct fq_rr_flow, rr) == 0);
 static_assert(FQ_RR_WEIGHT_MAX == RR_WEIGHT_MAX);
@@ -115,6 +121,9 @@ struct fq_rr_stats {
 	u64 rehashes;
 	u64 marks;
 	u64 over_share;
+	u64 drops_aqm;
+	u64 marks_aqm;
+	u64 marks_ce;
 	u32 longest_max;
 	u32 memory_max;
 };
@@ -122,12 +131,15 @@ struct fq_rr_stats {
 struct fq_rr_sched {
 	/* read mostly */
 	struct fq_rr_flow *flows;
+	struct codel_vars *codel_vars;	/* of each queue */
 	struct fq_rr_config config;
+	struct codel_params codel;
 	struct flow_mix mix;
 	siphash_key_t key;
 	struct tcf_proto __rcu *filters;
 	u64 rehash_at;	/* jiffies, unless perturb is never */
 	u32 mode;	/* by which the packets that wait were placed */
+	bool timed;	/* there is delay control, a rate or pacing */
 	bool perturb_due;
 	bool rehash_watched;	/* perturb is set, or a rehash is put off */
 	u32 quantum_bytes;
@@ -157,11 +169,11 @@ static bool fq_rr_strict(const struct fq_rr_sched *q)
  * @segs: segments it stands for
  * @classified: 1: placed by a class, not by its hash; else 0
  * @hash: how to place it anew
- * @unpaced_ns: when it would leave without pacing; 0: not noted
+ * @arrived: when it came, in CoDel's time; 0: not noted
+ * @unpaced: when it would leave without pacing, in CoDel's time; 0: not noted
  *
  * All but the last lie in the packet's first cache line (of 64 bytes), beside its length
- * and its neighbours: dequeue, much later, touches no other line of the packet. Of 20
- * bytes the last eight are two words, so that no machine stores them byte by byte.
+ * and its neighbours: dequeue, much later, touches no other line of the packet.
  *
  * A device may answer a packet with an ICMPv6 error, as WireGuard without a peer does, for
  * which some kernels (6.1) look up here how far into the packet they shall read, as if IPv6
@@ -172,10 +184,10 @@ struct fq_rr_cb {
 	u16 segs;
 	u16 classified;
 	u32 hash;
-	u64 unpaced_ns;
-} __packed __aligned(4);
+	codel_time_t arrived;
+	codel_time_t unpaced;
+};
 
-static_assert(IS_ALIGNED(offsetof(struct fq_rr_cb, unpaced_ns), 4));
 static_assert(sizeof(struct fq_rr_cb) <= QDISC_CB_PRIV_LEN);
 static_assert(IS_ALIGNED(offsetof(struct qdisc_skb_cb, data), 4));
 static_assert(offsetof(struct qdisc_skb_cb, data) +
@@ -184,7 +196,7 @@ static_assert(offsetof(struct qdisc_skb_cb, data) +
 
 static_assert(offsetof(struct sk_buff, cb) +
 	      offsetof(struct qdisc_skb_cb, data) +
-	      offsetof(struct fq_rr_cb, unpaced_ns) <= 64);
+	      offsetof(struct fq_rr_cb, unpaced) <= 64);
 
 static struct fq_rr_cb *fq_rr_cb(const struct sk_buff *skb)
 {
@@ -534,16 +546,31 @@ static void fq_rr_backlog_changed(struct Qdisc *sch, u32 lost)
 	fq_rr_follow_backlog(sch, now_ns);
 }
 
+/* a moment in nanoseconds, in CoDel's time, and so that 0 stays free */
+static codel_time_t fq_rr_codel_time(u64 ns)
+{
+	return (codel_time_t)(ns >> CODEL_SHIFT) ?: 1;
+}
+
+/* a moment of CoDel's time within 36 minutes of @now_ns, in nanoseconds */
+static u64 fq_rr_time_ns(codel_time_t time, u64 now_ns)
+{
+	codel_tdiff_t ahead = time - (codel_time_t)(now_ns >> CODEL_SHIFT);
+
+	return now_ns + ahead * (s64)(1 << CODEL_SHIFT);
+}
+
 static void fq_rr_pace(struct Qdisc *sch, const struct sk_buff *skb,
 		       u64 now_ns)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
-	u64 unpaced_ns = fq_rr_cb(skb)->unpaced_ns;
+	codel_time_t unpaced = fq_rr_cb(skb)->unpaced;
 	u64 late_ns;
 
 	fq_rr_follow_backlog(sch, now_ns);
-	if (fq_rr_paces(q) && unpaced_ns) {
-		q->stats.pacing_delay_ns = qlbp_delay_ns(unpaced_ns, now_ns);
+	if (fq_rr_paces(q) && unpaced) {
+		q->stats.pacing_delay_ns =
+			qlbp_delay_ns(fq_rr_time_ns(unpaced, now_ns), now_ns);
 		q->stats.pacing_delay_max_ns =
 			max(q->stats.pacing_delay_max_ns,
 			    q->stats.pacing_delay_ns);
@@ -706,6 +733,119 @@ static noinline void fq_rr_mark(struct Qdisc *sch, struct fq_rr_flow *flow,
 	fq_rr_drop_from(sch, flow, skb, outcome, to_free);
 }
 
+/* ---- delay ---- */
+
+/* a queue that has been empty begins anew, as CoDel has it */
+static void fq_rr_forget_delay(struct fq_rr_sched *q, struct fq_rr_flow *flow)
+{
+	struct codel_vars *vars = &q->codel_vars[fq_rr_number(q, flow)];
+
+	if (likely(!flow->rr.of_caller))
+		return;
+	vars->first_above_time = 0;
+	vars->dropping = false;
+	flow->rr.of_caller = false;
+}
+
+/**
+ * struct fq_rr_codel_call - what CoDel's functions need while it chooses a packet
+ * @sch: qdisc
+ * @flow: queue
+ * @left: packets in it
+ * @dropped: packets that CoDel has dropped
+ */
+struct fq_rr_codel_call {
+	struct Qdisc *sch;
+	struct fq_rr_flow *flow;
+	u32 left;
+	struct sk_buff *dropped;
+};
+
+static struct sk_buff *fq_rr_codel_take(struct codel_vars *vars, void *ctx)
+{
+	struct fq_rr_codel_call *call = ctx;
+	struct sk_buff *skb = fq_rr_take_head(call->flow);
+
+	fq_rr_account_out(call->sch, call->flow, skb);
+	call->left = call->flow->packets;
+	return skb;
+}
+
+static void fq_rr_codel_drop(struct sk_buff *skb, void *ctx)
+{
+	struct fq_rr_codel_call *call = ctx;
+
+	skb->next = call->dropped;
+	call->dropped = skb;
+}
+
+/* of a packet that came before delay control was switched on: none */
+static codel_time_t fq_rr_codel_arrived(const struct sk_buff *skb)
+{
+	return fq_rr_cb(skb)->arrived ?: codel_get_time();
+}
+
+/**
+ * fq_rr_choose - the packet that CoDel lets a queue send
+ * @sch: qdisc
+ * @flow: queue, which is not empty
+ * @dropped: out: packets that were dropped before it, not yet freed
+ *
+ * CoDel drops only what leaves more than DELAY_CONTROL_SPARED_PACKETS behind. So there
+ * is always a packet to send, and the qdisc is not empty when its parents are notified.
+ *
+ * Return: the packet, no longer in the queue.
+ */
+static noinline struct sk_buff *fq_rr_choose(struct Qdisc *sch,
+					     struct fq_rr_flow *flow,
+					     struct sk_buff **dropped)
+{
+	struct fq_rr_codel_call call = { .sch = sch, .flow = flow };
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct codel_vars *vars = &q->codel_vars[fq_rr_number(q, flow)];
+	struct codel_stats stats = {};
+	struct sk_buff *skb;
+
+	codel_stats_init(&stats);
+	skb = codel_dequeue(&call, &call.left, &q->codel, vars, &stats,
+			    qdisc_pkt_len, fq_rr_codel_arrived,
+			    fq_rr_codel_drop, fq_rr_codel_take);
+	flow->rr.of_caller = vars->first_above_time || vars->dropping;
+	q->stats.drops_aqm += stats.drop_count;
+	q->stats.marks_aqm += stats.ecn_mark;
+	q->stats.marks_ce += stats.ce_mark;
+	if (stats.drop_count) {
+		__qdisc_qstats_drop(sch, stats.drop_count);
+		qdisc_tree_reduce_backlog(sch, stats.drop_count, stats.drop_len);
+		fq_rr_backlog_changed(sch, stats.drop_count);
+	}
+	*dropped = call.dropped;
+	return skb;
+}
+
+static bool fq_rr_calm(const struct fq_rr_sched *q,
+		       const struct fq_rr_flow *flow, u64 now_ns)
+{
+	codel_time_t arrived = fq_rr_cb(flow->head)->arrived;
+	codel_time_t now = now_ns >> CODEL_SHIFT;
+
+	return delay_control_calm(arrived ? now - arrived : 0, q->codel.target,
+				  q->codel.ce_threshold, flow->packets - 1,
+				  flow->rr.of_caller);
+}
+
+/* what a flow has lost is paid for once the packet that was sent instead is */
+static noinline void fq_rr_free_dropped(struct fq_rr_sched *q,
+					struct fq_rr_flow *flow,
+					struct sk_buff *dropped)
+{
+	struct sk_buff *skb;
+
+	for (skb = dropped; skb; skb = skb->next)
+		fq_rr_charge(q, flow, skb);
+	kfree_skb_list(dropped);
+}
+
 /* ---- enqueue ---- */
 
 /*
@@ -736,6 +876,30 @@ static inline void fq_rr_put(struct fq_rr_sched *q, struct fq_rr_flow *flow,
 		lq_grow(&q->lq, fq_rr_number(q, flow), fq_rr_key(q, flow));
 }
 
+/* what has to do with when a packet comes, before it is in its queue */
+static void fq_rr_note_arrival(struct Qdisc *sch, struct fq_rr_flow *flow,
+			       struct sk_buff *skb)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	bool aqm = q->config.aqm, paces = fq_rr_paces(q);
+	u64 now_ns;
+
+	if (!aqm && !paces && sch->q.qlen)
+		return;
+	now_ns = ktime_get_ns();
+	if (q->shaper.rate_Bps && !sch->q.qlen)
+		shaper_arrive(&q->shaper, now_ns);
+	if (aqm)
+		fq_rr_cb(skb)->arrived = fq_rr_codel_time(now_ns);
+	if (aqm && !flow->head)
+		fq_rr_forget_delay(q, flow);
+	if (paces)
+		fq_rr_cb(skb)->unpaced =
+			fq_rr_codel_time(qlbp_arrive(&q->config.rule, &q->unpaced_ns,
+						     now_ns,
+						     fq_rr_wire_bytes(q, skb)));
+}
+
 /* inlined into both callers: called once per packet */
 static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
 					      struct fq_rr_flow *flow,
@@ -757,11 +921,10 @@ static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
 		qdisc_drop(skb, sch, to_free);
 		return;
 	}
-	if (q->shaper.rate_Bps && !sch->q.qlen)
-		shaper_arrive(&q->shaper, ktime_get_ns());
-	fq_rr_cb(skb)->unpaced_ns = fq_rr_paces(q) ?
-		qlbp_arrive(&q->config.rule, &q->unpaced_ns, ktime_get_ns(),
-			    fq_rr_wire_bytes(q, skb)) : 0;
+	fq_rr_cb(skb)->arrived = 0;
+	fq_rr_cb(skb)->unpaced = 0;
+	if (q->timed)
+		fq_rr_note_arrival(sch, flow, skb);
 	if (!flow->head) {
 		q->stats.activations++;
 		q->stats.sparse += rr_backlogged(&q->rr, &flow->rr);
@@ -842,8 +1005,10 @@ static void fq_rr_rehash(struct Qdisc *sch, bool anew)
 			cb->hash = fq_rr_hash(q, skb);
 		flow = cb->classified ? &q->flows[cb->hash - 1] :
 					fq_rr_place(q, cb->hash);
-		if (!flow->head)
+		if (!flow->head) {
+			fq_rr_forget_delay(q, flow);
 			rr_backlogged(&q->rr, &flow->rr);
+		}
 		fq_rr_put(q, flow, skb);
 	}
 	q->stats.rehashes++;
@@ -1014,6 +1179,7 @@ static __always_inline void fq_rr_fetch_ahead(const struct fq_rr_sched *q)
 static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct sk_buff *dropped = NULL;
 	struct fq_rr_flow *flow;
 	struct rr_flow *next;
 	struct sk_buff *skb;
@@ -1022,7 +1188,7 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 
 	if (!q->rr.active)
 		return NULL;
-	if (q->shaper.rate_Bps || fq_rr_paces(q)) {
+	if (q->timed) {
 		now_ns = ktime_get_ns();
 		if (q->shaper.rate_Bps && !shaper_ready(&q->shaper, now_ns)) {
 			qdisc_watchdog_schedule_ns(&q->watchdog,
@@ -1035,14 +1201,22 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 	if (unlikely(!next))
 		return NULL;
 	flow = container_of(next, struct fq_rr_flow, rr);
-	skb = fq_rr_take_head(flow);
-	fq_rr_account_out(sch, flow, skb);
+	if (!now_ns || !q->config.aqm || fq_rr_calm(q, flow, now_ns)) {
+		skb = fq_rr_take_head(flow);
+		fq_rr_account_out(sch, flow, skb);
+	} else {
+		skb = fq_rr_choose(sch, flow, &dropped);
+	}
 	cost = rr_cost(fq_rr_strict(q), qdisc_pkt_len(skb));
 	rr_sent(&q->rr, &flow->rr, cost, flow->head);
 	_bstats_update(&sch->bstats, qdisc_pkt_len(skb), fq_rr_cb(skb)->segs);
 	fq_rr_fetch_ahead(q);
-	if (now_ns)
-		fq_rr_pace(sch, skb, now_ns);
+	if (now_ns) {
+		if (q->shaper.rate_Bps || fq_rr_paces(q))
+			fq_rr_pace(sch, skb, now_ns);
+		if (unlikely(dropped))
+			fq_rr_free_dropped(q, flow, dropped);
+	}
 	trace_fq_rr_dequeue(sch, skb, flow - q->flows, q->shaper.rate_Bps);
 	return skb;
 }
@@ -1093,6 +1267,11 @@ static const struct nla_policy fq_rr_policy[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_LAYER]	 = { .type = NLA_U32 },
 	[TCA_FQ_RR_FRAMING]	 = { .type = NLA_U32 },
 	[TCA_FQ_RR_CATCH_UP]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_AQM]		 = { .type = NLA_U32 },
+	[TCA_FQ_RR_TARGET]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_INTERVAL]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_CE_THRESHOLD] = { .type = NLA_U32 },
+	[TCA_FQ_RR_NOECN]	 = { .type = NLA_U32 },
 };
 
 static s64 fq_rr_value(const struct nla_policy *policy,
@@ -1160,6 +1339,10 @@ static void fq_rr_explain(const struct fq_rr_fault *fault,
 				       fault->value, FQ_RR_Q_MAX_MIN,
 				       FQ_RR_Q_MAX_MAX);
 		break;
+	case FQ_RR_FAULT_TARGET:
+		NL_SET_ERR_MSG_FMT_MOD(extack, "target %llu is above interval %llu us",
+				       fault->value, fault->than);
+		break;
 	}
 }
 
@@ -1200,15 +1383,49 @@ static int fq_rr_parse(struct fq_rr_config *config, bool fixed,
 	return fault.kind == FQ_RR_FAULT_FIXED ? -EOPNOTSUPP : -EINVAL;
 }
 
+static codel_time_t fq_rr_codel_us(u32 us)
+{
+	return (u64)us * NSEC_PER_USEC >> CODEL_SHIFT;
+}
+
+/* queues that wait while delay control is switched on have no history with it */
+static void fq_rr_apply_aqm(struct fq_rr_sched *q, bool was_on)
+{
+	const struct fq_rr_config *config = &q->config;
+	unsigned int list;
+	struct rr_flow *f;
+
+	codel_params_init(&q->codel);
+	q->codel.target = fq_rr_codel_us(config->target);
+	q->codel.interval = fq_rr_codel_us(config->interval);
+	if (config->ce_threshold != FQ_RR_CE_THRESHOLD_OFF)
+		q->codel.ce_threshold = fq_rr_codel_us(config->ce_threshold);
+	q->codel.ecn = !config->noecn;
+	/* the least backlog is in packets here, as fq_rr_codel_call.left is */
+	q->codel.mtu = DELAY_CONTROL_SPARED_PACKETS;
+	if (was_on || !config->aqm)
+		return;
+	for (list = 0; list < RR_LISTS; list++) {
+		rr_for_each(&q->rr, list, f) {
+			struct fq_rr_flow *flow = container_of(f, struct fq_rr_flow, rr);
+
+			codel_vars_init(&q->codel_vars[fq_rr_number(q, flow)]);
+			flow->rr.of_caller = false;
+		}
+	}
+}
+
 /* put a checked configuration into force; cannot fail */
 static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	u64 rate_Bps = fq_rr_link_Bps(config);
 	bool was_strict = fq_rr_strict(q);
+	bool had_aqm = q->config.aqm;
 	u32 quantum;
 
 	fq_rr_options_publish(&q->config, config);
+	fq_rr_apply_aqm(q, had_aqm);
 	WRITE_ONCE(sch->limit, config->limit);
 	/* a queue's part of other limits is another */
 	lq_reset(&q->lq);
@@ -1228,6 +1445,7 @@ static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 	 * classifier that runs without rtnl_lock() clears it for its first filter at
 	 * any time, and what is read and written back here must not bring it back.
 	 */
+	q->timed = config->aqm || rate_Bps || fq_rr_paces(q);
 	if ((rate_Bps || fq_rr_paces(q)) && sch->flags & TCQ_F_CAN_BYPASS)
 		WRITE_ONCE(sch->flags, sch->flags & ~TCQ_F_CAN_BYPASS);
 }
@@ -1275,6 +1493,7 @@ static void fq_rr_destroy(struct Qdisc *sch)
 	qdisc_watchdog_cancel(&q->watchdog);
 	tcf_block_put(q->block);
 	kvfree(q->lq_room);
+	kvfree(q->codel_vars);
 	kvfree(q->flows);
 }
 
@@ -1318,8 +1537,10 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	}
 	q->flows = kvcalloc(config.flows, sizeof(*q->flows),
 			    GFP_KERNEL_ACCOUNT);
+	q->codel_vars = kvcalloc(config.flows, sizeof(*q->codel_vars),
+				 GFP_KERNEL_ACCOUNT);
 	q->lq_room = kvzalloc(lq_room_bytes(config.flows), GFP_KERNEL_ACCOUNT);
-	if (!q->flows || !q->lq_room)
+	if (!q->flows || !q->codel_vars || !q->lq_room)
 		return -ENOMEM;
 	lq_init(&q->lq, q->lq_room, config.flows);
 	sch->flags |= TCQ_F_CAN_BYPASS;
@@ -1435,6 +1656,9 @@ static int fq_rr_put_stats(struct sk_buff *skb,
 		{ TCA_FQ_RR_STATS_MARKS, stats->marks },
 		{ TCA_FQ_RR_STATS_OVER_SHARE, stats->over_share },
 		{ TCA_FQ_RR_STATS_LOST, snap->lost_ns },
+		{ TCA_FQ_RR_STATS_DROPS_AQM, stats->drops_aqm },
+		{ TCA_FQ_RR_STATS_MARKS_AQM, stats->marks_aqm },
+		{ TCA_FQ_RR_STATS_MARKS_CE, stats->marks_ce },
 	};
 	const struct {
 		int type;

@@ -215,9 +215,14 @@ class Tenant:
 
     def drawn(self, out: tuple[str, ...] = ()) -> dict[str, int]:
         """Allowed values of some options, none that may contradict another."""
-        candidates = [o for o in self.options if o.name not in (*out, *options.OF_QLBP)]
+        candidates = [o for o in self.options if o.name not in (*out, *options.OF_QLBP, *options.ORDERED)]
         chosen = self.random.sample(candidates, self.random.randint(1, 6))
-        return {o.name: o.draw(self.random) for o in chosen}
+        values = {o.name: o.draw(self.random) for o in chosen}
+        if not self.random.randrange(2):
+            ordered = [o for o in self.options if o.name in options.ORDERED]
+            drawn = sorted(o.draw(self.random) for o in ordered)
+            values |= {o.name: value for o, value in zip(ordered, drawn, strict=True)}
+        return values
 
     def sound(self, name: str, values: dict[str, int], what: str) -> None:
         """A request that the kernel has no reason to refuse; what is fixed at creation is asked of a new one."""

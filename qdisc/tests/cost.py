@@ -145,7 +145,8 @@ def options(row: Row, truesize: int) -> str | None:
     limit, queues = row.limit, of_queues(row)
     match row.qdisc:
         case "fq_rr":
-            return f"limit {limit} memory-limit {MEMORY_BYTES} flows {queues} {split(row)}"
+            # delay control looks at every packet, and drops none
+            return f"limit {limit} memory-limit {MEMORY_BYTES} flows {queues} target 10s interval 10s {split(row)}"
         case "fq_codel":
             return (
                 f"limit {limit} memory_limit {MEMORY_BYTES} flows {queues} target {NO_DELAY} interval {NO_DELAY}"

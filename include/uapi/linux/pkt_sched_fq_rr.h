@@ -43,6 +43,11 @@ enum {
 	TCA_FQ_RR_LAYER,	/* u32, enum fq_rr_layer */
 	TCA_FQ_RR_FRAMING,	/* u32, enum fq_rr_framing */
 	TCA_FQ_RR_CATCH_UP,	/* u32, microseconds */
+	TCA_FQ_RR_AQM,		/* u32, 0 or 1: CoDel in each queue */
+	TCA_FQ_RR_TARGET,	/* u32, microseconds */
+	TCA_FQ_RR_INTERVAL,	/* u32, microseconds */
+	TCA_FQ_RR_CE_THRESHOLD,	/* u32, microseconds, or ..._OFF */
+	TCA_FQ_RR_NOECN,	/* u32, 0 or 1: CoDel drops what it could mark */
 	__TCA_FQ_RR_MAX
 };
 
@@ -251,6 +256,30 @@ enum fq_rr_framing {
 #define FQ_RR_PERTURB_MIN 1U
 #define FQ_RR_PERTURB_MAX 86400U
 
+/*
+ * Delay control inside a queue: CoDel (RFC 8289), as in net/codel.h.
+ *
+ * target (microseconds): the delay in a queue that is accepted for good. Default: RFC
+ * 8289's. interval (microseconds): how long a delay above it is accepted; about the
+ * longest usual round trip, by default RFC 8289's. Below: a full packet's time at 1
+ * Gbit/s, rounded down. Above: no transport protocol waits longer, and CoDel's clock has
+ * room for two hundred times as much.
+ */
+#define FQ_RR_TARGET_MIN 10U
+#define FQ_RR_TARGET_MAX 10000000U
+#define FQ_RR_TARGET_DEFAULT 5000U
+#define FQ_RR_INTERVAL_MIN 10U
+#define FQ_RR_INTERVAL_MAX 10000000U
+#define FQ_RR_INTERVAL_DEFAULT 100000U
+
+/*
+ * ce-threshold (microseconds in a queue, above which every packet that allows it is
+ * marked). The range is that of target.
+ */
+#define FQ_RR_CE_THRESHOLD_OFF 0U
+#define FQ_RR_CE_THRESHOLD_MIN 10U
+#define FQ_RR_CE_THRESHOLD_MAX 10000000U
+
 /* weight (shares of the link) of a class; above: what a byte holds */
 #define FQ_RR_WEIGHT_MIN 1U
 #define FQ_RR_WEIGHT_MAX 255U
@@ -294,6 +323,9 @@ enum {
 	TCA_FQ_RR_STATS_MARKS,		/* u64, packets marked by ecn */
 	TCA_FQ_RR_STATS_OVER_SHARE,	/* u64, drops by ecn: could not be marked */
 	TCA_FQ_RR_STATS_LOST,		/* u64, ns, lateness beyond catch-up */
+	TCA_FQ_RR_STATS_DROPS_AQM,	/* u64, packets, by delay control */
+	TCA_FQ_RR_STATS_MARKS_AQM,	/* u64, packets marked by delay control */
+	TCA_FQ_RR_STATS_MARKS_CE,	/* u64, packets marked by ce-threshold */
 	__TCA_FQ_RR_STATS_MAX
 };
 
