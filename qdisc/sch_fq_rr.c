@@ -29,7 +29,7 @@
  *
  * Cost: a packet takes constant time while the buffer is not full, O(log n) of
  * the backlogged flows when it is; so does a flush, whatever the queue's length.
- * An idle queue takes 100 bytes. Memory that nobody has touched for long is what a
+ * An idle queue takes 105 bytes. Memory that nobody has touched for long is what a
  * packet waits for most: one line of its queue, one of its own, is what there is.
  */
 #include <linux/errno.h>
@@ -57,11 +57,11 @@
 
 #include "delay_control.h"
 #include "fair_share.h"
-#include "flow_index.h"
 #include "framing.h"
 #include "longest_queue.h"
 #include "options.h"
 #include "parents.h"
+#include "placing.h"
 #include "qlbp.h"
 #include "round_robin.h"
 #include "shaper.h"
@@ -93,6 +93,7 @@ struct fq_rr_flow {
 /* what the header promises for an idle queue, and one cache line for a busy */
 static_assert(!IS_ENABLED(CONFIG_64BIT) || sizeof(struct fq_rr_flow) == 64);
 static_assert(sizeof(u64) + sizeof(u32) == 12);
+static_assert(sizeof(u32) + sizeof(u8) == 5);
 static_assert(sizeof(struct codel_vars) == 24);
 static_assert(FQ_RR_FLOWS_MAX <= LQ_QUEUES_MAX);
 static_assert(offsetof(struct fq_rr_flow, rr) == 0);
@@ -134,11 +135,12 @@ struct fq_rr_sched {
 	struct codel_vars *codel_vars;	/* of each queue */
 	struct fq_rr_config config;
 	struct codel_params codel;
-	struct flow_mix mix;
+	struct placing placing;
 	siphash_key_t key;
 	struct tcf_proto __rcu *filters;
 	u64 rehash_at;	/* jiffies, unless perturb is never */
 	u32 mode;	/* by which the packets that wait were placed */
+	bool as_carried;	/* by flow, with the hash that packets carry */
 	bool timed;	/* there is delay control, a rate or pacing */
 	bool perturb_due;
 	bool rehash_watched;	/* perturb is set, or a rehash is put off */
@@ -206,20 +208,13 @@ static struct fq_rr_cb *fq_rr_cb(const struct sk_buff *skb)
 
 /* ---- classify ---- */
 
-/**
- * fq_rr_plain_hash - hash of what most packets are
- * @q: qdisc
- * @skb: packet
- * @hash: out: of its addresses and ports
- *
- * The kernel's dissector goes through all that a packet might be, which costs more
- * than all else that is done for it. TCP and UDP over IPv4 are known at a glance;
- * fragments and tags are not for here.
- *
- * Return: whether there is a hash.
- */
-static noinline bool fq_rr_plain_hash(const struct fq_rr_sched *q,
-				      const struct sk_buff *skb, u32 *hash)
+static bool fq_rr_has_ports(u8 protocol)
+{
+	return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP;
+}
+
+static bool fq_rr_ipv4_hash(const struct fq_rr_sched *q,
+			    const struct sk_buff *skb, u32 *hash)
 {
 	int offset = skb_network_offset(skb);
 	const struct iphdr *ip;
@@ -227,35 +222,61 @@ static noinline bool fq_rr_plain_hash(const struct fq_rr_sched *q,
 	struct iphdr ip_room;
 	__be32 ports_room;
 
-	if (skb->protocol != htons(ETH_P_IP) || skb_vlan_tag_present(skb))
-		return false;
 	ip = skb_header_pointer(skb, offset, sizeof(ip_room), &ip_room);
 	if (!ip || ip->version != 4 || ip_is_fragment(ip) ||
-	    (ip->protocol != IPPROTO_TCP && ip->protocol != IPPROTO_UDP))
+	    !fq_rr_has_ports(ip->protocol))
 		return false;
 	ports = skb_header_pointer(skb, offset + ip->ihl * 4,
 				   sizeof(ports_room), &ports_room);
 	if (!ports)
 		return false;
-	/* the mix parts two hashes that differ by the protocol only */
+	/* placing.h tells two hashes apart that differ by the protocol only */
 	*hash = siphash_3u32((__force u32)ip->saddr, (__force u32)ip->daddr,
 			     (__force u32)*ports, &q->key) + ip->protocol;
 	return true;
 }
 
-static u32 fq_rr_flow_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
+/**
+ * fq_rr_fresh_hash - hash of a packet that carries none
+ * @q: qdisc
+ * @skb: packet
+ *
+ * The kernel's dissector goes through all that a packet might be, which costs more
+ * than all else that is done for it. TCP and UDP over IPv4 are known at a glance;
+ * fragments and tags are not for here.
+ *
+ * Return: of its addresses and ports, if there are any.
+ */
+static noinline u32 fq_rr_fresh_hash(const struct fq_rr_sched *q,
+				     struct sk_buff *skb)
 {
+	bool known = false;
 	u32 hash;
 
+	if (skb_vlan_tag_present(skb))
+		return skb_get_hash(skb);
+	if (skb->protocol == htons(ETH_P_IP))
+		known = fq_rr_ipv4_hash(q, skb, &hash);
+	return known ? hash : skb_get_hash(skb);
+}
+
+static __always_inline u32 fq_rr_carried_hash(const struct fq_rr_sched *q,
+					      struct sk_buff *skb)
+{
+	if (skb->l4_hash || skb->sw_hash)
+		return skb_get_hash_raw(skb);
+	return fq_rr_fresh_hash(q, skb);
+}
+
+static u32 fq_rr_flow_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
+{
 	/*
 	 * The hash a packet carries differs between two boots, so a run that
 	 * is to be repeated needs one of addresses, ports and seed alone.
 	 */
 	if (unlikely(q->config.seed != FQ_RR_SEED_RANDOM))
 		return skb_get_hash_perturb(skb, &q->key);
-	if (!skb->l4_hash && !skb->sw_hash && fq_rr_plain_hash(q, skb, &hash))
-		return hash;
-	return skb_get_hash(skb);
+	return fq_rr_carried_hash(q, skb);
 }
 
 /* of the innermost IP header's address; what has none is hashed as a flow */
@@ -284,8 +305,6 @@ static noinline u32 fq_rr_host_hash(const struct fq_rr_sched *q,
 
 static u32 fq_rr_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
 {
-	if (likely(q->mode == FQ_RR_MODE_FLOW))
-		return fq_rr_flow_hash(q, skb);
 	switch (q->mode) {
 	case FQ_RR_MODE_CLASS:
 		return 0;
@@ -295,6 +314,14 @@ static u32 fq_rr_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
 	default:
 		return fq_rr_flow_hash(q, skb);
 	}
+}
+
+/* packets are placed by another mode from now on */
+static void fq_rr_set_mode(struct fq_rr_sched *q)
+{
+	q->mode = q->config.mode;
+	q->as_carried = q->mode == FQ_RR_MODE_FLOW &&
+			q->config.seed == FQ_RR_SEED_RANDOM;
 }
 
 /**
@@ -342,44 +369,6 @@ static noinline int fq_rr_ask_filters(struct Qdisc *sch, struct sk_buff *skb,
 		}
 	}
 	return TC_H_MIN(classid) <= q->config.flows ? TC_H_MIN(classid) : 0;
-}
-
-/* the queue for a packet whose hash is known, unless a class is */
-static struct fq_rr_flow *fq_rr_place(struct fq_rr_sched *q, u32 hash)
-{
-	if (q->mode == FQ_RR_MODE_CLASS)
-		return &q->flows[0];
-	return &q->flows[flow_index(&q->mix, hash, q->config.flows)];
-}
-
-/**
- * fq_rr_classify - which queue a packet belongs to
- * @sch: qdisc
- * @skb: packet; its hash is noted in it
- * @to_free: list for what an action wants dropped
- * @verdict: out, if there is no queue: what enqueue shall return
- *
- * Return: the queue, or NULL if a filter's action has the packet.
- */
-static struct fq_rr_flow *fq_rr_classify(struct Qdisc *sch, struct sk_buff *skb,
-					 struct sk_buff **to_free, int *verdict)
-{
-	struct fq_rr_sched *q = qdisc_priv(sch);
-	int class = 0;
-
-	if (unlikely(rcu_access_pointer(q->filters) ||
-		     TC_H_MAJ(skb->priority) == sch->handle))
-		class = fq_rr_ask_filters(sch, skb, to_free, verdict);
-	if (class < 0)
-		return NULL;
-	fq_rr_cb(skb)->classified = class != 0;
-	if (class) {
-		/* one for all in a class, who share it by intent */
-		fq_rr_cb(skb)->hash = class;
-		return &q->flows[class - 1];
-	}
-	fq_rr_cb(skb)->hash = fq_rr_hash(q, skb);
-	return fq_rr_place(q, fq_rr_cb(skb)->hash);
 }
 
 /* ---- queues ---- */
@@ -862,7 +851,7 @@ static bool fq_rr_refuses(const struct Qdisc *sch, const struct fq_rr_sched *q,
 		q->memory + skb->truesize > q->config.memory_limit);
 }
 
-/* a packet goes to the end of its queue: what a rehash does as well */
+/* a packet goes to the end of its queue: what moves it to another does as well */
 static inline void fq_rr_put(struct fq_rr_sched *q, struct fq_rr_flow *flow,
 			     struct sk_buff *skb)
 {
@@ -903,7 +892,7 @@ static void fq_rr_note_arrival(struct Qdisc *sch, struct fq_rr_flow *flow,
 /* inlined into both callers: called once per packet */
 static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
 					      struct fq_rr_flow *flow,
-					      struct sk_buff *skb,
+					      struct sk_buff *skb, u16 segs,
 					      struct fq_rr_outcome *outcome,
 					      struct sk_buff **to_free)
 {
@@ -911,8 +900,10 @@ static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
 	u32 hash = fq_rr_cb(skb)->hash;
 	u32 len = qdisc_pkt_len(skb);
 
-	trace_fq_rr_enqueue(sch, skb, hash, flow - q->flows, len,
-			    flow->packets, flow->bytes, sch->q.qlen);
+	/* nothing is read for it while nobody listens */
+	if (trace_fq_rr_enqueue_enabled())
+		trace_fq_rr_enqueue(sch, skb, hash, fq_rr_number(q, flow), len,
+				    flow->packets, flow->bytes, sch->q.qlen);
 
 	if (unlikely(fq_rr_refuses(sch, q, skb))) {
 		q->stats.drops_arriving++;
@@ -932,7 +923,7 @@ static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
 		q->stats.collisions++;
 	}
 	fq_rr_cb(skb)->truesize = skb->truesize;
-	fq_rr_cb(skb)->segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
+	fq_rr_cb(skb)->segs = segs;
 	fq_rr_put(q, flow, skb);
 	q->memory += skb->truesize;
 	q->stats.enqueued++;
@@ -948,6 +939,135 @@ static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
 		fq_rr_make_room(sch, flow, skb, outcome, to_free);
 	else if (q->config.ecn)
 		fq_rr_mark(sch, flow, skb, outcome, to_free);
+}
+
+/* ---- place ---- */
+
+static u32 fq_rr_waiting(const void *flows, u32 number)
+{
+	return ((const struct fq_rr_flow *)flows)[number].packets;
+}
+
+/* the queue @to has become a guest's: its packets leave the queue @from, in order */
+static noinline void fq_rr_move_guest(struct fq_rr_sched *q,
+				      struct fq_rr_flow *from,
+				      struct fq_rr_flow *to)
+{
+	struct sk_buff *skb = from->head, *next;
+	bool guests = false;
+
+	from->head = NULL;
+	from->bytes = 0;
+	from->packets = 0;
+	from->memory = 0;
+	for (; skb; skb = next) {
+		const struct fq_rr_cb *cb = fq_rr_cb(skb);
+
+		next = skb->next;
+		if (cb->classified || !placing_owns(&q->placing,
+						    fq_rr_number(q, to), cb->hash)) {
+			guests |= !placing_owns(&q->placing,
+						fq_rr_number(q, from), cb->hash);
+			fq_rr_put(q, from, skb);
+			continue;
+		}
+		if (!to->head) {
+			fq_rr_forget_delay(q, to);
+			rr_backlogged(&q->rr, &to->rr);
+		}
+		fq_rr_put(q, to, skb);
+	}
+	if (!from->head)
+		rr_idle(&q->rr, &from->rr);
+	placing_moved(&q->placing, fq_rr_number(q, from), guests);
+}
+
+/* rare while there are far more queues than flows: out of line */
+static noinline struct fq_rr_flow *fq_rr_place_away(struct fq_rr_sched *q,
+						    u32 hash, u32 home)
+{
+	struct placing_found found;
+
+	found = placing_find(&q->placing, hash, home, fq_rr_waiting, q->flows);
+	if (unlikely(found.from != PLACING_NONE))
+		fq_rr_move_guest(q, &q->flows[found.from],
+				 &q->flows[found.queue]);
+	return &q->flows[found.queue];
+}
+
+static __always_inline struct fq_rr_flow *
+fq_rr_place_flow(struct fq_rr_sched *q, u32 hash)
+{
+	u32 home = placing_home(&q->placing, hash);
+
+	if (likely(placing_owns(&q->placing, home, hash)))
+		return &q->flows[home];
+	return fq_rr_place_away(q, hash, home);
+}
+
+/* the queue for a packet whose hash is known, unless a class is */
+static struct fq_rr_flow *fq_rr_place(struct fq_rr_sched *q, u32 hash)
+{
+	if (q->mode == FQ_RR_MODE_CLASS)
+		return &q->flows[0];
+	return fq_rr_place_flow(q, hash);
+}
+
+static noinline struct fq_rr_flow *fq_rr_place_by_mode(struct fq_rr_sched *q,
+						       struct sk_buff *skb)
+{
+	fq_rr_cb(skb)->hash = fq_rr_hash(q, skb);
+	return fq_rr_place(q, fq_rr_cb(skb)->hash);
+}
+
+/* the queue for a packet that no class is named for */
+static __always_inline struct fq_rr_flow *
+fq_rr_place_by_hash(struct fq_rr_sched *q, struct sk_buff *skb)
+{
+	u32 hash;
+
+	fq_rr_cb(skb)->classified = 0;
+	if (unlikely(!q->as_carried))
+		return fq_rr_place_by_mode(q, skb);
+	hash = fq_rr_carried_hash(q, skb);
+	fq_rr_cb(skb)->hash = hash;
+	return fq_rr_place_flow(q, hash);
+}
+
+/* whether a class may be named for the packet */
+static bool fq_rr_has_class(const struct Qdisc *sch,
+			    const struct fq_rr_sched *q,
+			    const struct sk_buff *skb)
+{
+	return rcu_access_pointer(q->filters) ||
+	       TC_H_MAJ(skb->priority) == sch->handle;
+}
+
+/**
+ * fq_rr_classify - which queue a packet belongs to that a class may be named for
+ * @sch: qdisc
+ * @skb: packet; its class or hash is noted in it
+ * @to_free: list for what an action wants dropped
+ * @verdict: out, if there is no queue: what enqueue shall return
+ *
+ * Return: the queue, or NULL if a filter's action has the packet.
+ */
+static noinline struct fq_rr_flow *fq_rr_classify(struct Qdisc *sch,
+						  struct sk_buff *skb,
+						  struct sk_buff **to_free,
+						  int *verdict)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	int class = fq_rr_ask_filters(sch, skb, to_free, verdict);
+
+	if (class < 0)
+		return NULL;
+	if (!class)
+		return fq_rr_place_by_hash(q, skb);
+	/* one for all in a class, who share it by intent */
+	fq_rr_cb(skb)->classified = 1;
+	fq_rr_cb(skb)->hash = class;
+	return &q->flows[class - 1];
 }
 
 /* ---- rehash ---- */
@@ -992,7 +1112,7 @@ static void fq_rr_rehash(struct Qdisc *sch, bool anew)
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb, *next, *last;
 
-	q->mode = q->config.mode;
+	fq_rr_set_mode(q);
 	skb = fq_rr_empty_queues(q, &last);
 	rr_restart(&q->rr, q->rr.quantum);
 	lq_reset(&q->lq);
@@ -1018,12 +1138,12 @@ static void fq_rr_rehash(struct Qdisc *sch, bool anew)
 static void fq_rr_perturb(struct fq_rr_sched *q)
 {
 	if (q->config.seed == FQ_RR_SEED_RANDOM) {
-		q->mix.mul = get_random_u64();
-		q->mix.add = get_random_u64();
+		q->placing.mix.mul = get_random_u64();
+		q->placing.mix.add = get_random_u64();
 	} else {
 		/* as random, but the same whenever the run is repeated */
-		q->mix.mul = siphash_2u64(q->stats.rehashes, 0, &q->key);
-		q->mix.add = siphash_2u64(q->stats.rehashes, 1, &q->key);
+		q->placing.mix.mul = siphash_2u64(q->stats.rehashes, 0, &q->key);
+		q->placing.mix.add = siphash_2u64(q->stats.rehashes, 1, &q->key);
 	}
 	q->rehash_at = get_jiffies_64() + (u64)q->config.perturb * HZ;
 	q->perturb_due = false;
@@ -1127,7 +1247,7 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 		qdisc_skb_cb(segs)->pkt_len = segs->len;
 		compat_qdisc_set_segs(segs, 1);
 		q->stats.segments++;
-		fq_rr_enqueue_one(sch, flow, segs, &outcome, to_free);
+		fq_rr_enqueue_one(sch, flow, segs, 1, &outcome, to_free);
 	}
 	consume_skb(skb);
 	fq_rr_backlog_changed(sch, outcome.dropped);
@@ -1141,16 +1261,24 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	u32 len = qdisc_pkt_len(skb);
 	struct fq_rr_flow *flow;
+	u16 segs = 1;
 	int verdict;
 
 	if (unlikely(q->rehash_watched))
 		fq_rr_rehash_if_due(sch);
-	flow = fq_rr_classify(sch, skb, to_free, &verdict);
-	if (!flow)
-		return verdict;
-	if (q->config.split_gso && skb_is_gso(skb))
-		return fq_rr_enqueue_split(sch, flow, skb, len, to_free);
-	fq_rr_enqueue_one(sch, flow, skb, &outcome, to_free);
+	if (unlikely(fq_rr_has_class(sch, q, skb))) {
+		flow = fq_rr_classify(sch, skb, to_free, &verdict);
+		if (!flow)
+			return verdict;
+	} else {
+		flow = fq_rr_place_by_hash(q, skb);
+	}
+	if (unlikely(skb_is_gso(skb))) {
+		if (q->config.split_gso)
+			return fq_rr_enqueue_split(sch, flow, skb, len, to_free);
+		segs = skb_shinfo(skb)->gso_segs;
+	}
+	fq_rr_enqueue_one(sch, flow, skb, segs, &outcome, to_free);
 	fq_rr_backlog_changed(sch, outcome.dropped);
 	/* what the parents count after that anyway; a filter's action may join fragments */
 	if (likely(outcome.queued && outcome.queued_bytes == len && !outcome.dropped))
@@ -1492,25 +1620,29 @@ static void fq_rr_destroy(struct Qdisc *sch)
 
 	qdisc_watchdog_cancel(&q->watchdog);
 	tcf_block_put(q->block);
+	kvfree(q->placing.tags);
 	kvfree(q->lq_room);
 	kvfree(q->codel_vars);
 	kvfree(q->flows);
 }
 
-static void fq_rr_init_hash(struct fq_rr_sched *q)
+/* @room: of placing_room_bytes() */
+static void fq_rr_init_hash(struct fq_rr_sched *q, void *room)
 {
-	q->mode = q->config.mode;
+	struct flow_mix mix = { .mul = 1ULL << 32 };
+
+	fq_rr_set_mode(q);
 	q->rehash_watched = q->config.perturb;
 	q->rehash_at = get_jiffies_64() + (u64)q->config.perturb * HZ;
 	if (q->config.seed == FQ_RR_SEED_RANDOM) {
 		get_random_bytes(&q->key, sizeof(q->key));
-		q->mix.mul = get_random_u64();
-		q->mix.add = get_random_u64();
-		return;
+		mix.mul = get_random_u64();
+		mix.add = get_random_u64();
+	} else {
+		/* the key does the mixing; the home is the upper part of the hash */
+		q->key.key[0] = q->config.seed;
 	}
-	/* the key does the mixing; the index is the upper part of the hash */
-	q->key.key[0] = q->config.seed;
-	q->mix.mul = 1ULL << 32;
+	placing_init(&q->placing, room, q->config.flows, &mix);
 }
 
 static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
@@ -1519,6 +1651,7 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct fq_rr_request request = {};
 	struct fq_rr_config config;
+	void *room;
 	int err;
 
 	fq_rr_options_default(&config);
@@ -1540,12 +1673,14 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	q->codel_vars = kvcalloc(config.flows, sizeof(*q->codel_vars),
 				 GFP_KERNEL_ACCOUNT);
 	q->lq_room = kvzalloc(lq_room_bytes(config.flows), GFP_KERNEL_ACCOUNT);
-	if (!q->flows || !q->codel_vars || !q->lq_room)
+	room = kvmalloc(placing_room_bytes(config.flows), GFP_KERNEL_ACCOUNT);
+	q->placing.tags = room;
+	if (!q->flows || !q->codel_vars || !q->lq_room || !room)
 		return -ENOMEM;
 	lq_init(&q->lq, q->lq_room, config.flows);
 	sch->flags |= TCQ_F_CAN_BYPASS;
 	fq_rr_apply(sch, &config);
-	fq_rr_init_hash(q);
+	fq_rr_init_hash(q, room);
 	return 0;
 }
 
