@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "refused.h"
+
 #include "naive_placing.h"
 
 #define MANY 65536
@@ -336,6 +338,27 @@ static void what_has_no_hash_takes_one_queue(void **state)
 	free(p.tags);
 }
 
+static noinline u32 find_beside(struct placing *p, u32 distance, struct counts *c)
+{
+	return placing_find(p, 7, placing_home(p, 7) + distance, counted, c).queue;
+}
+
+/* numbers that no queue has, and a home that is another flow's */
+static void what_must_hold_is_asserted(void **state)
+{
+	struct counts *c = *state;
+	struct placing p;
+
+	start(&p, c, 64);
+	assert_refused(placing_owns(&p, 64, 7));
+	assert_refused(placing_owns(&p, UINT32_MAX, 7));
+	assert_refused((placing_moved(&p, 64, true), 0));
+	assert_refused((placing_moved(&p, UINT32_MAX, false), 0));
+	assert_refused(find_beside(&p, 1, c));
+	assert_refused(find_beside(&p, UINT32_MAX, c));
+	free(p.tags);
+}
+
 /* a window's tags, if the room begins with a cache line */
 static void tags_of_a_window_are_one_cache_line(void **state)
 {
@@ -380,6 +403,7 @@ int main(void)
 		PLACING_TEST(each_home_has_its_own_turn),
 		PLACING_TEST(a_flood_of_flows_displaces_nobody_with_packets),
 		PLACING_TEST(what_has_no_hash_takes_one_queue),
+		PLACING_TEST(what_must_hold_is_asserted),
 		cmocka_unit_test(tags_of_a_window_are_one_cache_line),
 		cmocka_unit_test(agrees_with_a_look_at_every_packet),
 	};
