@@ -236,14 +236,37 @@ static bool fq_rr_ipv4_hash(const struct fq_rr_sched *q,
 	return true;
 }
 
+/* both addresses and the ports, if they follow at once, are one piece */
+struct fq_rr_ipv6 {
+	struct ipv6hdr ip;
+	__be32 ports;
+};
+
+static bool fq_rr_ipv6_hash(const struct fq_rr_sched *q,
+			    const struct sk_buff *skb, u32 *hash)
+{
+	const size_t addresses = offsetof(struct fq_rr_ipv6, ip.saddr);
+	const struct fq_rr_ipv6 *header;
+	struct fq_rr_ipv6 room;
+
+	header = skb_header_pointer(skb, skb_network_offset(skb), sizeof(room),
+				    &room);
+	if (!header || header->ip.version != 6 ||
+	    !fq_rr_has_ports(header->ip.nexthdr))
+		return false;
+	*hash = siphash((const u8 *)header + addresses,
+			sizeof(room) - addresses, &q->key) + header->ip.nexthdr;
+	return true;
+}
+
 /**
  * fq_rr_fresh_hash - hash of a packet that carries none
  * @q: qdisc
  * @skb: packet
  *
  * The kernel's dissector goes through all that a packet might be, which costs more
- * than all else that is done for it. TCP and UDP over IPv4 are known at a glance;
- * fragments and tags are not for here.
+ * than all else that is done for it. TCP and UDP right behind an IP header are known at a
+ * glance; fragments, extension headers and tags are not for here.
  *
  * Return: of its addresses and ports, if there are any.
  */
@@ -257,6 +280,8 @@ static noinline u32 fq_rr_fresh_hash(const struct fq_rr_sched *q,
 		return skb_get_hash(skb);
 	if (skb->protocol == htons(ETH_P_IP))
 		known = fq_rr_ipv4_hash(q, skb, &hash);
+	else if (skb->protocol == htons(ETH_P_IPV6))
+		known = fq_rr_ipv6_hash(q, skb, &hash);
 	return known ? hash : skb_get_hash(skb);
 }
 

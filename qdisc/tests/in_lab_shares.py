@@ -162,9 +162,9 @@ def ipv4(protocol: int, payload: bytes, source: int = 1, fragment: int = 0, nops
     return start + bytes((10, 1, 0, source, 10, 2, 0, 1)) + b"\1" * (4 * nops) + payload
 
 
-def ipv6(protocol: int, payload: bytes, source: int = 1) -> bytes:
-    """An IPv6 packet without a flow label."""
-    head = struct.pack("!IHBB", 6 << 28, len(payload), protocol, 64)
+def ipv6(protocol: int, payload: bytes, source: int = 1, label: int = 0) -> bytes:
+    """An IPv6 packet."""
+    head = struct.pack("!IHBB", 6 << 28 | label, len(payload), protocol, 64)
     return head + bytes.fromhex("fd01" + "0" * 26 + f"{source:02x}" + "fd02" + "0" * 27 + "1") + payload
 
 
@@ -241,6 +241,27 @@ def tunnels_are_looked_into() -> None:
         hashes = [hash_of(protocol, ipv4(UDP, udp(1))) for protocol in (0x0800, VLAN)]
         equal(hashes[0] != hashes[1], column == 3, f"the VLAN, {mode}: two queues")
     run("ip", "link", "del", "v0.7")
+    tc("qdisc del dev v0 root")
+
+
+def what_is_plain_is_hashed_by_addresses_and_ports() -> None:
+    """TCP and UDP right behind an IPv6 header, past the dissector, which goes by a flow label."""
+    hop_by_hop = lambda udp: bytes((UDP, 0, 1, 4, 0, 0, 0, 0)) + udp  # noqa: E731
+    rows: list[tuple[str, Callable[[int], bytes], bool, bool]] = [
+        ("port", lambda n: ipv6(UDP, udp(n)), True, True),
+        ("address", lambda n: ipv6(UDP, udp(1), n), True, True),
+        ("protocol", lambda n: ipv6((UDP, TCP)[n - 1], udp(1)), True, True),
+        ("label", lambda n: ipv6(UDP, udp(1), 1, n), False, True),
+        ("label, of no ports", lambda n: ipv6(59, udp(1), 1, n), True, True),
+        ("port behind options", lambda n: ipv6(0, hop_by_hop(udp(n))), True, True),
+        ("no port", lambda n: ipv6(UDP, udp(n)[:3]), False, False),
+    ]
+    for column, options in ((2, ""), (3, "seed 1")):
+        fresh(f"rate 8kbit flows 65536 {options}")
+        for row in rows:
+            hashes = [hash_of(0x86DD, row[1](n)) for n in (1, 2, 1)]
+            equal(hashes[0] == hashes[2], True, f"{row[0]}, {options!r}: the same packet again")
+            equal(hashes[0] != hashes[1], row[column], f"{row[0]}, {options!r}: two hashes")
     tc("qdisc del dev v0 root")
 
 
@@ -536,6 +557,7 @@ def main() -> int:
             a_class_can_only_be_changed,
             hosts_share_the_link,
             tunnels_are_looked_into,
+            what_is_plain_is_hashed_by_addresses_and_ports,
             hosts_behind_masquerade_are_one,
             charged_drops_cost_turns,
             marks_begin_at_a_part_of_the_share,
