@@ -39,7 +39,6 @@
  * @mode: enum fq_rr_mode
  * @charge_drops: 0 or 1
  * @ecn: per cent, or FQ_RR_ECN_OFF
- * @perturb: seconds, or FQ_RR_PERTURB_NEVER
  * @layer: enum fq_rr_layer
  * @framing: enum fq_rr_framing
  * @catch_up: us
@@ -71,7 +70,6 @@ struct fq_rr_config {
 	u32 mode;
 	u32 charge_drops;
 	u32 ecn;
-	u32 perturb;
 	u32 layer;
 	u32 framing;
 	u32 catch_up;
@@ -162,9 +160,6 @@ static const struct fq_rr_option fq_rr_options[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_ECN] = {
 		"ecn", " per cent", FQ_RR_ECN_MIN, FQ_RR_ECN_MAX,
 		FQ_RR_ECN_OFF, FQ_RR_OPTION_AT(ecn) },
-	[TCA_FQ_RR_PERTURB] = {
-		"perturb", " seconds", FQ_RR_PERTURB_MIN, FQ_RR_PERTURB_MAX,
-		FQ_RR_PERTURB_NEVER, FQ_RR_OPTION_AT(perturb) },
 	[TCA_FQ_RR_LAYER] = {
 		"layer", "", 0, FQ_RR_LAYER_MAX, 0, FQ_RR_OPTION_AT(layer) },
 	[TCA_FQ_RR_FRAMING] = {
@@ -330,7 +325,6 @@ static inline void fq_rr_options_default(struct fq_rr_config *config)
 		.seed = FQ_RR_SEED_RANDOM,
 		.mode = FQ_RR_MODE_FLOW,
 		.ecn = FQ_RR_ECN_OFF,
-		.perturb = FQ_RR_PERTURB_NEVER,
 		.catch_up = FQ_RR_CATCH_UP_DEFAULT,
 		.aqm = 1,
 		.target = FQ_RR_TARGET_DEFAULT,

@@ -41,7 +41,6 @@
 #include <linux/netdevice.h>
 #include <linux/prefetch.h>
 #include <linux/random.h>
-#include <linux/jiffies.h>
 #include <linux/siphash.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
@@ -138,12 +137,10 @@ struct fq_rr_sched {
 	struct placing placing;
 	siphash_key_t key;
 	struct tcf_proto __rcu *filters;
-	u64 rehash_at;	/* jiffies, unless perturb is never */
 	u32 mode;	/* by which the packets that wait were placed */
 	bool as_carried;	/* by flow, with the hash that packets carry */
 	bool timed;	/* there is delay control, a rate or pacing */
-	bool perturb_due;
-	bool rehash_watched;	/* perturb is set, or a rehash is put off */
+	bool rehash_due;	/* the mode has become another, too many packets wait */
 	u32 quantum_bytes;
 
 	/* written for every packet */
@@ -1124,15 +1121,14 @@ static struct sk_buff *fq_rr_empty_queues(struct fq_rr_sched *q,
 }
 
 /**
- * fq_rr_rehash - place all packets anew, after mix or mode has changed
+ * fq_rr_rehash - place all packets anew, after the mode has changed
  * @sch: qdisc
- * @anew: whether their hashes are to be computed anew as well
  *
  * Packets of one flow come out of one queue, in order, and go into one. Everybody
  * starts at the same point: credit was a queue's, not a flow's. Takes time linear
  * in the packets that wait.
  */
-static void fq_rr_rehash(struct Qdisc *sch, bool anew)
+static void fq_rr_rehash(struct Qdisc *sch)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb, *next, *last;
@@ -1146,7 +1142,7 @@ static void fq_rr_rehash(struct Qdisc *sch, bool anew)
 		struct fq_rr_flow *flow;
 
 		next = skb->next;
-		if (anew && !cb->classified)
+		if (!cb->classified)
 			cb->hash = fq_rr_hash(q, skb);
 		flow = cb->classified ? &q->flows[cb->hash - 1] :
 					fq_rr_place(q, cb->hash);
@@ -1159,39 +1155,19 @@ static void fq_rr_rehash(struct Qdisc *sch, bool anew)
 	q->stats.rehashes++;
 }
 
-/* other flows share a queue from now on */
-static void fq_rr_perturb(struct fq_rr_sched *q)
-{
-	if (q->config.seed == FQ_RR_SEED_RANDOM) {
-		q->placing.mix.mul = get_random_u64();
-		q->placing.mix.add = get_random_u64();
-	} else {
-		/* as random, but the same whenever the run is repeated */
-		q->placing.mix.mul = siphash_2u64(q->stats.rehashes, 0, &q->key);
-		q->placing.mix.add = siphash_2u64(q->stats.rehashes, 1, &q->key);
-	}
-	q->rehash_at = get_jiffies_64() + (u64)q->config.perturb * HZ;
-	q->perturb_due = false;
-}
-
 /*
- * Place all packets anew if that is due, by perturb or by another mode, and if few
- * enough wait: a tenant may ask for it in a loop, and all of it is under the lock.
+ * Place all packets anew if the mode has become another, and if few enough wait: a
+ * tenant may ask for it in a loop, and all of it is under the lock.
  */
 static noinline void fq_rr_rehash_if_due(struct Qdisc *sch)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
-	bool moded = q->mode != q->config.mode;
 
-	if (q->config.perturb && time_after_eq64(get_jiffies_64(), q->rehash_at))
-		q->perturb_due = true;
-	q->rehash_watched = moded || q->perturb_due || q->config.perturb;
-	if ((!moded && !q->perturb_due) || sch->q.qlen > FQ_RR_REHASH_PACKETS)
+	q->rehash_due = q->mode != q->config.mode;
+	if (!q->rehash_due || sch->q.qlen > FQ_RR_REHASH_PACKETS)
 		return;
-	q->rehash_watched = q->config.perturb;
-	if (q->perturb_due)
-		fq_rr_perturb(q);
-	fq_rr_rehash(sch, moded);
+	q->rehash_due = false;
+	fq_rr_rehash(sch);
 }
 
 static bool fq_rr_has_parents(const struct Qdisc *sch)
@@ -1289,7 +1265,7 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	u16 segs = 1;
 	int verdict;
 
-	if (unlikely(q->rehash_watched))
+	if (unlikely(q->rehash_due))
 		fq_rr_rehash_if_due(sch);
 	if (unlikely(fq_rr_has_class(sch, q, skb))) {
 		flow = fq_rr_classify(sch, skb, to_free, &verdict);
@@ -1416,7 +1392,6 @@ static const struct nla_policy fq_rr_policy[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_MODE]	 = { .type = NLA_U32 },
 	[TCA_FQ_RR_CHARGE_DROPS] = { .type = NLA_U32 },
 	[TCA_FQ_RR_ECN]		 = { .type = NLA_U32 },
-	[TCA_FQ_RR_PERTURB]	 = { .type = NLA_U32 },
 	[TCA_FQ_RR_LAYER]	 = { .type = NLA_U32 },
 	[TCA_FQ_RR_FRAMING]	 = { .type = NLA_U32 },
 	[TCA_FQ_RR_CATCH_UP]	 = { .type = NLA_U32 },
@@ -1621,8 +1596,6 @@ static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
 	fq_rr_apply(sch, &config);
 	if (fq_rr_over(sch, q))
 		fq_rr_make_room(sch, NULL, NULL, &outcome, &to_free);
-	if (fq_rr_given(&request, TCA_FQ_RR_PERTURB))
-		q->perturb_due = true;
 	fq_rr_rehash_if_due(sch);
 	fq_rr_backlog_changed(sch, outcome.dropped);
 	/* a timer set for a slow rate must not hold up a fast one */
@@ -1657,8 +1630,6 @@ static void fq_rr_init_hash(struct fq_rr_sched *q, void *room)
 	struct flow_mix mix = { .mul = 1ULL << 32 };
 
 	fq_rr_set_mode(q);
-	q->rehash_watched = q->config.perturb;
-	q->rehash_at = get_jiffies_64() + (u64)q->config.perturb * HZ;
 	if (q->config.seed == FQ_RR_SEED_RANDOM) {
 		get_random_bytes(&q->key, sizeof(q->key));
 		mix.mul = get_random_u64();

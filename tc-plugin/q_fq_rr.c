@@ -157,10 +157,6 @@ static const struct fq_rr_option fq_rr_options[] = {
 	{ .key = "ecn", .form = FQ_RR_FORM_NUMBER, .type = TCA_FQ_RR_ECN,
 	  .min = FQ_RR_ECN_MIN, .max = FQ_RR_ECN_MAX,
 	  .special = "off", .special_value = FQ_RR_ECN_OFF },
-	{ .key = "perturb", .form = FQ_RR_FORM_NUMBER,
-	  .type = TCA_FQ_RR_PERTURB,
-	  .min = FQ_RR_PERTURB_MIN, .max = FQ_RR_PERTURB_MAX,
-	  .special = "never", .special_value = FQ_RR_PERTURB_NEVER },
 	{ .key = "layer", .form = FQ_RR_FORM_NAME, .type = TCA_FQ_RR_LAYER,
 	  .min = 0, .max = FQ_RR_LAYER_MAX, .names = fq_rr_layer_names },
 	{ .key = "framing", .form = FQ_RR_FORM_NAME,
@@ -239,7 +235,6 @@ static void fq_rr_explain(void)
 		"                 [ split-gso | no-split-gso ] [ seed NUMBER | random ]\n"
 		"                 [ mode flow | src-host | dst-host | class ]\n"
 		"                 [ charge-drops | no-charge-drops ] [ ecn PERCENT | off ]\n"
-		"                 [ perturb SECONDS | never ]\n"
 		"                 [ aqm | no-aqm ] [ target TIME ] [ interval TIME ]\n"
 		"                 [ ce-threshold TIME | off ] [ ecn | noecn ]\n"
 		"                 [ no-qlbp | qlbp [ mu-min RATE | auto ] [ mu-max RATE | auto ]\n"

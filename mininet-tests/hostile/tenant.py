@@ -347,7 +347,6 @@ class Tenant:
             change = self.random.choice(
                 (
                     {"MODE": self.random.randrange(4)},
-                    {"PERTURB": self.random.choice((1, 10, 86400))},
                     {"SCHEDULER": self.random.randrange(2)},
                     {"QUANTUM": self.random.choice((0, 256, 1 << 20))},
                     {"DROP": self.random.randrange(4)},
@@ -434,7 +433,7 @@ class Tenant:
         def child_values() -> dict[str, int]:
             # a parent that warns of a child which holds packets back has none that does
             fast = {"RATE64": 2**64 - 1} if not slow else {"RATE64": self.random.choice((10**4, 10**6))}
-            return self.drawn(("FLOWS", "SEED", "RATE64", "PERTURB")) | fast
+            return self.drawn(("FLOWS", "SEED", "RATE64", "MODE")) | fast
 
         for _ in range(4):
             for spot, handle in spots.items():

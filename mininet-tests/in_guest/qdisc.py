@@ -140,7 +140,6 @@ OPTIONS = {
     "mode": (19, "I"),
     "charge-drops": (20, "I"),
     "ecn": (21, "I"),
-    "perturb": (22, "I"),
     "layer": (23, "I"),
     "framing": (24, "I"),
     "catch-up": (25, "I"),

@@ -69,7 +69,6 @@ OPTIONS = {
     "mode src-host": "mode src-host",
     "charge-drops": "charge-drops",
     "ecn 33": "ecn 33",
-    "perturb 60": "perturb 60",
     "rate 40mbit catch-up 5ms": "catch-up 5ms ",
     "target 2ms interval 40ms ce-threshold 1ms noecn": "aqm target 2ms interval 40ms ce-threshold 1ms noecn",
     "no-aqm": "no-aqm ",

@@ -77,9 +77,6 @@ static inline bool naive_option(struct fq_rr_config *c, unsigned int type, s64 v
 	case TCA_FQ_RR_ECN:
 		c->ecn = bits;
 		return bits <= 100;
-	case TCA_FQ_RR_PERTURB:
-		c->perturb = bits;
-		return bits <= 86400;
 	case TCA_FQ_RR_LAYER:
 		c->layer = bits;
 		return bits <= 1;

@@ -77,7 +77,7 @@ static void every_option_ends_where_the_manual_page_says(void **state)
 					 (long long)values[i]);
 		}
 	}
-	assert_int_equal(options, 29);
+	assert_int_equal(options, 28);
 }
 
 /* the manual page's table: name and unit as messages have them, the range in the unit of
@@ -110,7 +110,6 @@ static void options_are_what_the_manual_page_says(void **state)
 		{ TCA_FQ_RR_MODE, "mode", "", 0, 3, 0 },
 		{ TCA_FQ_RR_CHARGE_DROPS, "charge-drops", "", 0, 1, 0 },
 		{ TCA_FQ_RR_ECN, "ecn", " per cent", 1, 100, 0 },
-		{ TCA_FQ_RR_PERTURB, "perturb", " seconds", 1, 86400, 0 },
 		{ TCA_FQ_RR_LAYER, "layer", "", 0, 1, 0 },
 		{ TCA_FQ_RR_FRAMING, "framing", "", 0, 2, 0 },
 		{ TCA_FQ_RR_CATCH_UP, "catch-up", " us", 0, 1000000, 0 },

@@ -35,7 +35,7 @@ from in_guest.tap import Json, equal, expect, run
 LIMIT, MEMORY_LIMIT, FLOWS, QUANTUM, RATE64, OVERHEAD = 2, 3, 4, 5, 6, 7
 MPU, SCHEDULER, DROP, SPLIT_GSO, SEED = 8, 9, 10, 11, 12
 QLBP, MU_MIN, MU_MAX, Q_MAX, LOAD, MAX_DELAY = 13, 14, 15, 16, 17, 18
-MODE, CHARGE_DROPS, ECN, PERTURB = 19, 20, 21, 22
+MODE, CHARGE_DROPS, ECN, UNUSED = 19, 20, 21, 22
 LAYER, FRAMING, CATCH_UP = 23, 24, 25
 AQM, TARGET, INTERVAL, CE_THRESHOLD, NOECN = 26, 27, 28, 29, 30
 # and of a class's
@@ -60,7 +60,6 @@ DEFAULTS: Json = {
     "mode": "flow",
     "charge_drops": False,
     "ecn": None,
-    "perturb": None,
     "aqm": True,
     "target_us": 5000,
     "interval_us": 100000,
@@ -154,9 +153,6 @@ ROUND_TRIPS: list[tuple[str, str, object]] = [
     ("ecn 1", "ecn", 1),
     ("ecn 100", "ecn", 100),
     ("ecn off", "ecn", None),
-    ("perturb 1", "perturb", 1),
-    ("perturb 86400", "perturb", 86400),
-    ("perturb never", "perturb", None),
     ("aqm", "aqm", True),
     ("no-aqm", "aqm", False),
     ("target 10", "target_us", 10),
@@ -231,8 +227,6 @@ BAD_WORDS: list[tuple[str, list[str]]] = [
     ("mode port", ["mode", '"port"', "flow | src-host | dst-host | class"]),
     ("ecn 0", ["ecn", '"0"', "1..100", "off"]),
     ("ecn 101", ["ecn", '"101"', "1..100"]),
-    ("perturb 0", ["perturb", '"0"', "1..86400", "never"]),
-    ("perturb 86401", ["perturb", '"86401"', "1..86400"]),
     ("charge-drops no-charge-drops", ["charge-drops", "twice"]),
     ("layer wire", ["layer", '"wire"', "frame | ip"]),
     ("catch-up -1", ["catch-up", '"-1"', "0us..1s"]),
@@ -314,7 +308,7 @@ BAD_ATTRIBUTES: list[tuple[bytes, list[str]]] = [
     (u32(MODE, 4), ["mode 4 ", "0..3"]),
     (u32(CHARGE_DROPS, 2), ["charge-drops 2 ", "0..1"]),
     (u32(ECN, 101), ["ecn 101 ", "1..100 per cent"]),
-    (u32(PERTURB, 86401), ["perturb 86401 ", "1..86400 seconds"]),
+    (u32(UNUSED, 1), ["Unsupported attribute"]),
     (u32(AQM, 2), ["aqm 2 ", "0..1"]),
     (u32(TARGET, 9), ["target 9 ", "10..10000000 us"]),
     (u32(TARGET, 10000001), ["target 10000001 ", "10..10000000 us"]),
@@ -383,7 +377,7 @@ def defaults_are_as_documented() -> None:
 ODD = (
     "limit 77 memory-limit 777777 flows 64 quantum 3000 rate 12345kbit overhead -11 mpu 64 "
     "scheduler strict drop longest-tail no-split-gso seed 5 "
-    "mode dst-host charge-drops ecn 33 perturb 600 layer ip framing atm catch-up 1500us "
+    "mode dst-host charge-drops ecn 33 layer ip framing atm catch-up 1500us "
     "no-aqm target 7ms interval 70ms ce-threshold 3ms noecn"
 )
 
