@@ -23,6 +23,7 @@
 #include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/log2.h>
+#include <linux/math.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/stddef.h>
@@ -118,6 +119,17 @@ static inline u64 mul_u64_u32_div(u64 a, u32 mul, u32 divisor)
 	       (((high % divisor) << 32) | (low & U32_MAX)) / divisor;
 }
 #endif /* PORTABLE_DIVISION_APART */
+
+/* largest root with root * root <= x */
+static inline u32 int_sqrt64(u64 x)
+{
+	u64 root = 0, bit;
+
+	for (bit = 1ULL << 31; bit; bit >>= 1)
+		if ((root | bit) * (root | bit) <= x)
+			root |= bit;
+	return (u32)root;
+}
 
 /* (a * mul) >> shift with a 96-bit product; shift at most 32 */
 static inline u64 mul_u64_u32_shr(u64 a, u32 mul, unsigned int shift)

@@ -137,11 +137,11 @@ static inline u32 cubic_window_ssthresh(struct cubic_window *c, u32 window)
 /**
  * cubic_window_idle - the application was silent
  * @c: the state
- * @idle_us: time from the last packet sent to the next one, low bits, may wrap
+ * @idle_us: time without a packet in flight, low bits, may wrap
  *
  * RFC 9438, 5.8: the epoch moves by this time, or the window would burst to where the curve
- * has gone meanwhile. tcp_cubic does so on CA_EVENT_TX_START. It lets no epoch begin later than
- * now; here one may, by the time from the last packet to the ACK that began it.
+ * has gone meanwhile. tcp_cubic does so on CA_EVENT_TX_START. It counts from the last packet
+ * sent, which is longer by a round trip, and lets no epoch begin later than now.
  */
 static inline void cubic_window_idle(struct cubic_window *c, u32 idle_us)
 {

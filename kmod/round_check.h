@@ -53,15 +53,16 @@
 #define ROUND_AGREES_Q8		(256U - (256U >> ROUND_AGREE_SHIFT))
 /* of a period's packets, the part that may be lost before trains are shortened: 1/32 */
 #define ROUND_LOSS_SHIFT	5
-/* Such periods in a row before they are: a neighbour that comes or goes costs a few, and trains
- * that are shortened then show no gap when the share grows
+/* What such a period counts for. One without takes back one. Where all is taken back, trains are
+ * doubled, which counts as much. 24 periods last 1.2 s on a path of 40 ms: the losses of a small
+ * buffer come in single periods, with some ten others between
  */
-#define ROUND_LOSSY		8U
-/* Periods without such losses before shortened trains are lengthened again, and how often
- * this is doubled: after 64 periods, some seconds, it is tried again in any case
+#define ROUND_LOSSES		24U
+/* The most that is counted; a period that brings the count there halves the trains. Not the
+ * first two: a neighbour that comes or goes costs as many, and shortened trains show no gap
+ * when the share grows
  */
-#define ROUND_QUIET		4U
-#define ROUND_AGAIN_MAX		4U
+#define ROUND_LOSSY		(3 * ROUND_LOSSES)
 /* halvings of trains: 64 becomes 1 */
 #define ROUND_SHORTER_MAX	6U
 /* A share is at most three times what was delivered in a round trip, or four times where
@@ -182,14 +183,12 @@ enum round_verdict {
  * @silence_us: longest time between two ACKs in the period
  * @silence_before_us: in the one before
  * @hold: periods that trains stay long for
- * @quiet: periods without many losses until trains are lengthened
  * @acks: of the connection, up to 255
- * @lossy: periods in a row with many losses, saturating
+ * @lossy: periods with many losses, ROUND_LOSSES each, less one for each without
  * @claims: periods in a row that nothing confirmed the share
  * @waits: periods without a gap in which packets waited
  * @bursts: contradictions of trains, less one for each hold that has ended
  * @shorter: halvings of the trains
- * @again: doublings of ROUND_QUIET
  * @policed: a policer's rate has been found
  * @slowed: at a policer the period before ended with a lower share
  * @first_over: the first round trip has ended
@@ -220,7 +219,6 @@ struct round_check {
 	u32 silence_us;
 	u32 silence_before_us;
 	u16 hold;
-	u16 quiet;
 	u8 acks;
 	u8 lossy;
 	u8 claims;
@@ -229,8 +227,7 @@ struct round_check {
 	   shorter:3,
 	   there_known:1,
 	   there_seen:1;
-	u8 again:3,
-	   first_over:1,
+	u8 first_over:1,
 	   first_lost:1,
 	   policed:1,
 	   slowed:1,
@@ -239,10 +236,8 @@ struct round_check {
 };
 
 static_assert(ROUND_BURSTS_MAX < 1 << 3 && ROUND_SHORTER_MAX < 1 << 3 &&
-	      ROUND_AGAIN_MAX < 1 << 3, "does not fit its bits");
-
-static_assert(ROUND_BURST << ROUND_BURSTS_MAX <= U16_MAX &&
-	      ROUND_QUIET << ROUND_AGAIN_MAX <= U16_MAX, "does not fit its bits");
+	      ROUND_BURST << ROUND_BURSTS_MAX <= U16_MAX &&
+	      ROUND_LOSSY + ROUND_LOSSES <= U8_MAX, "does not fit its bits");
 
 /**
  * struct round_seen - what is known where a round trip ends
@@ -489,24 +484,18 @@ static inline u64 round_wait_us(u64 service_q10, u32 prop_us, u32 queue)
 }
 
 /* Trains that a small buffer cannot hold are lost in part */
-static inline void round_check_losses(struct round_check *r, bool lossy)
+static inline void round_check_losses(struct round_check *r, bool lossy, u32 train)
 {
-	r->lossy = lossy ? r->lossy + (r->lossy < ROUND_LOSSY) : 0;
 	if (lossy) {
-		if (r->lossy < ROUND_LOSSY)
-			return;
-		/* lengthened, and at once too long again */
-		r->shorter += r->shorter < ROUND_SHORTER_MAX;
-		r->again += r->again < ROUND_AGAIN_MAX;
-	} else if (r->quiet) {
-		r->quiet--;
-		return;
+		r->lossy = min_t(u32, r->lossy + ROUND_LOSSES, ROUND_LOSSY);
+		r->shorter += r->lossy == ROUND_LOSSY && train > 1 &&
+			      r->shorter < ROUND_SHORTER_MAX;
+	} else if (r->lossy) {
+		r->lossy--;
 	} else if (r->shorter) {
 		r->shorter--;
-	} else if (r->again) {
-		r->again--;
+		r->lossy = ROUND_LOSSES;
 	}
-	r->quiet = (u16)(ROUND_QUIET << r->again);
 }
 
 /* The service time to try where nothing confirms it */
@@ -656,7 +645,7 @@ static inline void round_judge(struct round_check *r, const struct round_seen *s
 static inline void round_remember(struct round_check *r, const struct round_seen *seen,
 				  const struct round_found *found)
 {
-	round_check_losses(r, found->lossy);
+	round_check_losses(r, found->lossy, seen->train);
 	if (r->hold && !--r->hold && r->bursts)
 		r->bursts--;
 	if (found->bursts) {

@@ -83,11 +83,10 @@
  * what CUBIC gets there, in the simulator's FIFOs
  */
 #define PKTPAIR_SHARED_RATE_FACTOR 2
-/* Trains meanwhile: the smallest skbs that the stack builds, and every fourth round trip one
- * that shows a gap. With one in each round trip these flows got 0.33 of what CUBIC gets there
+/* Trains meanwhile: the smallest skbs that the stack builds, and now and then one that shows a
+ * gap
  */
 #define PKTPAIR_SHARED_TRAIN	2
-#define PKTPAIR_SHARED_PROBE_ROUNDS 4
 
 /**
  * struct pktpair_evidence - what confirms the share, or another law; one for a connection
@@ -95,6 +94,7 @@
  * @check: the round trips' check of what gaps have shown
  * @turns: whether the bottleneck serves in turn
  * @cubic: the window where it does not
+ * @delivered_us: when @cubic last took an acknowledgment
  * @watch: what the newest packet will meet, for a tracer
  * @rounds: round trips
  * @probe_seq: tp->snd_nxt at which the next train is to show a gap although it is @turns.shared
@@ -107,6 +107,7 @@ struct pktpair_evidence {
 	struct round_check check;
 	struct in_turn turns;
 	struct cubic_window cubic;
+	u64 delivered_us;
 	struct queue_watch watch;
 	u32 rounds;
 	u32 probe_seq;
@@ -119,6 +120,7 @@ struct pktpair_evidence {
  * struct pktpair - state of one connection
  * @probe: the train coming back
  * @mean_rate_bytes_ps: 1994, which believes every pair: smoothed rate
+ * @alone_delivered_us: when @alone last took an acknowledgment
  * @service: service time at the bottleneck, ns in PAIR_SERVICE_SHIFT places
  * @prop: round-trip propagation delay
  * @alone: CUBIC's window, where there was no memory for @evidence and nothing else is used
@@ -146,7 +148,10 @@ struct pktpair_evidence {
 struct pktpair {
 	struct pair_probe probe;
 	struct propagation_delay prop;
-	u64 mean_rate_bytes_ps;
+	union {
+		u64 mean_rate_bytes_ps;
+		u64 alone_delivered_us;
+	};
 	union {
 		struct fuzzy_average service;
 		struct cubic_window alone;
@@ -764,13 +769,16 @@ pktpair_path(struct sock *sk, const struct rate_sample *rs, bool is_1994, u32 rt
 	return true;
 }
 
-/* Another law steers from here on. CUBIC begins with the window as it is, as after a loss
- * if the flow has more than half of the link, else with a slow start, since a way there that
- * is longer looks like a queue; and with trains that show gaps. The pair law begins with what
- * the gaps of the last period have shown, and with the shortest round trip since the alarm,
- * for no other tells of the path now.
+/* Another law steers from here on.
+ *
+ * CUBIC begins with trains that show gaps. Its window is @window at most, and does not start
+ * slowly. If @window is 0, the window stays as it is and starts slowly, since a way there that
+ * has become longer looks like a queue.
+ *
+ * The pair law begins with what the gaps of the last period have shown, and with the shortest
+ * round trip since the alarm, for no other tells of the path now.
  */
-static void pktpair_change_law(struct sock *sk, const struct in_turn_block *block)
+static void pktpair_change_law(struct sock *sk, u32 window)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
@@ -778,6 +786,10 @@ static void pktpair_change_law(struct sock *sk, const struct in_turn_block *bloc
 
 	ca->anew = 1;
 	ca->shows_none = evidence->turns.shared;
+	/* the lengths that the other law's trains have come to are not this one's */
+	evidence->check.hold = 0;
+	evidence->check.shorter = 0;
+	evidence->check.lossy = 0;
 	if (!evidence->turns.shared) {
 		this_cpu_inc(pktpair_counters.returns);
 		tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
@@ -793,12 +805,10 @@ static void pktpair_change_law(struct sock *sk, const struct in_turn_block *bloc
 	evidence->probe_room = 0;
 	tp->snd_cwnd_cnt = 0;
 	evidence->shared_rtt_us = U32_MAX;
-	if (in_turn_has_most(block)) {
-		tp->snd_ssthresh = cubic_window_ssthresh(&evidence->cubic, tcp_snd_cwnd(tp));
-		tcp_snd_cwnd_set(tp, tp->snd_ssthresh);
+	if (window) {
+		tp->snd_ssthresh = max_t(u32, window, CUBIC_WINDOW_MIN);
+		tcp_snd_cwnd_set(tp, min_t(u32, tcp_snd_cwnd(tp), tp->snd_ssthresh));
 	}
-	evidence->check.hold = 0;
-	evidence->check.shorter = 0;
 	pair_probe_init(&ca->probe, PAIR_TRAIN_SHOWS_GAP);
 	pktpair_choose_train(sk);
 }
@@ -811,6 +821,7 @@ static void pktpair_judge_turns(struct sock *sk, const struct round_found *found
 		.served_q8 = found->served_q8,
 		.waited_us = found->waited_us,
 		.turn_us = in_turn_us(found->delivered_q10, ca->mss),
+		.per_ack = pair_probe_usual(&ca->probe),
 		.lossy = found->lossy,
 		.faster = found->faster,
 	};
@@ -820,9 +831,13 @@ static void pktpair_judge_turns(struct sock *sk, const struct round_found *found
 		.prop_us = pktpair_prop_us(ca),
 	};
 
-	if (in_turn_take_first(&ca->evidence->turns, &first) ||
-	    (!found->limited && in_turn_take(&ca->evidence->turns, &block)))
-		pktpair_change_law(sk, &block);
+	/* What a flow whose first packet waited has beyond a first flight, others had before. One
+	 * that has most keeps it, and must not take the rest in a slow start.
+	 */
+	if (in_turn_take_first(&ca->evidence->turns, &first))
+		pktpair_change_law(sk, CONTROL_FIRST_FLIGHT);
+	else if (!found->limited && in_turn_take(&ca->evidence->turns, &block))
+		pktpair_change_law(sk, in_turn_has_most(&block) ? tcp_snd_cwnd(tcp_sk(sk)) : 0);
 	if (trace_pktpair_turns_enabled())
 		trace_pktpair_turns(sk, &ca->evidence->turns, &block, ca->evidence->rounds);
 }
@@ -884,12 +899,12 @@ static noinline void pktpair_end_round(struct sock *sk, const struct rate_sample
 			       pktpair_setpoint_highest_q8(sk));
 	ca->anew = 1;
 	if (!is_1994) {
-		/* a queue that others fill, too, does not go away */
-		if (!evidence->turns.shared && !evidence->turns.score_q4)
+		/* a drain needs a service time, and a queue that only this flow fills */
+		if (ca->service.value && !evidence->turns.shared && !evidence->turns.score_q4)
 			prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)));
 		pktpair_confirm(sk, rs);
 	}
-	if (!(evidence->rounds % PKTPAIR_SHARED_PROBE_ROUNDS))
+	if (!(evidence->rounds % in_turn_probe_rounds(&evidence->turns)))
 		evidence->probe_seq = tcp_sk(sk)->snd_nxt;
 	ca->dipped = dips;
 	/* for two round trips: see pktpair_resize() */
@@ -941,11 +956,23 @@ static u32 pktpair_shared_window(const struct sock *sk)
 	return window - (ca->evidence ? min_t(u32, ca->evidence->probe_room, window - 1) : 0);
 }
 
+/* RFC 9438, 5.8: an epoch does not go on while nothing is in flight. The stack starts its clock
+ * of deliveries again with the first packet after that. So the time without a packet in flight
+ * is from the last acknowledgment to where this sample begins.
+ */
+static void pktpair_skip_silence(struct cubic_window *cubic, u64 *delivered_us,
+				 const struct tcp_sock *tp, const struct rate_sample *rs)
+{
+	if (rs->prior_mstamp > *delivered_us)
+		cubic_window_idle(cubic, (u32)(rs->prior_mstamp - *delivered_us));
+	*delivered_us = tp->tcp_mstamp;
+}
+
 /* CUBIC's window, and a rate that does not hold it up. A reduction is made at once: the
  * stack reduces no window of a congestion control that has cong_control().
  */
 static noinline void pktpair_steer_shared(struct sock *sk, const struct rate_sample *rs,
-					  struct cubic_window *cubic,
+					  struct cubic_window *cubic, u64 *delivered_us,
 					  struct control_orders *orders)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -958,6 +985,7 @@ static noinline void pktpair_steer_shared(struct sock *sk, const struct rate_sam
 	};
 	u8 state = inet_csk(sk)->icsk_ca_state;
 
+	pktpair_skip_silence(cubic, delivered_us, tp, rs);
 	orders->window = pktpair_shared_window(sk);
 	if (state == TCP_CA_Recovery || state == TCP_CA_CWR)
 		orders->window = min_t(u32, orders->window, tp->snd_ssthresh);
@@ -984,7 +1012,7 @@ static noinline void pktpair_steer_beside(struct sock *sk, const struct rate_sam
 	if (tp->snd_ssthresh == TCP_INFINITE_SSTHRESH &&
 	    cubic_window_queued(path->rtt_us, evidence->shared_rtt_us))
 		tp->snd_ssthresh = max_t(u32, tcp_snd_cwnd(tp), CUBIC_WINDOW_MIN);
-	pktpair_steer_shared(sk, rs, &evidence->cubic, orders);
+	pktpair_steer_shared(sk, rs, &evidence->cubic, &evidence->delivered_us, orders);
 	evidence->probe_room = tp->snd_nxt == evidence->probe_seq ? PKTPAIR_SHARED_TRAIN : 0;
 	orders->window += evidence->probe_room;
 }
@@ -1056,7 +1084,8 @@ static void pktpair_first_window(struct sock *sk)
 }
 
 /* Not enough is known yet: the window grows by what is delivered, as in slow
- * start, so that sooner or later a train comes back with a gap
+ * start, so that sooner or later a train comes back with a gap. It does not grow while
+ * something else limits the flow, like the receiver's window: a larger one would leave at once.
  */
 static void pktpair_grow(struct sock *sk, const struct rate_sample *rs)
 {
@@ -1065,7 +1094,7 @@ static void pktpair_grow(struct sock *sk, const struct rate_sample *rs)
 	u8 state = inet_csk(sk)->icsk_ca_state;
 
 	if (state == TCP_CA_Recovery || state == TCP_CA_CWR ||
-	    rs->is_app_limited || !pktpair_delivers(rs))
+	    rs->is_app_limited || !pktpair_delivers(rs) || !tcp_is_cwnd_limited(sk))
 		return;
 	/* the period that goes on will show the share */
 	if (ca->prop.delay_us != PROP_UNKNOWN_US &&
@@ -1184,6 +1213,9 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 	if (ca->mixed || (state >= TCP_CA_Recovery && tcp_is_reno(tp))) {
 		sample.delivered = -1;
 		sample.interval_us = -1;
+		/* the period under way has such samples in it */
+		if (!ca->mixed)
+			round_check_void(&ca->evidence->check);
 	}
 	take_ack(sk, &sample);
 	ca->unusual = ca->mixed || ca->timed_out || state >= TCP_CA_Recovery;
@@ -1217,7 +1249,7 @@ static noinline void pktpair_take_alone(struct sock *sk, const struct rate_sampl
 	struct pktpair *ca = inet_csk_ca(sk);
 	struct control_orders orders = {};
 
-	pktpair_steer_shared(sk, rs, &ca->alone, &orders);
+	pktpair_steer_shared(sk, rs, &ca->alone, &ca->alone_delivered_us, &orders);
 	pktpair_apply(sk, &orders);
 }
 

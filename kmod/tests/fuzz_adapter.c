@@ -37,6 +37,7 @@ static void stack_traced_pktpair_turns(const struct sock *sk, const struct in_tu
 				       const struct in_turn_block *block, u32 rounds)
 {
 	CHECK(block->served_q8 <= ROUND_SERVED_MAX_Q8);
+	CHECK(block->per_ack == pair_probe_usual(&ca->probe) || turns->shared);
 	CHECK(turns->score_q4 < IN_TURN_ALARM_Q4);
 	CHECK(turns->relapses <= IN_TURN_RELAPSES);
 	CHECK(turns->policed ? turns->lossy > 0 : turns->lossy < IN_TURN_POLICED);
@@ -117,9 +118,12 @@ static void check(struct sender *of, const struct rate_sample *rs)
 		check_shared(of, rs);
 		return;
 	}
-	/* before the path is known, only slow start has a word in it */
+	/* before the path is known, only slow start has a word in it, and that is asked only
+	 * where the window holds up what is sent
+	 */
 	CHECK(of->sk.windows_set != windows_set || !rs->prior_mstamp ||
 	      ((rs->is_app_limited || state == TCP_CA_CWR || state == TCP_CA_Recovery ||
+		!tcp_is_cwnd_limited(&of->sk) ||
 		round_shows_queue(pktpair_rtt_us(&of->sk, rs), ca->prop.delay_us)) &&
 	       (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US)));
 	if (state != TCP_CA_Loss)
@@ -145,7 +149,9 @@ static void check(struct sender *of, const struct rate_sample *rs)
 	CHECK(ca->service.value <= FUZZY_VALUE_MAX);
 	CHECK(ca->evidence->check.bursts <= ROUND_BURSTS_MAX);
 	CHECK(ca->evidence->check.shorter <= ROUND_SHORTER_MAX);
-	CHECK(ca->evidence->check.again <= ROUND_AGAIN_MAX);
+	CHECK(ca->evidence->check.lossy <= ROUND_LOSSY);
+	/* nothing would drain the queue */
+	CHECK(ca->service.value || !prop_dipping(&ca->prop));
 }
 
 static u64 take(const u8 **data, size_t *size, unsigned int bytes)
@@ -261,6 +267,30 @@ static void change_state(u8 state, bool by_timer, bool taken_back)
 	remember();
 }
 
+/* CUBIC begins with a first flight where the first packet waited for others, after slow start
+ * where this flow has most, else in slow start; the pair law with the window as it is
+ */
+static void check_law(const struct round_found *found)
+{
+	const struct in_turn was = ca->evidence->turns;
+	const u32 before_it = s.sk.snd_cwnd, threshold = s.sk.snd_ssthresh;
+	const bool first = !was.alarms && found->first_waited_us >
+		3ULL * in_turn_us(found->slowest_q10, ca->mss) + pktpair_prop_us(ca) / 16;
+	u32 begins = before_it, expected = TCP_INFINITE_SSTHRESH;
+
+	pktpair_judge_turns(&s.sk, found);
+	CHECK(!first || ca->evidence->turns.shared);
+	if (was.shared == ca->evidence->turns.shared) {
+		expected = threshold;
+	} else if (first) {
+		begins = min_t(u32, before_it, 10);
+		expected = 10;
+	} else if (!was.shared && found->served_q8 > IN_TURN_ONE_Q8 / 2) {
+		expected = max_t(u32, before_it, 2);
+	}
+	CHECK(s.sk.snd_cwnd == begins && s.sk.snd_ssthresh == expected);
+}
+
 /* What a block of round trips may have shown, some times in a row, and the first packet */
 static void take_blocks(const u8 **data, size_t *size, bool first)
 {
@@ -279,7 +309,7 @@ static void take_blocks(const u8 **data, size_t *size, bool first)
 		found.slowest_q10 = take_scale(data, size, 47) - 1;
 	}
 	while (ca->evidence && times--)
-		pktpair_judge_turns(&s.sk, &found);
+		check_law(&found);
 	remember();
 }
 

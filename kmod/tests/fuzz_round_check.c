@@ -20,9 +20,8 @@ static void check_round(const struct round_check *r)
 	CHECK(r->claims <= ROUND_CLAIM_LAST);
 	CHECK(r->bursts <= ROUND_BURSTS_MAX);
 	CHECK(r->shorter <= ROUND_SHORTER_MAX);
-	CHECK(r->again <= ROUND_AGAIN_MAX);
+	CHECK(r->lossy <= ROUND_LOSSY);
 	CHECK(r->hold <= ROUND_BURST << ROUND_BURSTS_MAX);
-	CHECK(r->quiet <= ROUND_QUIET << ROUND_AGAIN_MAX);
 	CHECK(!r->there_seen || r->there_known);
 	CHECK(r->first_rtt_us <= ROUND_MAX_US && (r->first_over || !r->first_rtt_us));
 	CHECK(r->slowest_q10 <= ROUND_SERVICE_MAX_Q10);
@@ -40,12 +39,17 @@ static void check_score(const struct in_turn *t)
 static void check_turns(struct in_turn *t, const struct in_turn_block *b)
 {
 	const bool served = b->waited_us > b->turn_us || b->served_q8 >= IN_TURN_SHARED_Q8;
+	/* three turns, and one for each segment of an ACK beyond two */
+	const bool busy = b->waited_us >= (1.0 + max_t(u32, b->per_ack, 2)) * b->turn_us;
 	const struct in_turn was = *t;
 	const bool changed = in_turn_take(t, b);
 
 	CHECK(changed == (was.shared != t->shared));
 	CHECK(t->alarms - was.alarms == (changed && t->shared));
-	CHECK(!changed || b->served_q8);
+	CHECK(!changed || (b->served_q8 && busy));
+	CHECK(t->score_q4 <= was.score_q4 || (b->served_q8 && busy && !was.shared));
+	CHECK(t->turns == was.turns || (busy && was.shared));
+	CHECK(in_turn_probe_rounds(t) == (t->turns ? 2 : 12));
 	/* a policer is found by what is lost, and gone by what is served */
 	CHECK(was.policed || !t->policed || (b->lossy && !served));
 	CHECK(!was.policed || t->policed || served);
@@ -102,6 +106,29 @@ static void check_policed(const struct round_check *was, const struct round_chec
 	}
 }
 
+/* Trains are halved where much was lost, by the third such period at the earliest, and doubled
+ * where all of that is forgotten, or where claims came true
+ */
+static void check_losses(const struct round_check *was, const struct round_check *r,
+			 const struct round_seen *seen, const struct round_found *found)
+{
+	const bool forgotten = !was->lossy && was->shorter;
+
+	if (found->lossy) {
+		CHECK(r->lossy == ROUND_LOSSY || r->lossy == was->lossy + ROUND_LOSSES);
+		CHECK(r->lossy == ROUND_LOSSY || r->shorter == was->shorter);
+		CHECK(r->shorter == was->shorter || r->shorter == was->shorter + 1);
+		CHECK(r->shorter == was->shorter || seen->train > 1);
+		CHECK(r->lossy < ROUND_LOSSY || seen->train <= 1 ||
+		      r->shorter == was->shorter + (was->shorter < ROUND_SHORTER_MAX));
+		return;
+	}
+	CHECK(r->lossy == (forgotten ? ROUND_LOSSES : was->lossy - (was->lossy > 0)));
+	CHECK(was->shorter - r->shorter >= (forgotten ? 1 : 0));
+	CHECK(was->shorter - r->shorter <= (forgotten ? 1 : 0) +
+	      (found->verdict == ROUND_UNCONFIRMED && !seen->policed));
+}
+
 /* What a period that is over has shown, and what is told of the first packet with it */
 static void check_found(const struct round_check *was, const struct round_check *r,
 			const struct round_seen *seen, const struct round_found *found)
@@ -140,7 +167,7 @@ static u64 check_end(struct round_check *r, struct in_turn *t, const struct roun
 	const struct in_turn_block block = {
 		.served_q8 = found.served_q8, .waited_us = found.waited_us,
 		.turn_us = check_turn_us(found.delivered_q10, payload_bytes),
-		.lossy = found.lossy, .faster = found.faster,
+		.per_ack = payload_bytes % 64, .lossy = found.lossy, .faster = found.faster,
 	};
 	const struct in_turn_first first = {
 		.waited_us = found.first_waited_us,
@@ -181,6 +208,7 @@ static u64 check_end(struct round_check *r, struct in_turn *t, const struct roun
 	}
 	CHECK(due);
 	check_found(&was, r, seen, &found);
+	check_losses(&was, r, seen, &found);
 	/* and the next has begun */
 	CHECK(r->started && r->since_us == seen->now_us && r->delivered == seen->delivered);
 	CHECK(!r->span_ns && !r->segments && !r->trains && !r->ticks && !r->lost);
@@ -246,7 +274,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			break;
 		case 6:
 			block = (struct in_turn_block) {
-				one, other, data[2], data[4] & 1, data[4] & 2,
+				.served_q8 = one, .waited_us = other, .turn_us = data[2],
+				.per_ack = data[0] & 128 ? number(data[4], data[1]) : data[3] % 8,
+				.lossy = data[4] & 1, .faster = data[4] & 2,
 			};
 			first = (struct in_turn_first) { one, other, data[2] };
 			if (data[0] & 32)

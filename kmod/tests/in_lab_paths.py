@@ -20,7 +20,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from in_guest.tap import dmesg_complaints, equal, expect, run, run_tests
+from in_guest.tap import equal, expect, run, run_tests, the_kernel_had_nothing_to_complain_of
 from in_lab_pktpair import DEFAULT, RECEIVER, Flow, bottleneck, build_path, flow, namespace, traced
 
 RECEIVER6 = "fd00:8:1::2"
@@ -423,11 +423,6 @@ def thousands_of_connections_at_once() -> None:
         report(f"{algorithm}: {took[algorithm]:.2f} s, {again[algorithm]} segments sent again")
     expect(took["pktpair"] < 1.1 * took["cubic"], f"{took} s: at most 1.1 times CUBIC's are wanted")
     expect(again["pktpair"] < 1.1 * again["cubic"], f"{again} sent again: at most 1.1 times CUBIC's are wanted")
-
-
-def the_kernel_had_nothing_to_complain_of() -> None:
-    """No warning in dmesg after all of the above."""
-    equal(dmesg_complaints(), [], "dmesg")
 
 
 def a_look_at_the_propagation_delay_is_not_taken_for_the_share() -> None:

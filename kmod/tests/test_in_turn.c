@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * in_turn.h: how many blocks it takes to know a FIFO, a round robin and a policer, and what
- * the first packet shows; turns against quotients in floating point
+ * in_turn.h: how many blocks it takes to know a FIFO, a round robin and a policer, what the
+ * first packet shows, and how often trains are to show a gap; turns against quotients in
+ * floating point
  */
 #include <math.h>
 #include <setjmp.h>
@@ -157,11 +158,143 @@ static void turns_bring_the_pair_law_back_after_a_while(void **state)
 	assert_int_equal(t.alarms, ARRAY_SIZE(blocks) + 1);
 }
 
+/* An ACK tells of its last packet alone: the first that it covers waited less */
+static void packets_of_one_ack_wait_for_each_other(void **state)
+{
+	static const struct {
+		u32 per_ack, turn_us;
+		/* least wait; 0: none is long enough, or any is where a turn takes no time */
+		u32 busy_us;
+		const char *reason;
+	} rows[] = {
+		{ 0, 1000, 3000, "nothing known: a stock receiver" },
+		{ 1, 1000, 3000, "each packet: no less than a stock one" },
+		{ 2, 1000, 3000, "a stock one" },
+		{ 3, 1000, 4000, "a packet between" },
+		{ 4, 1000, 5000, "two" },
+		{ 32, 1000, 33000, "thirty" },
+		{ 64, 1000, 65000, "an skb" },
+		{ 32, 0, 0, "a turn without time" },
+		{ 2, 1431655765, 4294967295U, "three of the longest turns" },
+		{ 2, 1431655766, 0, "longer: no product wraps" },
+		{ 3, 1073741823, 4294967292U, "four of the longest" },
+		{ 3, 1073741824, 0, "longer" },
+		{ 65535, 65535, 4294901760U, "the largest square" },
+		{ 65535, 65536, 0, "a larger" },
+		{ U32_MAX - 1, 1, 4294967295U, "almost the most segments" },
+		{ U32_MAX, 1, 0, "the most: no sum wraps" },
+		{ U32_MAX, U32_MAX, 0, "and no product" },
+		{ U32_MAX, 0, 0, "nor without time" },
+	};
+	size_t i;
+	u32 n;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct in_turn_block b = {
+			.served_q8 = 128, .turn_us = rows[i].turn_us,
+			.per_ack = rows[i].per_ack,
+			.waited_us = rows[i].turn_us ? U32_MAX : 0,
+		};
+		struct in_turn t = { .score_q4 = 16 }, shared = { .shared = 1, .turns = 3 };
+		const bool busy = rows[i].busy_us || !rows[i].turn_us;
+
+		if (rows[i].busy_us)
+			b.waited_us = rows[i].busy_us;
+		in_turn_take(&t, &b);
+		if ((t.score_q4 > 16) != busy || (t.score_q4 == 15) == busy)
+			fail_msg("%s: %u", rows[i].reason, t.score_q4);
+		in_turn_take(&shared, &b);
+		assert_int_equal(shared.turns, busy ? 0 : 3);
+		if (!rows[i].busy_us)
+			continue;
+		b.waited_us--;
+		t.score_q4 = 16;
+		in_turn_take(&t, &b);
+		if (t.score_q4 != 15)
+			fail_msg("less than %s: %u", rows[i].reason, t.score_q4);
+		shared.turns = 3;
+		in_turn_take(&shared, &b);
+		assert_int_equal(shared.turns, 3);
+	}
+	for (n = 0; n < 300000; n++) {
+		const struct in_turn_block b = {
+			.served_q8 = 128, .waited_us = (u32)draw_scale(32) - 1,
+			.turn_us = (u32)draw_scale(32) - 1,
+			.per_ack = (u32)draw_scale(n % 2 ? 6 : 32) - 1,
+		};
+		struct in_turn t = { .score_q4 = 16 };
+
+		in_turn_take(&t, &b);
+		assert_int_equal(t.score_q4 > 16, b.waited_us >=
+				 (1.0 + fmax(b.per_ack, 2)) * b.turn_us);
+	}
+}
+
+/* What a block counts for, and whether it speaks for a policer, is a matter of turns alone */
+static void packets_of_one_ack_weigh_no_less(void **state)
+{
+	struct in_turn_block b = block(128, 33);
+	struct in_turn t = {};
+
+	(void)state;
+	b.per_ack = 32;
+	assert_int_equal(blocks_until_change(&t, b, 10), 3);
+	b.served_q8 = 256;
+	assert_int_equal(blocks_until_change(&t, b, 10), IN_TURN_RETURN);
+	/* more than a turn is no policer's, although it is too little to say more */
+	b = block(0, 2);
+	b.per_ack = 32;
+	b.lossy = true;
+	memset(&t, 0, sizeof(t));
+	assert_int_equal(blocks_until_change(&t, b, 100), 0);
+	assert_int_equal(t.lossy, 0);
+	b.waited_us = TURN_US;
+	assert_int_equal(blocks_until_change(&t, b, 100), 0);
+	assert_true(t.policed);
+}
+
+/* Trains that show a gap cost the flow its share, until one has spoken for turns */
+static void one_round_trip_in_twelve_shows_a_gap_or_one_in_two(void **state)
+{
+	struct in_turn t = {};
+	u32 turns;
+
+	(void)state;
+	assert_int_equal(in_turn_probe_rounds(&t), 12);
+	assert_int_equal(blocks_until_change(&t, block(128, 18), 100), 3);
+	assert_int_equal(in_turn_probe_rounds(&t), 12);
+	/* neither speaks for turns */
+	assert_int_equal(blocks_until_change(&t, block(242, 3), 1), 0);
+	assert_int_equal(blocks_until_change(&t, block(256, 2), 1), 0);
+	assert_int_equal(in_turn_probe_rounds(&t), 12);
+	assert_int_equal(blocks_until_change(&t, block(243, 3), 1), 0);
+	assert_int_equal(in_turn_probe_rounds(&t), 2);
+	/* what says nothing leaves it so, and what does not speak for them ends it */
+	assert_int_equal(blocks_until_change(&t, block(256, 2), 100), 0);
+	assert_int_equal(in_turn_probe_rounds(&t), 2);
+	assert_int_equal(blocks_until_change(&t, block(242, 3), 1), 0);
+	assert_int_equal(in_turn_probe_rounds(&t), 12);
+	/* however many, until the pair law steers */
+	for (turns = 1; turns < IN_TURN_RETURN; turns++) {
+		assert_int_equal(blocks_until_change(&t, block(256, 3), 1), 0);
+		assert_int_equal(in_turn_probe_rounds(&t), 2);
+	}
+	assert_int_equal(blocks_until_change(&t, block(256, 3), 1), 1);
+	/* and for another alarm they count no more */
+	assert_int_equal(blocks_until_change(&t, block(128, 18), 100), 3);
+	assert_int_equal(in_turn_probe_rounds(&t), 12);
+	t.turns = U8_MAX;
+	assert_int_equal(in_turn_probe_rounds(&t), 2);
+}
+
 /* ---- a policer ---- */
 
 static void lossy_blocks(struct in_turn *t, u32 waited_us, bool lossy, u32 count)
 {
-	const struct in_turn_block b = { 0, waited_us, TURN_US, lossy, false };
+	const struct in_turn_block b = {
+		.waited_us = waited_us, .turn_us = TURN_US, .lossy = lossy,
+	};
 
 	while (count--)
 		in_turn_take(t, &b);
@@ -223,8 +356,12 @@ static void a_policer_is_found_sooner_where_much_more_was_believed(void **state)
 		{ 2, 2, 6, 1, true, "22 less 6, and 8: just enough" },
 		{ 2, 2, 7, 1, false, "a block less" },
 	};
-	const struct in_turn_block faster = { 0, TURN_US, TURN_US, true, true };
-	const struct in_turn_block quiet = { 0, TURN_US, TURN_US, false, true };
+	const struct in_turn_block faster = {
+		.waited_us = TURN_US, .turn_us = TURN_US, .lossy = true, .faster = true,
+	};
+	const struct in_turn_block quiet = {
+		.waited_us = TURN_US, .turn_us = TURN_US, .faster = true,
+	};
 	size_t i;
 	u32 n;
 
@@ -265,7 +402,10 @@ static void gaps_that_show_what_was_delivered_speak_against_a_policer(void **sta
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct in_turn_block b = { rows[i].served_q8, 0, TURN_US, true, true };
+		const struct in_turn_block b = {
+			.served_q8 = rows[i].served_q8, .turn_us = TURN_US, .lossy = true,
+			.faster = true,
+		};
 		struct in_turn t = {};
 
 		for (n = 0; n < 1000; n++)
@@ -315,7 +455,9 @@ static void a_policer_is_gone_after_24_blocks_with_a_queue(void **state)
 /* However much was lost when it was found */
 static void a_policer_is_gone_after_24_blocks_however_it_was_found(void **state)
 {
-	const struct in_turn_block faster = { 0, 0, TURN_US, true, true };
+	const struct in_turn_block faster = {
+		.turn_us = TURN_US, .lossy = true, .faster = true,
+	};
 	u32 slower, blocks;
 
 	(void)state;
@@ -529,7 +671,7 @@ static void a_short_train_is_not_for_what_may_be_a_fifo(void **state)
 	assert_int_equal(in_turn_least_train(&t, 4), 1);
 }
 
-/* More than half of what is served, and no other has more */
+/* More than half of what is served: no other has more */
 static void a_flow_has_most_of_a_fifo_or_others_do(void **state)
 {
 	static const struct {
@@ -617,6 +759,7 @@ static void any_blocks_leave_numbers_in_their_bounds(void **state)
 			.served_q8 = which ? (which == 1 ? 256 : 100) : (u32)draw_scale(32) - 1,
 			.waited_us = (u32)draw_scale(32) - 1,
 			.turn_us = (u32)draw_scale(draw(2) ? 32 : 8) - 1,
+			.per_ack = (u32)draw_scale(draw(4) ? 5 : 32) - 1,
 			.lossy = draw(2),
 			.faster = draw(2),
 		};
@@ -629,6 +772,7 @@ static void any_blocks_leave_numbers_in_their_bounds(void **state)
 		assert_true(t.turns < IN_TURN_RETURN << t.relapses);
 		assert_true(t.shared || !t.turns);
 		assert_true(in_turn_least_train(&t, b.served_q8) >= 1);
+		assert_int_equal(in_turn_probe_rounds(&t), t.turns ? 2 : 12);
 		assert_true(t.relapses <= IN_TURN_RELAPSES);
 		if (t.policed)
 			assert_in_range(t.lossy, 1, IN_TURN_POLICED);
@@ -658,6 +802,9 @@ int main(void)
 		cmocka_unit_test(a_fifo_is_known_after_blocks_of_a_queue),
 		cmocka_unit_test(turns_count_twice),
 		cmocka_unit_test(turns_bring_the_pair_law_back_after_a_while),
+		cmocka_unit_test(packets_of_one_ack_wait_for_each_other),
+		cmocka_unit_test(packets_of_one_ack_weigh_no_less),
+		cmocka_unit_test(one_round_trip_in_twelve_shows_a_gap_or_one_in_two),
 		cmocka_unit_test(much_is_lost_and_nothing_waits_at_a_policer),
 		cmocka_unit_test(a_policer_is_found_sooner_where_much_more_was_believed),
 		cmocka_unit_test(gaps_that_show_what_was_delivered_speak_against_a_policer),

@@ -1159,19 +1159,161 @@ static void losses_of_more_than_a_32nd_are_many(void **state)
 	}
 }
 
-/* A neighbour that comes or goes costs a few periods' losses, and no train */
-static void losses_shorten_trains_from_the_eighth_period_on(void **state)
+/* Periods in a row, with many losses or with none */
+static void run_periods(struct round_check *r, bool lossy, u32 count)
 {
 	struct period p = good;
+
+	p.lost = lossy ? 10 : 0;
+	while (count--)
+		run(r, &p);
+}
+
+/* A neighbour that comes or goes costs two periods, and no train */
+static void the_third_lossy_period_in_a_row_halves_trains(void **state)
+{
+	static const u32 trains[] = { 64, 64, 32, 16, 8, 4, 2, 1, 1, 1, 1, 1 };
 	struct round_check r;
-	u32 i;
+	size_t i;
 
 	(void)state;
 	begin(&r, 0, 0, 0);
-	for (i = 0; i < 16; i++) {
-		p.lost = i == 7 ? 0 : 10;
+	for (i = 0; i < ARRAY_SIZE(trains); i++) {
+		run_periods(&r, true, 1);
+		assert_int_equal(r.lossy, i < 2 ? (i + 1) * 24 : 72);
+		assert_int_equal(round_train_most(&r, 64, 1), trains[i]);
+		/* 64 becomes 1, and no other becomes less */
+		assert_int_equal(r.shorter, i < 2 ? 0 : min_t(size_t, i - 1, 6));
+	}
+}
+
+/* 24 for each, less one for each period between: 72 are needed */
+static void lossless_periods_between_take_back_one_each(void **state)
+{
+	static const struct {
+		u32 apart, needed;
+		const char *reason;
+	} rows[] = {
+		{ 0, 3, "in a row" },
+		{ 1, 4, "three are 70" },
+		{ 8, 4, "24 + 3 * 16: just enough" },
+		{ 9, 5, "24 + 3 * 15" },
+		{ 12, 5, "24 + 4 * 12: just enough" },
+		{ 13, 6, "24 + 4 * 11" },
+		{ 22, 25, "24 + 24 * 2" },
+		{ 23, 49, "24 + 48" },
+		{ 24, 0, "all is taken back" },
+		{ 25, 0, "and no more than all" },
+		{ 300, 0, "whatever a byte holds" },
+	};
+	static const struct {
+		/* before the second, the third and the fourth */
+		u32 lossless[3];
+		bool halved;
+		const char *reason;
+	} fours[] = {
+		{ { 0, 24, 0 }, true, "96 - 24" },
+		{ { 0, 25, 0 }, false, "96 - 25" },
+		{ { 8, 8, 8 }, true, "evenly" },
+		{ { 8, 8, 9 }, false, "one more" },
+		{ { 1, 0, 23 }, true, "late" },
+		{ { 1, 0, 24 }, false, "one more" },
+		{ { 23, 1, 0 }, true, "early" },
+		{ { 23, 2, 0 }, false, "one more" },
+		{ { 24, 0, 0 }, true, "all of the first, and three in a row" },
+		{ { 100, 0, 0 }, true, "of which nothing is taken" },
+		{ { 0, 73, 0 }, false, "three of which two are forgotten" },
+	};
+	struct round_check r;
+	size_t i;
+	u32 n;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u32 found = 0;
+
+		begin(&r, 0, 0, 0);
+		for (n = 1; n <= 100 && !found; n++) {
+			run_periods(&r, true, 1);
+			found = round_train_most(&r, 64, 1) < 64 ? n : 0;
+			run_periods(&r, false, rows[i].apart);
+		}
+		if (found != rows[i].needed)
+			fail_msg("%s: %u", rows[i].reason, found);
+	}
+	for (i = 0; i < ARRAY_SIZE(fours); i++) {
+		begin(&r, 0, 0, 0);
+		run_periods(&r, true, 1);
+		for (n = 0; n < 3; n++) {
+			assert_int_equal(r.shorter, 0);
+			run_periods(&r, false, fours[i].lossless[n]);
+			run_periods(&r, true, 1);
+		}
+		if (round_train_most(&r, 64, 1) != (fours[i].halved ? 32 : 64))
+			fail_msg("%s: %u", fours[i].reason, r.lossy);
+	}
+	/* three are too few with any lossless one among them, up to 72 and beyond */
+	for (i = 1; i <= 73; i++) {
+		begin(&r, 0, 0, 0);
+		run_periods(&r, true, 1);
+		run_periods(&r, false, (u32)i / 2);
+		run_periods(&r, true, 1);
+		run_periods(&r, false, (u32)(i + 1) / 2);
+		run_periods(&r, true, 1);
+		assert_int_equal(round_train_most(&r, 64, 1), 64);
+	}
+}
+
+/* Trains that are still too long are halved by each further one, until 24 are taken back */
+static void each_further_lossy_period_halves_trains_for_a_while(void **state)
+{
+	static const struct {
+		u32 lossless, train;
+	} rows[] = { { 0, 16 }, { 1, 16 }, { 23, 16 }, { 24, 16 }, { 25, 32 }, { 72, 32 } };
+	struct round_check r;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		begin(&r, 0, 0, 0);
+		run_periods(&r, true, 3);
+		run_periods(&r, false, rows[i].lossless);
+		assert_int_equal(round_train_most(&r, 64, 1), 32);
+		run_periods(&r, true, 1);
+		if (round_train_most(&r, 64, 1) != rows[i].train)
+			fail_msg("after %u: %u", rows[i].lossless, round_train_most(&r, 64, 1));
+	}
+}
+
+/* A segment by itself is lost for another reason than the length of its train */
+static void single_segments_are_not_shortened(void **state)
+{
+	static const struct {
+		u32 train, shorter;
+	} rows[] = {
+		{ 0, 0 }, { 1, 0 }, { 2, 1 }, { 3, 1 }, { 64, 1 }, { U16_MAX + 1, 1 },
+		{ U16_MAX + 2, 1 }, { U32_MAX, 1 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct period p = good;
+		struct round_check r;
+
+		p.lost = 10;
+		p.train = rows[i].train;
+		begin(&r, 0, 0, 0);
 		run(&r, &p);
-		assert_int_equal(round_train_most(&r, 64, 1), i < 15 ? 64 : 32);
+		run(&r, &p);
+		run(&r, &p);
+		if (r.shorter != rows[i].shorter)
+			fail_msg("%u segments: %u", p.train, r.shorter);
+		/* that they were lost counts all the same */
+		assert_int_equal(r.lossy, 72);
+		p.train = 4;
+		run(&r, &p);
+		assert_int_equal(r.shorter, rows[i].shorter + 1);
 	}
 }
 
@@ -1187,62 +1329,70 @@ static u32 periods_until_train(struct round_check *r, u32 train)
 	return periods;
 }
 
-/* Half after each, and four periods, doubled by each, until one is tried that is longer */
-static void losses_shorten_trains_and_quiet_lengthens_them(void **state)
+/* When all 72 are taken back by one doubling, which counts 24, and so on */
+static void lossless_periods_lengthen_trains_again(void **state)
 {
-	u32 losses, i;
+	u32 halvings, train, i;
 
 	(void)state;
-	for (losses = 1; losses <= 9; losses++) {
-		u32 quiet = 4U << min_t(u32, losses, ROUND_AGAIN_MAX), train;
-		struct period p = good;
+	for (halvings = 1; halvings <= 300; halvings += halvings < 9 ? 1 : 97) {
 		struct round_check r;
 
-		p.lost = 10;
 		begin(&r, 0, 0, 0);
-		r.lossy = ROUND_LOSSY - 1;
-		for (i = 0; i < losses; i++)
-			run(&r, &p);
-		train = 64 >> min_t(u32, losses, 6);
+		/* however many there were */
+		run_periods(&r, true, 2 + halvings);
+		train = 64 >> min_t(u32, halvings, 6);
 		assert_int_equal(round_train_most(&r, 64, 1), train);
-		for (train *= 2; train <= 64; train *= 2)
-			assert_int_equal(periods_until_train(&r, train), quiet + 1);
+		assert_int_equal(periods_until_train(&r, 2 * train), 72 + 1);
+		for (train *= 4; train <= 64; train *= 2)
+			assert_int_equal(periods_until_train(&r, train), 24 + 1);
 		/* never longer than they were */
-		for (i = 0; i < 200; i++) {
+		for (i = 0; i < 600; i++) {
 			run(&r, &good);
-			assert_int_equal(round_train_most(&r, 64, 1), 64);
+			assert_int_equal(r.shorter, 0);
+			assert_int_equal(r.lossy, 24 - min_t(u32, i + 1, 24));
 		}
-		/* after all that silence it is as it was at first */
-		r.lossy = ROUND_LOSSY - 1;
-		run(&r, &p);
+		/* and then all is as it was at first */
+		run_periods(&r, true, 2);
+		assert_int_equal(round_train_most(&r, 64, 1), 64);
+		run_periods(&r, true, 1);
 		assert_int_equal(round_train_most(&r, 64, 1), 32);
-		assert_int_equal(periods_until_train(&r, 64), 4 * 2 + 1);
 	}
 }
 
-/* Lengthened, and at once too long again: it takes twice as long each time */
-static void a_train_that_is_too_long_again_waits_twice_as_long(void **state)
+/* Lengthened, and at once too long again: two lossy periods say so, or three */
+static void a_doubling_counts_as_a_lossy_period(void **state)
 {
-	static const u32 expected[] = { 9, 17, 33, 65, 65, 65 };
-	struct period p = good;
-	struct round_check r;
+	static const struct {
+		u32 lossless, needed;
+		const char *reason;
+	} rows[] = {
+		{ 0, 2, "24 of the doubling, and two" },
+		{ 1, 3, "one less" },
+		{ 23, 3, "one of it is left" },
+		{ 24, 3, "nothing of it is" },
+	};
 	size_t i;
 
 	(void)state;
-	p.lost = 10;
-	begin(&r, 0, 0, 0);
-	for (i = 0; i < ARRAY_SIZE(expected); i++) {
-		r.lossy = ROUND_LOSSY - 1;
-		run(&r, &p);
-		assert_int_equal(round_train_most(&r, 64, 1), 32);
-		assert_int_equal(periods_until_train(&r, 64), expected[i]);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u32 halvings;
+
+		/* whether it was the last doubling or the next is due */
+		for (halvings = 1; halvings <= 6; halvings += 5) {
+			struct round_check r;
+			u32 needed;
+
+			begin(&r, 0, 0, 0);
+			run_periods(&r, true, 2 + halvings);
+			run_periods(&r, false, 72 + 1 + rows[i].lossless);
+			assert_int_equal(r.shorter, halvings - 1);
+			for (needed = 0; r.shorter < halvings && needed < 10; needed++)
+				run_periods(&r, true, 1);
+			if (needed != rows[i].needed)
+				fail_msg("%s, of %u: %u", rows[i].reason, halvings, needed);
+		}
 	}
-	/* forgotten one by one */
-	for (i = 0; i < 65 + 33 + 17; i++)
-		run(&r, &good);
-	r.lossy = ROUND_LOSSY - 1;
-	run(&r, &p);
-	assert_int_equal(periods_until_train(&r, 64), 17);
 }
 
 static void a_train_is_no_shorter_than_the_least(void **state)
@@ -2371,9 +2521,8 @@ static void any_numbers_are_held_within_bounds(void **state)
 		assert_true(!r.policed || seen.policed || found.verdict == ROUND_GOES_ON);
 		assert_true(!r.slowed || seen.policed || found.verdict == ROUND_GOES_ON);
 		assert_true(r.bursts <= ROUND_BURSTS_MAX && r.shorter <= ROUND_SHORTER_MAX);
-		assert_true(r.again <= ROUND_AGAIN_MAX);
+		assert_true(r.lossy <= ROUND_LOSSY);
 		assert_true(r.hold <= ROUND_BURST << ROUND_BURSTS_MAX);
-		assert_true(r.quiet <= ROUND_QUIET << ROUND_AGAIN_MAX);
 		assert_true(r.span_ns <= ROUND_SPAN_MAX_NS);
 		bound_q10 = round_bound_q10(&r, seen.delivered, seen.now_us);
 		assert_in_range(bound_q10, 1, ROUND_SERVICE_MAX_Q10);
@@ -2413,9 +2562,12 @@ int main(void)
 		cmocka_unit_test(a_policers_rate_is_that_of_exact_numbers),
 		cmocka_unit_test(after_a_policer_no_claim_is_all_of_the_share),
 		cmocka_unit_test(losses_of_more_than_a_32nd_are_many),
-		cmocka_unit_test(losses_shorten_trains_from_the_eighth_period_on),
-		cmocka_unit_test(losses_shorten_trains_and_quiet_lengthens_them),
-		cmocka_unit_test(a_train_that_is_too_long_again_waits_twice_as_long),
+		cmocka_unit_test(the_third_lossy_period_in_a_row_halves_trains),
+		cmocka_unit_test(lossless_periods_between_take_back_one_each),
+		cmocka_unit_test(each_further_lossy_period_halves_trains_for_a_while),
+		cmocka_unit_test(single_segments_are_not_shortened),
+		cmocka_unit_test(lossless_periods_lengthen_trains_again),
+		cmocka_unit_test(a_doubling_counts_as_a_lossy_period),
 		cmocka_unit_test(a_train_is_no_shorter_than_the_least),
 		cmocka_unit_test(a_quarter_more_than_r_is_a_queue),
 		cmocka_unit_test(claims_lengthen_trains_again),

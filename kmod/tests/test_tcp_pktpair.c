@@ -690,18 +690,19 @@ static void before_the_first_gap_the_window_grows_by_what_is_delivered(void **st
 		u8 ca_state;
 		u32 acked;
 		s32 delivered;
-		bool app_limited;
+		bool app_limited, binds;
 		u32 window;
 		const char *reason;
 	} rows[] = {
-		{ TCP_CA_Open, 2, 2, false, 12, "two delivered" },
-		{ TCP_CA_Loss, 2, 2, false, 14, "after a timeout as well" },
-		{ TCP_CA_Open, 2, 2, true, 14, "it is not the window that holds it up" },
-		{ TCP_CA_Recovery, 2, 2, false, 14, "something was lost" },
-		{ TCP_CA_CWR, 2, 2, false, 14, "something was marked" },
-		{ TCP_CA_Open, 0, -1, false, 14, "nothing delivered" },
-		{ TCP_CA_Loss, 2, -1, false, 14, "delivered before already" },
-		{ TCP_CA_Open, 9, 9, false, 20, "what the socket allows" },
+		{ TCP_CA_Open, 2, 2, false, true, 12, "two delivered" },
+		{ TCP_CA_Loss, 2, 2, false, true, 14, "after a timeout as well" },
+		{ TCP_CA_Open, 2, 2, true, true, 14, "it is not the window that holds it up" },
+		{ TCP_CA_Open, 2, 2, false, false, 14, "nor here: the receiver's does" },
+		{ TCP_CA_Recovery, 2, 2, false, true, 14, "something was lost" },
+		{ TCP_CA_CWR, 2, 2, false, true, 14, "something was marked" },
+		{ TCP_CA_Open, 0, -1, false, true, 14, "nothing delivered" },
+		{ TCP_CA_Loss, 2, -1, false, true, 14, "delivered before already" },
+		{ TCP_CA_Open, 9, 9, false, true, 20, "what the socket allows" },
 	};
 	size_t i;
 
@@ -709,6 +710,7 @@ static void before_the_first_gap_the_window_grows_by_what_is_delivered(void **st
 	s.sk.snd_cwnd_clamp = 20;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		be_in_state(rows[i].ca_state);
+		s.sk.window_binds = rows[i].binds;
 		take_ack(NSEC_PER_MSEC, true, (struct rate_sample) {
 			.acked_sacked = rows[i].acked,
 			.delivered = rows[i].delivered,
@@ -974,6 +976,32 @@ static void the_queue_is_drained_below_zero_to_look_for_the_propagation_delay(vo
 	s.after_ack = note_dip;
 	sender_run(&s, SECONDS(14));
 	assert_false(seen_dipping);
+}
+
+/* Without a service time no law drains the queue, and a dip would take the queue for the path */
+static void without_a_service_time_the_propagation_delay_is_not_looked_for(void **state)
+{
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	/* a flight is one ACK: no gap, no wait, no loss */
+	s.sk.snd_cwnd_clamp = 10;
+	s.ack_every = 10;
+	seen_dipping = false;
+	s.after_ack = note_dip;
+	sender_run(&s, SECONDS(100));
+	assert_true(ca->evidence->rounds > 1000);
+	assert_int_equal(ca->service.value, 0);
+	assert_false(seen_dipping);
+	/* others fill the queue, and the delay grows old */
+	s.prop_ns += 10 * NSEC_PER_MSEC;
+	sender_run(&s, SECONDS(100));
+	assert_int_equal(ca->service.value, 0);
+	assert_false(seen_dipping);
+	/* as soon as gaps show one it is overdue */
+	s.ack_every = 2;
+	s.sk.snd_cwnd_clamp = 100;
+	sender_run(&s, SECONDS(2));
+	assert_true(ca->service.value);
+	assert_true(seen_dipping);
 }
 
 static void a_setpoint_that_probes_rises_to_its_bound_in_time(void **state)
@@ -1507,7 +1535,7 @@ static void a_period_without_a_gap_is_the_share_if_packets_waited(void **state)
 	static const struct {
 		u32 packets, wait_us;
 		u8 ca_state;
-		bool sackless, lost, dips, dipped, app_limited, timeout;
+		bool sackless, repaired, lost, dips, dipped, app_limited, timeout;
 		int believed;
 		const char *reason;
 	} rows[] = {
@@ -1523,6 +1551,10 @@ static void a_period_without_a_gap_is_the_share_if_packets_waited(void **state)
 		{ 8, 1300, 0, .timeout = true, .reason = "or held one" },
 		{ 8, 1300, TCP_CA_Recovery, .sackless = true,
 			.reason = "what came twice counts twice" },
+		{ 8, 1300, 0, .sackless = true, .repaired = true,
+			.reason = "for a part of it one hole was sent in a round trip" },
+		{ 8, 1300, 0, .repaired = true, .believed = DELIVERED,
+			.reason = "with SACK all of them are sent" },
 		{ 8, 1300, 0, .sackless = true, .believed = DELIVERED,
 			.reason = "without SACK, but nothing is sent twice" },
 		{ 7, 1300, 0, .reason = "too few packets" },
@@ -1549,13 +1581,23 @@ static void a_period_without_a_gap_is_the_share_if_packets_waited(void **state)
 		s.sk.tcp_mstamp += USEC_PER_MSEC;
 		s.sk.first_tx_mstamp = s.sk.tcp_mstamp - ca->prop.delay_us - rows[i].wait_us;
 		ca->evidence->check = (struct round_check) {
-			.started = 1, .since_us = (u32)s.sk.tcp_mstamp - 30000,
+			.started = 1,
+			.since_us = (u32)s.sk.tcp_mstamp - (rows[i].repaired ? 0 : 30000),
 			.delivered = s.sk.delivered - rows[i].packets,
 			.rtt_min_us = ca->prop.delay_us + rows[i].wait_us,
 		};
 		if (rows[i].timeout) {
 			s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Loss);
 			s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Open);
+		}
+		if (rows[i].repaired) {
+			be_in_state(TCP_CA_Recovery);
+			take_ack(0, false, (struct rate_sample) {
+				.delivered = 16, .interval_us = 20000,
+				.prior_delivered = ca->round_delivered - 1,
+			});
+			be_in_state(TCP_CA_Open);
+			ca->evidence->check.since_us = (u32)s.sk.tcp_mstamp - 30000;
 		}
 		take_ack(0, false, (struct rate_sample) {
 			.acked_sacked = 2, .delivered = 16, .interval_us = 20000,
@@ -1713,6 +1755,7 @@ static void another_law_begins_with_the_window_and_trains_that_show_gaps(void **
 	sender_run(&s, SECONDS(1));
 	ca->evidence->check.hold = 1000;
 	ca->evidence->check.shorter = 3;
+	ca->evidence->check.lossy = 60;
 	ca->probe.train = 64;
 	ca->probe.bunched = 1;
 	s.sk.snd_cwnd_cnt = 7;
@@ -1732,26 +1775,128 @@ static void another_law_begins_with_the_window_and_trains_that_show_gaps(void **
 	assert_int_equal(s.sk.snd_cwnd_cnt, 0);
 	assert_int_equal(ca->evidence->check.hold, 0);
 	assert_int_equal(ca->evidence->check.shorter, 0);
+	assert_int_equal(ca->evidence->check.lossy, 0);
 	assert_int_equal(ca->probe.bunched, 0);
 	assert_int_equal(ca->train, 4);
 	assert_int_equal(law_shown("shared") - shared, 1);
 
+	/* the pair law finds its window by itself, whatever this one has been and has lost */
+	s.sk.snd_cwnd = window + 20;
+	s.sk.snd_ssthresh = window;
+	ca->evidence->check.hold = 1000;
+	ca->evidence->check.shorter = 6;
+	ca->evidence->check.lossy = 72;
 	for (block = 0; block < 8; block++)
 		take_block(256, false);
+	assert_int_equal(ca->evidence->check.hold, 0);
+	assert_int_equal(ca->evidence->check.shorter, 0);
+	assert_int_equal(ca->evidence->check.lossy, 0);
 	assert_int_equal(ca->evidence->turns.shared, 0);
 	assert_int_equal(s.sk.snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	assert_int_equal(s.sk.snd_cwnd, window + 20);
 	assert_int_equal(s.sk.icsk_ca_ops->ssthresh(&s.sk), TCP_INFINITE_SSTHRESH);
 	assert_int_equal(law_shown("in-turn-again") - again, 1);
+}
 
-	/* who has more than half of the link begins as after a loss */
-	begin(DEFAULT, SERVICE_NS(10), 20);
-	sender_run(&s, SECONDS(1));
-	window = s.sk.snd_cwnd;
-	for (block = 0; block < 3; block++)
-		take_block(200, false);
-	assert_int_equal(ca->evidence->turns.shared, 1);
-	assert_int_equal(s.sk.snd_ssthresh, window * 717 / 1024);
-	assert_int_equal(s.sk.snd_cwnd, s.sk.snd_ssthresh);
+/* Where this flow has most of the bottleneck a slow start would take what others have; what a
+ * flow whose first packet waited has beyond a first flight it took for a part of the path
+ */
+static void cubic_begins_in_one_of_three_ways(void **state)
+{
+	static const struct {
+		u32 served_q8, window;
+		bool first, limited;
+		u32 begins, threshold;
+		const char *reason;
+	} rows[] = {
+		{ 100, 30, false, false, 30, TCP_INFINITE_SSTHRESH, "others have most" },
+		{ 128, 30, false, false, 30, TCP_INFINITE_SSTHRESH, "half is not most" },
+		{ 129, 30, false, false, 30, 30, "more than half: after slow start" },
+		{ 229, 30, false, false, 30, 30, "almost all" },
+		{ 129, 5, false, false, 5, 5, "of a small window" },
+		{ 129, 2, false, false, 2, 2, "of the smallest that CUBIC has" },
+		{ 129, 1, false, false, 1, 2, "a smaller is no threshold" },
+		{ 100, 1, false, false, 1, TCP_INFINITE_SSTHRESH, "nor is any with a slow start" },
+		{ 0, 30, true, false, 10, 10, "the first packet waited: a first flight" },
+		{ 0, 11, true, false, 10, 10, "a packet more than that" },
+		{ 0, 10, true, false, 10, 10, "just that" },
+		{ 0, 9, true, false, 9, 10, "a packet less stays" },
+		{ 0, 1, true, false, 1, 10, "the smallest" },
+		{ 0, 30, true, true, 10, 10, "whatever limited the flow" },
+		{ 200, 30, true, false, 10, 10, "and whatever the period shows" },
+		{ 100, 30, true, false, 10, 10, "a FIFO" },
+		{ 256, 30, true, false, 10, 10, "or turns" },
+	};
+	size_t i;
+	int n;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		begin(DEFAULT, SERVICE_NS(10), 20);
+		sender_run(&s, SECONDS(1));
+		s.sk.snd_cwnd = rows[i].window;
+		if (rows[i].first) {
+			const struct round_found found = {
+				.service_q10 = ca->service.value, .delivered_q10 = ca->service.value,
+				.waited_us = 10 * USEC_PER_SEC, .served_q8 = rows[i].served_q8,
+				.slowest_q10 = ca->service.value, .first_waited_us = USEC_PER_SEC,
+				.verdict = ROUND_CONFIRMED, .limited = rows[i].limited,
+			};
+
+			pktpair_judge_turns(&s.sk, &found);
+		} else {
+			for (n = 0; n < 3; n++) {
+				/* no block changes anything but the last */
+				assert_int_equal(s.sk.snd_cwnd, rows[i].window);
+				assert_int_equal(s.sk.snd_ssthresh, TCP_INFINITE_SSTHRESH);
+				take_block(rows[i].served_q8, false);
+			}
+		}
+		assert_int_equal(ca->evidence->turns.shared, 1);
+		/* the block that came with the first packet is not counted */
+		assert_int_equal(ca->evidence->turns.score_q4, 0);
+		assert_int_equal(ca->evidence->turns.turns, 0);
+		if (s.sk.snd_cwnd != rows[i].begins || s.sk.snd_ssthresh != rows[i].threshold)
+			fail_msg("%s: %u, threshold %u", rows[i].reason, s.sk.snd_cwnd,
+				 s.sk.snd_ssthresh);
+		/* and CUBIC goes on from there: a packet for each in slow start */
+		s.sk.window_binds = true;
+		take_ack(NSEC_PER_MSEC, true, (struct rate_sample) {
+			.acked_sacked = 2, .delivered = 16, .interval_us = 20000,
+		});
+		assert_int_equal(s.sk.snd_cwnd - ca->evidence->probe_room,
+				 rows[i].begins + (rows[i].begins < rows[i].threshold ?
+				 min_t(u32, 2, rows[i].threshold - rows[i].begins) : 0));
+	}
+}
+
+/* How many segments an ACK covers, and so how long a wait is that shows a queue */
+static void what_an_ack_covers_is_told_of_each_block(void **state)
+{
+	static const struct {
+		u32 per_ack_q4, per_ack;
+	} rows[] = { { 16, 1 }, { 32, 2 }, { 48, 3 }, { 128, 8 }, { 512, 32 }, { 1024, 64 } };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct round_found found;
+		u32 turn_us;
+
+		begin(DEFAULT, SERVICE_NS(10), 20);
+		sender_run(&s, SECONDS(1));
+		ca->probe.per_ack_q4 = (u16)rows[i].per_ack_q4;
+		turn_us = in_turn_us(ca->service.value, ca->mss);
+		found = (struct round_found) {
+			.service_q10 = ca->service.value, .delivered_q10 = ca->service.value,
+			.served_q8 = 100, .verdict = ROUND_CONFIRMED,
+			.waited_us = (1 + max_t(u32, rows[i].per_ack, 2)) * turn_us - 1,
+		};
+		pktpair_judge_turns(&s.sk, &found);
+		assert_int_equal(traced_block.per_ack, rows[i].per_ack);
+		assert_int_equal(ca->evidence->turns.score_q4, 0);
+		found.waited_us++;
+		pktpair_judge_turns(&s.sk, &found);
+		assert_in_range(ca->evidence->turns.score_q4, 1, IN_TURN_WEIGHT_Q4);
+	}
 }
 
 /* A packet of a round trip comes back, with another */
@@ -1796,7 +1941,7 @@ static void while_it_is_shared_a_longer_round_trip_ends_slow_start(void **state)
 	s.sk.snd_cwnd = 1;
 	take_round_trip(112501);
 	assert_int_equal(s.sk.snd_ssthresh, 2);
-	/* as after a loss, if the flow has more than half of the link: no slow start */
+	/* no slow start if the flow has more than half of the link, and none to be ended */
 	begin(DEFAULT, SERVICE_NS(10), 20);
 	sender_run(&s, SECONDS(1));
 	for (n = 0; n < 3; n++)
@@ -2099,7 +2244,44 @@ static void while_it_is_shared_the_window_is_cubics(void **state)
 	assert_int_equal(ca->evidence->turns.shared, 1);
 }
 
-static void while_it_is_shared_one_train_in_four_round_trips_shows_a_gap(void **state)
+/* Alone at this bottleneck a flow would find out that it is served in turn */
+static void stay_shared(struct sender *of, const struct rate_sample *rs)
+{
+	ca->evidence->turns.turns = 0;
+}
+
+/* RFC 9438, 5.8: the curve does not rise while nothing is in flight. The application is silent
+ * right after a loss; beside it runs a flow that is not.
+ */
+static void while_it_is_shared_silence_does_not_raise_the_window(void **state)
+{
+	static const u32 silences_s[] = { 0, 1, 10, 100, 2000, 5000 };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(silences_s); i++) {
+		u32 before_it;
+
+		become_shared(SERVICE_NS(10), 20);
+		s.after_ack = stay_shared;
+		sender_run(&s, 150 * NSEC_PER_MSEC);
+		sender_state(&s, TCP_CA_Recovery);
+		sender_run(&s, SECONDS(1));
+		s.waiting = 0;
+		sender_run(&s, SECONDS(1));
+		assert_int_equal(s.sk.packets_out, 0);
+		before_it = pktpair_shared_window(&s.sk);
+		sender_run(&s, SECONDS(silences_s[i]));
+		s.waiting = U32_MAX;
+		sender_run(&s, SECONDS(1));
+		assert_int_equal(ca->evidence->turns.shared, 1);
+		/* a few seconds to the last maximum, of which one has passed */
+		if (pktpair_shared_window(&s.sk) > before_it + before_it / 4)
+			fail_msg("%u s of silence: %u packets, then %u", silences_s[i], before_it,
+				 pktpair_shared_window(&s.sk));
+	}
+}
+
+static void while_it_is_shared_a_train_that_shows_a_gap_is_longer(void **state)
 {
 	become_shared(SERVICE_NS(10), 20);
 	assert_int_equal(s.sk.icsk_ca_ops->min_tso_segs(&s.sk), 2);
@@ -2109,6 +2291,96 @@ static void while_it_is_shared_one_train_in_four_round_trips_shows_a_gap(void **
 	assert_int_equal(s.sk.icsk_ca_ops->min_tso_segs(&s.sk), 2);
 	/* the stack may make larger skbs, as of any flow */
 	assert_int_equal(s.sk.sk_gso_max_segs, 4);
+}
+
+static u32 rounds_seen, probe_rounds, probes;
+
+/* No block says anything, so that what was said before stays */
+static void note_probe(struct sender *of, const struct rate_sample *rs)
+{
+	round_check_void(&ca->evidence->check);
+	/* nor does the window become a queue of seconds */
+	of->sk.snd_cwnd = 30 + ca->evidence->probe_room;
+	if (ca->evidence->rounds == rounds_seen)
+		return;
+	assert_int_equal(ca->evidence->rounds, ++rounds_seen);
+	assert_int_equal(ca->evidence->probe_seq == of->sk.snd_nxt, !(rounds_seen % probe_rounds));
+	probes += !(rounds_seen % probe_rounds);
+}
+
+static void note_dip_of_no_block(struct sender *of, const struct rate_sample *rs)
+{
+	round_check_void(&ca->evidence->check);
+	if (ca->evidence->turns.shared)
+		of->sk.snd_cwnd = 30 + ca->evidence->probe_room;
+	seen_dipping |= prop_dipping(&ca->prop);
+}
+
+/* What this flow does not send goes to others, who fill the queue again */
+static void a_queue_that_others_may_fill_is_not_drained(void **state)
+{
+	static const struct {
+		u8 shared, score_q4;
+		bool dips;
+	} rows[] = { { 0, 0, true }, { 1, 0, false }, { 0, 1, false } };
+	size_t i;
+	int n;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		begin(DEFAULT, SERVICE_NS(10), 20);
+		sender_run(&s, SECONDS(1));
+		for (n = 0; n < 3 && rows[i].shared; n++)
+			take_block(100, false);
+		assert_int_equal(ca->evidence->turns.shared, rows[i].shared);
+		ca->evidence->turns.score_q4 = rows[i].score_q4;
+		round_check_void(&ca->evidence->check);
+		seen_dipping = false;
+		s.after_ack = note_dip_of_no_block;
+		sender_run(&s, SECONDS(30));
+		assert_int_equal(ca->evidence->turns.score_q4, rows[i].score_q4);
+		assert_int_equal(seen_dipping, rows[i].dips);
+	}
+}
+
+/* Trains that were sent since, of more segments than CUBIC's */
+static u32 long_trains(u32 since)
+{
+	u32 count = 0;
+
+	for (; since != s.skb_tail; since++)
+		count += s.skbs[since % SENDER_RING].segments > PKTPAIR_SHARED_TRAIN;
+	return count;
+}
+
+static void while_it_is_shared_one_round_trip_in_twelve_has_a_train_that_shows_a_gap(void **state)
+{
+	static const struct {
+		u8 turns;
+		u32 rounds;
+	} rows[] = { { 0, 12 }, { 1, 2 }, { 7, 2 } };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u32 since, before_it;
+
+		become_shared(SERVICE_NS(10), 20);
+		round_check_void(&ca->evidence->check);
+		ca->evidence->turns.turns = rows[i].turns;
+		probe_rounds = rows[i].rounds;
+		before_it = rounds_seen = ca->evidence->rounds;
+		since = s.skb_tail;
+		probes = 0;
+		s.after_ack = note_probe;
+		sender_run(&s, SECONDS(20));
+		s.after_ack = NULL;
+		assert_int_equal(ca->evidence->turns.shared, 1);
+		assert_int_equal(ca->evidence->turns.turns, rows[i].turns);
+		assert_true(rounds_seen - before_it > 400);
+		assert_in_range(probes, (rounds_seen - before_it) / probe_rounds,
+				(rounds_seen - before_it) / probe_rounds + 1);
+		/* one leaves for each, and the last may be yet to leave */
+		assert_in_range(long_trains(since), probes - 1, probes);
+	}
 }
 
 /* No queue forms at a policer, and what is sent for one is dropped */
@@ -2682,6 +2954,7 @@ int main(void)
 		cmocka_unit_test(in_recovery_without_sack_nothing_shows_the_share),
 		cmocka_unit_test(what_is_in_flight_counts_in_packets_of_the_new_size),
 		cmocka_unit_test(the_queue_is_drained_below_zero_to_look_for_the_propagation_delay),
+		cmocka_unit_test(without_a_service_time_the_propagation_delay_is_not_looked_for),
 		cmocka_unit_test(a_setpoint_that_probes_rises_to_its_bound_in_time),
 		cmocka_unit_test(what_ss_shows_is_what_is_known),
 		cmocka_unit_test(every_ack_sets_the_rate),
@@ -2689,6 +2962,8 @@ int main(void)
 		cmocka_unit_test(a_period_that_is_long_enough_ends_with_any_ack),
 		cmocka_unit_test(a_share_is_three_times_what_was_delivered_at_most),
 		cmocka_unit_test(another_law_begins_with_the_window_and_trains_that_show_gaps),
+		cmocka_unit_test(cubic_begins_in_one_of_three_ways),
+		cmocka_unit_test(what_an_ack_covers_is_told_of_each_block),
 		cmocka_unit_test(while_it_is_shared_a_longer_round_trip_ends_slow_start),
 		cmocka_unit_test(turns_return_with_the_shortest_round_trip_since_the_alarm),
 		cmocka_unit_test(a_first_packet_that_waited_for_others_is_an_alarm),
@@ -2697,7 +2972,10 @@ int main(void)
 		cmocka_unit_test(a_tick_of_the_receivers_clock_is_no_wait),
 		cmocka_unit_test(while_it_is_shared_ss_shows_nothing_and_a_loss_is_cubics),
 		cmocka_unit_test(while_it_is_shared_the_window_is_cubics),
-		cmocka_unit_test(while_it_is_shared_one_train_in_four_round_trips_shows_a_gap),
+		cmocka_unit_test(a_queue_that_others_may_fill_is_not_drained),
+		cmocka_unit_test(while_it_is_shared_a_train_that_shows_a_gap_is_longer),
+		cmocka_unit_test(while_it_is_shared_one_round_trip_in_twelve_has_a_train_that_shows_a_gap),
+		cmocka_unit_test(while_it_is_shared_silence_does_not_raise_the_window),
 		cmocka_unit_test(where_a_rate_is_policed_it_is_paced),
 		cmocka_unit_test(at_a_policer_gaps_show_nothing),
 		cmocka_unit_test(where_a_rate_is_policed_segments_leave_one_by_one),

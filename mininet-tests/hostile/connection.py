@@ -14,7 +14,7 @@ from . import misdeeds, wire
 from .far_end import PORT, FarEnd, Settings
 from .path import SECOND_NS, Clock, Lateness
 
-TCP_CC_INFO, SO_MAX_PACING_RATE = 26, 47
+TCP_CC_INFO, SO_MAX_PACING_RATE, TCP_SYN_SENT = 26, 47, 2
 LISTENING = 7000
 CHUNK = bytes(1 << 17)
 # struct tcp_bbr_info, which pktpair fills in too
@@ -53,7 +53,7 @@ class Info:
 
     def __init__(self, data: bytes) -> None:
         """Take it apart; the layout is the kernel's ABI."""
-        self.ca_state, self.retransmits = data[1], data[2]
+        self.state, self.ca_state, self.retransmits = data[:3]
         self.mss = struct.unpack_from("=I", data, 16)[0]
         self.unacked, self.sacked, self.lost, self.retrans = struct.unpack_from("=4I", data, 24)
         self.pmtu = struct.unpack_from("=I", data, 60)[0]
@@ -166,6 +166,9 @@ class Connection:
             low, high, round_trip, gain, _ = CC_INFO.unpack(told or bytes(CC_INFO.size))
             self.bandwidth = high << 32 | low
             self.counts["share not told"] += not told
+            # a socket's congestion control begins when the SYN is acknowledged
+            if not told and name == b"pktpair_1994" and info.state != TCP_SYN_SENT:
+                self.fail(f"TCP_CC_INFO: pktpair_1994 tells nothing in state {info.state}")
             if round_trip:
                 expected = min((info.pacing_rate << 8) // max(self.bandwidth, 1), U32_MAX)
                 self.gain = max(self.gain, expected)

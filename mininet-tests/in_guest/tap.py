@@ -60,3 +60,8 @@ def dmesg_complaints() -> list[str]:
     """Lines of the kernel's log that a clean run does not have."""
     bad = re.compile(r"WARNING|BUG|Oops|cut here|Call Trace|general protection|KASAN|refcount|leak")
     return [line for line in run("dmesg").stdout.splitlines() if bad.search(line)]
+
+
+def the_kernel_had_nothing_to_complain_of() -> None:
+    """No warning in dmesg after all that ran before."""
+    equal(dmesg_complaints(), [], "dmesg")
