@@ -43,7 +43,7 @@
  * @framing: enum fq_rr_framing
  * @catch_up: us
  * @aqm: 0 or 1
- * @target: us, at most @interval
+ * @target: us, no more than @interval
  * @interval: us
  * @ce_threshold: us, or FQ_RR_CE_THRESHOLD_OFF
  * @noecn: 0 or 1
