@@ -39,10 +39,14 @@
  * @mode: enum fq_rr_mode
  * @charge_drops: 0 or 1
  * @ecn: per cent, or FQ_RR_ECN_OFF
- * @perturb: seconds, or FQ_RR_PERTURB_NEVER
  * @layer: enum fq_rr_layer
  * @framing: enum fq_rr_framing
  * @catch_up: us
+ * @aqm: 0 or 1
+ * @target: us, no more than @interval
+ * @interval: us
+ * @ce_threshold: us, or FQ_RR_CE_THRESHOLD_OFF
+ * @noecn: 0 or 1
  */
 struct fq_rr_config {
 	u64 rate_Bps;
@@ -66,10 +70,14 @@ struct fq_rr_config {
 	u32 mode;
 	u32 charge_drops;
 	u32 ecn;
-	u32 perturb;
 	u32 layer;
 	u32 framing;
 	u32 catch_up;
+	u32 aqm;
+	u32 target;
+	u32 interval;
+	u32 ce_threshold;
+	u32 noecn;
 };
 
 /**
@@ -152,9 +160,6 @@ static const struct fq_rr_option fq_rr_options[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_ECN] = {
 		"ecn", " per cent", FQ_RR_ECN_MIN, FQ_RR_ECN_MAX,
 		FQ_RR_ECN_OFF, FQ_RR_OPTION_AT(ecn) },
-	[TCA_FQ_RR_PERTURB] = {
-		"perturb", " seconds", FQ_RR_PERTURB_MIN, FQ_RR_PERTURB_MAX,
-		FQ_RR_PERTURB_NEVER, FQ_RR_OPTION_AT(perturb) },
 	[TCA_FQ_RR_LAYER] = {
 		"layer", "", 0, FQ_RR_LAYER_MAX, 0, FQ_RR_OPTION_AT(layer) },
 	[TCA_FQ_RR_FRAMING] = {
@@ -163,6 +168,20 @@ static const struct fq_rr_option fq_rr_options[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_CATCH_UP] = {
 		"catch-up", " us", FQ_RR_CATCH_UP_MIN, FQ_RR_CATCH_UP_MAX,
 		FQ_RR_CATCH_UP_MIN, FQ_RR_OPTION_AT(catch_up) },
+	[TCA_FQ_RR_AQM] = {
+		"aqm", "", 0, 1, 0, FQ_RR_OPTION_AT(aqm) },
+	[TCA_FQ_RR_TARGET] = {
+		"target", " us", FQ_RR_TARGET_MIN, FQ_RR_TARGET_MAX,
+		FQ_RR_TARGET_MIN, FQ_RR_OPTION_AT(target) },
+	[TCA_FQ_RR_INTERVAL] = {
+		"interval", " us", FQ_RR_INTERVAL_MIN, FQ_RR_INTERVAL_MAX,
+		FQ_RR_INTERVAL_MIN, FQ_RR_OPTION_AT(interval) },
+	[TCA_FQ_RR_CE_THRESHOLD] = {
+		"ce-threshold", " us", FQ_RR_CE_THRESHOLD_MIN,
+		FQ_RR_CE_THRESHOLD_MAX, FQ_RR_CE_THRESHOLD_OFF,
+		FQ_RR_OPTION_AT(ce_threshold) },
+	[TCA_FQ_RR_NOECN] = {
+		"noecn", "", 0, 1, 0, FQ_RR_OPTION_AT(noecn) },
 };
 
 /**
@@ -187,6 +206,7 @@ static_assert(TCA_FQ_RR_MAX < 32, "a bit for each attribute");
  * @FQ_RR_FAULT_MU_MIN: mu-min is above mu-max
  * @FQ_RR_FAULT_MU_MAX: mu-max is above the rate
  * @FQ_RR_FAULT_Q_MAX: q-max, as it follows from max-delay, is outside its range
+ * @FQ_RR_FAULT_TARGET: target is above interval
  */
 enum fq_rr_fault_kind {
 	FQ_RR_FAULT_NONE,
@@ -197,6 +217,7 @@ enum fq_rr_fault_kind {
 	FQ_RR_FAULT_MU_MIN,
 	FQ_RR_FAULT_MU_MAX,
 	FQ_RR_FAULT_Q_MAX,
+	FQ_RR_FAULT_TARGET,
 };
 
 /**
@@ -204,7 +225,7 @@ enum fq_rr_fault_kind {
  * @kind: what
  * @type: attribute at fault; TCA_FQ_RR_UNSPEC where two contradict each other
  * @value: the value that cannot be
- * @than: what it contradicts: the present value, mu-max, or the rate
+ * @than: what it contradicts: the present value, mu-max, the rate, or interval
  */
 struct fq_rr_fault {
 	enum fq_rr_fault_kind kind;
@@ -304,8 +325,11 @@ static inline void fq_rr_options_default(struct fq_rr_config *config)
 		.seed = FQ_RR_SEED_RANDOM,
 		.mode = FQ_RR_MODE_FLOW,
 		.ecn = FQ_RR_ECN_OFF,
-		.perturb = FQ_RR_PERTURB_NEVER,
 		.catch_up = FQ_RR_CATCH_UP_DEFAULT,
+		.aqm = 1,
+		.target = FQ_RR_TARGET_DEFAULT,
+		.interval = FQ_RR_INTERVAL_DEFAULT,
+		.ce_threshold = FQ_RR_CE_THRESHOLD_OFF,
 	};
 	fq_rr_options_default_qlbp(config);
 }
@@ -432,6 +456,12 @@ fq_rr_options_set(struct fq_rr_config *config, bool fixed,
 		if (fq_rr_options[type].name && fq_rr_given(request, type))
 			fq_rr_option_put(config, &fq_rr_options[type],
 					 request->value[type]);
+	if (config->target > config->interval)
+		return (struct fq_rr_fault) {
+			.kind = FQ_RR_FAULT_TARGET,
+			.value = config->target,
+			.than = config->interval,
+		};
 	if (config->qlbp)
 		return fq_rr_options_set_rule(config);
 

@@ -129,6 +129,7 @@ struct rr_link {
  * @stamp: when it became backlogged or was served, by &rr.clock
  * @sparse: on RR_AHEAD
  * @debtor: on RR_DEBTORS
+ * @of_caller: a bit of the caller's own, which nothing here reads or writes
  * @charges: dropped packets it has paid for since it was served
  * @extra: its weight less 1
  * @rest: cost not yet in @spent, a part of its weight (bytes)
@@ -139,6 +140,7 @@ struct rr_flow {
 	u32 stamp;
 	u8 sparse : 1;
 	u8 debtor : 1;
+	u8 of_caller : 1;
 	u8 charges;
 	u8 extra;
 	u8 rest;

@@ -12,8 +12,9 @@
  *   networks", 1991, chapter 6): a flow that does not slow down keeps losing
  *   its backlog and nobody else loses anything. fair_share.h says what a part is,
  *   longest_queue.h finds the largest.
- * - Before that, a queue that exceeds its part of the buffer may be marked
- *   (fair_share.h).
+ * - Long before that CoDel keeps the delay of each queue short (net/codel_impl.h).
+ *   delay_control.h says which queues it leaves alone.
+ * - A queue that exceeds its part of the buffer may be marked (fair_share.h).
  * - The link may be slower than the device's. shaper.h then spaces packets
  *   without ever sending two at once.
  * - A link may be the slower the less waits, so that bursts do not reach small
@@ -28,7 +29,7 @@
  *
  * Cost: a packet takes constant time while the buffer is not full, O(log n) of
  * the backlogged flows when it is; so does a flush, whatever the queue's length.
- * An idle queue takes 76 bytes. Memory that nobody has touched for long is what a
+ * An idle queue takes 105 bytes. Memory that nobody has touched for long is what a
  * packet waits for most: one line of its queue, one of its own, is what there is.
  */
 #include <linux/errno.h>
@@ -40,10 +41,11 @@
 #include <linux/netdevice.h>
 #include <linux/prefetch.h>
 #include <linux/random.h>
-#include <linux/jiffies.h>
 #include <linux/siphash.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
+#include <net/codel.h>
+#include <net/codel_impl.h>
 #include <net/flow_dissector.h>
 #include <net/inet_ecn.h>
 #include <net/ip.h>
@@ -52,12 +54,13 @@
 #include <net/pkt_sched.h>
 #include <linux/pkt_sched_fq_rr.h>
 
+#include "delay_control.h"
 #include "fair_share.h"
-#include "flow_index.h"
 #include "framing.h"
 #include "longest_queue.h"
 #include "options.h"
 #include "parents.h"
+#include "placing.h"
 #include "qlbp.h"
 #include "round_robin.h"
 #include "shaper.h"
@@ -67,7 +70,8 @@
 
 /**
  * struct fq_rr_flow - one queue
- * @rr: its turn; must stay the first member
+ * @rr: its turn, and whether CoDel has found it above its target since it was last
+ *	below; must stay the first member
  * @head: oldest packet
  * @tail: newest packet, if there is a head
  * @bytes: length of what is in it
@@ -88,6 +92,8 @@ struct fq_rr_flow {
 /* what the header promises for an idle queue, and one cache line for a busy */
 static_assert(!IS_ENABLED(CONFIG_64BIT) || sizeof(struct fq_rr_flow) == 64);
 static_assert(sizeof(u64) + sizeof(u32) == 12);
+static_assert(sizeof(u32) + sizeof(u8) == 5);
+static_assert(sizeof(struct codel_vars) == 24);
 static_assert(FQ_RR_FLOWS_MAX <= LQ_QUEUES_MAX);
 static_assert(offsetof(struct fq_rr_flow, rr) == 0);
 static_assert(FQ_RR_WEIGHT_MAX == RR_WEIGHT_MAX);
@@ -115,6 +121,9 @@ struct fq_rr_stats {
 	u64 rehashes;
 	u64 marks;
 	u64 over_share;
+	u64 drops_aqm;
+	u64 marks_aqm;
+	u64 marks_ce;
 	u32 longest_max;
 	u32 memory_max;
 };
@@ -122,14 +131,16 @@ struct fq_rr_stats {
 struct fq_rr_sched {
 	/* read mostly */
 	struct fq_rr_flow *flows;
+	struct codel_vars *codel_vars;	/* of each queue */
 	struct fq_rr_config config;
-	struct flow_mix mix;
+	struct codel_params codel;
+	struct placing placing;
 	siphash_key_t key;
 	struct tcf_proto __rcu *filters;
-	u64 rehash_at;	/* jiffies, unless perturb is never */
 	u32 mode;	/* by which the packets that wait were placed */
-	bool perturb_due;
-	bool rehash_watched;	/* perturb is set, or a rehash is put off */
+	bool as_carried;	/* by flow, with the hash that packets carry */
+	bool timed;	/* there is delay control, a rate or pacing */
+	bool rehash_due;	/* the mode has become another, too many packets wait */
 	u32 quantum_bytes;
 
 	/* written for every packet */
@@ -157,11 +168,11 @@ static bool fq_rr_strict(const struct fq_rr_sched *q)
  * @segs: segments it stands for
  * @classified: 1: placed by a class, not by its hash; else 0
  * @hash: how to place it anew
- * @unpaced_ns: when it would leave without pacing; 0: not noted
+ * @arrived: when it came, in CoDel's time; 0: not noted
+ * @unpaced: when it would leave without pacing, in CoDel's time; 0: not noted
  *
  * All but the last lie in the packet's first cache line (of 64 bytes), beside its length
- * and its neighbours: dequeue, much later, touches no other line of the packet. Of 20
- * bytes the last eight are two words, so that no machine stores them byte by byte.
+ * and its neighbours: dequeue, much later, touches no other line of the packet.
  *
  * A device may answer a packet with an ICMPv6 error, as WireGuard without a peer does, for
  * which some kernels (6.1) look up here how far into the packet they shall read, as if IPv6
@@ -172,10 +183,10 @@ struct fq_rr_cb {
 	u16 segs;
 	u16 classified;
 	u32 hash;
-	u64 unpaced_ns;
-} __packed __aligned(4);
+	codel_time_t arrived;
+	codel_time_t unpaced;
+};
 
-static_assert(IS_ALIGNED(offsetof(struct fq_rr_cb, unpaced_ns), 4));
 static_assert(sizeof(struct fq_rr_cb) <= QDISC_CB_PRIV_LEN);
 static_assert(IS_ALIGNED(offsetof(struct qdisc_skb_cb, data), 4));
 static_assert(offsetof(struct qdisc_skb_cb, data) +
@@ -184,7 +195,7 @@ static_assert(offsetof(struct qdisc_skb_cb, data) +
 
 static_assert(offsetof(struct sk_buff, cb) +
 	      offsetof(struct qdisc_skb_cb, data) +
-	      offsetof(struct fq_rr_cb, unpaced_ns) <= 64);
+	      offsetof(struct fq_rr_cb, unpaced) <= 64);
 
 static struct fq_rr_cb *fq_rr_cb(const struct sk_buff *skb)
 {
@@ -194,20 +205,13 @@ static struct fq_rr_cb *fq_rr_cb(const struct sk_buff *skb)
 
 /* ---- classify ---- */
 
-/**
- * fq_rr_plain_hash - hash of what most packets are
- * @q: qdisc
- * @skb: packet
- * @hash: out: of its addresses and ports
- *
- * The kernel's dissector goes through all that a packet might be, which costs more
- * than all else that is done for it. TCP and UDP over IPv4 are known at a glance;
- * fragments and tags are not for here.
- *
- * Return: whether there is a hash.
- */
-static noinline bool fq_rr_plain_hash(const struct fq_rr_sched *q,
-				      const struct sk_buff *skb, u32 *hash)
+static bool fq_rr_has_ports(u8 protocol)
+{
+	return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP;
+}
+
+static bool fq_rr_ipv4_hash(const struct fq_rr_sched *q,
+			    const struct sk_buff *skb, u32 *hash)
 {
 	int offset = skb_network_offset(skb);
 	const struct iphdr *ip;
@@ -215,35 +219,86 @@ static noinline bool fq_rr_plain_hash(const struct fq_rr_sched *q,
 	struct iphdr ip_room;
 	__be32 ports_room;
 
-	if (skb->protocol != htons(ETH_P_IP) || skb_vlan_tag_present(skb))
-		return false;
 	ip = skb_header_pointer(skb, offset, sizeof(ip_room), &ip_room);
 	if (!ip || ip->version != 4 || ip_is_fragment(ip) ||
-	    (ip->protocol != IPPROTO_TCP && ip->protocol != IPPROTO_UDP))
+	    !fq_rr_has_ports(ip->protocol))
 		return false;
 	ports = skb_header_pointer(skb, offset + ip->ihl * 4,
 				   sizeof(ports_room), &ports_room);
 	if (!ports)
 		return false;
-	/* the mix parts two hashes that differ by the protocol only */
+	/* placing.h tells two hashes apart that differ by the protocol only */
 	*hash = siphash_3u32((__force u32)ip->saddr, (__force u32)ip->daddr,
 			     (__force u32)*ports, &q->key) + ip->protocol;
 	return true;
 }
 
-static u32 fq_rr_flow_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
+/* both addresses and the ports, if they follow at once, are one piece */
+struct fq_rr_ipv6 {
+	struct ipv6hdr ip;
+	__be32 ports;
+};
+
+static bool fq_rr_ipv6_hash(const struct fq_rr_sched *q,
+			    const struct sk_buff *skb, u32 *hash)
 {
+	const size_t addresses = offsetof(struct fq_rr_ipv6, ip.saddr);
+	const struct fq_rr_ipv6 *header;
+	struct fq_rr_ipv6 room;
+
+	header = skb_header_pointer(skb, skb_network_offset(skb), sizeof(room),
+				    &room);
+	if (!header || header->ip.version != 6 ||
+	    !fq_rr_has_ports(header->ip.nexthdr))
+		return false;
+	*hash = siphash((const u8 *)header + addresses,
+			sizeof(room) - addresses, &q->key) + header->ip.nexthdr;
+	return true;
+}
+
+/**
+ * fq_rr_fresh_hash - hash of a packet that carries none
+ * @q: qdisc
+ * @skb: packet
+ *
+ * The kernel's dissector goes through all that a packet might be, which costs more
+ * than all else that is done for it. TCP and UDP right behind an IP header are known at a
+ * glance; fragments, extension headers and tags are not for here.
+ *
+ * Return: of its addresses and ports, if there are any.
+ */
+static noinline u32 fq_rr_fresh_hash(const struct fq_rr_sched *q,
+				     struct sk_buff *skb)
+{
+	bool known = false;
 	u32 hash;
 
+	if (skb_vlan_tag_present(skb))
+		return skb_get_hash(skb);
+	if (skb->protocol == htons(ETH_P_IP))
+		known = fq_rr_ipv4_hash(q, skb, &hash);
+	else if (skb->protocol == htons(ETH_P_IPV6))
+		known = fq_rr_ipv6_hash(q, skb, &hash);
+	return known ? hash : skb_get_hash(skb);
+}
+
+static __always_inline u32 fq_rr_carried_hash(const struct fq_rr_sched *q,
+					      struct sk_buff *skb)
+{
+	if (skb->l4_hash || skb->sw_hash)
+		return skb_get_hash_raw(skb);
+	return fq_rr_fresh_hash(q, skb);
+}
+
+static u32 fq_rr_flow_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
+{
 	/*
 	 * The hash a packet carries differs between two boots, so a run that
 	 * is to be repeated needs one of addresses, ports and seed alone.
 	 */
 	if (unlikely(q->config.seed != FQ_RR_SEED_RANDOM))
 		return skb_get_hash_perturb(skb, &q->key);
-	if (!skb->l4_hash && !skb->sw_hash && fq_rr_plain_hash(q, skb, &hash))
-		return hash;
-	return skb_get_hash(skb);
+	return fq_rr_carried_hash(q, skb);
 }
 
 /* of the innermost IP header's address; what has none is hashed as a flow */
@@ -272,8 +327,6 @@ static noinline u32 fq_rr_host_hash(const struct fq_rr_sched *q,
 
 static u32 fq_rr_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
 {
-	if (likely(q->mode == FQ_RR_MODE_FLOW))
-		return fq_rr_flow_hash(q, skb);
 	switch (q->mode) {
 	case FQ_RR_MODE_CLASS:
 		return 0;
@@ -283,6 +336,14 @@ static u32 fq_rr_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
 	default:
 		return fq_rr_flow_hash(q, skb);
 	}
+}
+
+/* packets are placed by another mode from now on */
+static void fq_rr_set_mode(struct fq_rr_sched *q)
+{
+	q->mode = q->config.mode;
+	q->as_carried = q->mode == FQ_RR_MODE_FLOW &&
+			q->config.seed == FQ_RR_SEED_RANDOM;
 }
 
 /**
@@ -330,44 +391,6 @@ static noinline int fq_rr_ask_filters(struct Qdisc *sch, struct sk_buff *skb,
 		}
 	}
 	return TC_H_MIN(classid) <= q->config.flows ? TC_H_MIN(classid) : 0;
-}
-
-/* the queue for a packet whose hash is known, unless a class is */
-static struct fq_rr_flow *fq_rr_place(struct fq_rr_sched *q, u32 hash)
-{
-	if (q->mode == FQ_RR_MODE_CLASS)
-		return &q->flows[0];
-	return &q->flows[flow_index(&q->mix, hash, q->config.flows)];
-}
-
-/**
- * fq_rr_classify - which queue a packet belongs to
- * @sch: qdisc
- * @skb: packet; its hash is noted in it
- * @to_free: list for what an action wants dropped
- * @verdict: out, if there is no queue: what enqueue shall return
- *
- * Return: the queue, or NULL if a filter's action has the packet.
- */
-static struct fq_rr_flow *fq_rr_classify(struct Qdisc *sch, struct sk_buff *skb,
-					 struct sk_buff **to_free, int *verdict)
-{
-	struct fq_rr_sched *q = qdisc_priv(sch);
-	int class = 0;
-
-	if (unlikely(rcu_access_pointer(q->filters) ||
-		     TC_H_MAJ(skb->priority) == sch->handle))
-		class = fq_rr_ask_filters(sch, skb, to_free, verdict);
-	if (class < 0)
-		return NULL;
-	fq_rr_cb(skb)->classified = class != 0;
-	if (class) {
-		/* one for all in a class, who share it by intent */
-		fq_rr_cb(skb)->hash = class;
-		return &q->flows[class - 1];
-	}
-	fq_rr_cb(skb)->hash = fq_rr_hash(q, skb);
-	return fq_rr_place(q, fq_rr_cb(skb)->hash);
 }
 
 /* ---- queues ---- */
@@ -534,16 +557,31 @@ static void fq_rr_backlog_changed(struct Qdisc *sch, u32 lost)
 	fq_rr_follow_backlog(sch, now_ns);
 }
 
+/* a moment in nanoseconds, in CoDel's time, and so that 0 stays free */
+static codel_time_t fq_rr_codel_time(u64 ns)
+{
+	return (codel_time_t)(ns >> CODEL_SHIFT) ?: 1;
+}
+
+/* a moment of CoDel's time within 36 minutes of @now_ns, in nanoseconds */
+static u64 fq_rr_time_ns(codel_time_t time, u64 now_ns)
+{
+	codel_tdiff_t ahead = time - (codel_time_t)(now_ns >> CODEL_SHIFT);
+
+	return now_ns + ahead * (s64)(1 << CODEL_SHIFT);
+}
+
 static void fq_rr_pace(struct Qdisc *sch, const struct sk_buff *skb,
 		       u64 now_ns)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
-	u64 unpaced_ns = fq_rr_cb(skb)->unpaced_ns;
+	codel_time_t unpaced = fq_rr_cb(skb)->unpaced;
 	u64 late_ns;
 
 	fq_rr_follow_backlog(sch, now_ns);
-	if (fq_rr_paces(q) && unpaced_ns) {
-		q->stats.pacing_delay_ns = qlbp_delay_ns(unpaced_ns, now_ns);
+	if (fq_rr_paces(q) && unpaced) {
+		q->stats.pacing_delay_ns =
+			qlbp_delay_ns(fq_rr_time_ns(unpaced, now_ns), now_ns);
 		q->stats.pacing_delay_max_ns =
 			max(q->stats.pacing_delay_max_ns,
 			    q->stats.pacing_delay_ns);
@@ -706,6 +744,119 @@ static noinline void fq_rr_mark(struct Qdisc *sch, struct fq_rr_flow *flow,
 	fq_rr_drop_from(sch, flow, skb, outcome, to_free);
 }
 
+/* ---- delay ---- */
+
+/* a queue that has been empty begins anew, as CoDel has it */
+static void fq_rr_forget_delay(struct fq_rr_sched *q, struct fq_rr_flow *flow)
+{
+	struct codel_vars *vars = &q->codel_vars[fq_rr_number(q, flow)];
+
+	if (likely(!flow->rr.of_caller))
+		return;
+	vars->first_above_time = 0;
+	vars->dropping = false;
+	flow->rr.of_caller = false;
+}
+
+/**
+ * struct fq_rr_codel_call - what CoDel's functions need while it chooses a packet
+ * @sch: qdisc
+ * @flow: queue
+ * @left: packets in it
+ * @dropped: packets that CoDel has dropped
+ */
+struct fq_rr_codel_call {
+	struct Qdisc *sch;
+	struct fq_rr_flow *flow;
+	u32 left;
+	struct sk_buff *dropped;
+};
+
+static struct sk_buff *fq_rr_codel_take(struct codel_vars *vars, void *ctx)
+{
+	struct fq_rr_codel_call *call = ctx;
+	struct sk_buff *skb = fq_rr_take_head(call->flow);
+
+	fq_rr_account_out(call->sch, call->flow, skb);
+	call->left = call->flow->packets;
+	return skb;
+}
+
+static void fq_rr_codel_drop(struct sk_buff *skb, void *ctx)
+{
+	struct fq_rr_codel_call *call = ctx;
+
+	skb->next = call->dropped;
+	call->dropped = skb;
+}
+
+/* of a packet that came before delay control was switched on: none */
+static codel_time_t fq_rr_codel_arrived(const struct sk_buff *skb)
+{
+	return fq_rr_cb(skb)->arrived ?: codel_get_time();
+}
+
+/**
+ * fq_rr_choose - the packet that CoDel lets a queue send
+ * @sch: qdisc
+ * @flow: queue, which is not empty
+ * @dropped: out: packets that were dropped before it, not yet freed
+ *
+ * CoDel drops only what leaves more than DELAY_CONTROL_SPARED_PACKETS behind. So there
+ * is always a packet to send, and the qdisc is not empty when its parents are notified.
+ *
+ * Return: the packet, no longer in the queue.
+ */
+static noinline struct sk_buff *fq_rr_choose(struct Qdisc *sch,
+					     struct fq_rr_flow *flow,
+					     struct sk_buff **dropped)
+{
+	struct fq_rr_codel_call call = { .sch = sch, .flow = flow };
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct codel_vars *vars = &q->codel_vars[fq_rr_number(q, flow)];
+	struct codel_stats stats = {};
+	struct sk_buff *skb;
+
+	codel_stats_init(&stats);
+	skb = codel_dequeue(&call, &call.left, &q->codel, vars, &stats,
+			    qdisc_pkt_len, fq_rr_codel_arrived,
+			    fq_rr_codel_drop, fq_rr_codel_take);
+	flow->rr.of_caller = vars->first_above_time || vars->dropping;
+	q->stats.drops_aqm += stats.drop_count;
+	q->stats.marks_aqm += stats.ecn_mark;
+	q->stats.marks_ce += stats.ce_mark;
+	if (stats.drop_count) {
+		__qdisc_qstats_drop(sch, stats.drop_count);
+		qdisc_tree_reduce_backlog(sch, stats.drop_count, stats.drop_len);
+		fq_rr_backlog_changed(sch, stats.drop_count);
+	}
+	*dropped = call.dropped;
+	return skb;
+}
+
+static bool fq_rr_calm(const struct fq_rr_sched *q,
+		       const struct fq_rr_flow *flow, u64 now_ns)
+{
+	codel_time_t arrived = fq_rr_cb(flow->head)->arrived;
+	codel_time_t now = now_ns >> CODEL_SHIFT;
+
+	return delay_control_calm(arrived ? now - arrived : 0, q->codel.target,
+				  q->codel.ce_threshold, flow->packets - 1,
+				  flow->rr.of_caller);
+}
+
+/* what a flow has lost is paid for once the packet that was sent instead is */
+static noinline void fq_rr_free_dropped(struct fq_rr_sched *q,
+					struct fq_rr_flow *flow,
+					struct sk_buff *dropped)
+{
+	struct sk_buff *skb;
+
+	for (skb = dropped; skb; skb = skb->next)
+		fq_rr_charge(q, flow, skb);
+	kfree_skb_list(dropped);
+}
+
 /* ---- enqueue ---- */
 
 /*
@@ -722,7 +873,7 @@ static bool fq_rr_refuses(const struct Qdisc *sch, const struct fq_rr_sched *q,
 		q->memory + skb->truesize > q->config.memory_limit);
 }
 
-/* a packet goes to the end of its queue: what a rehash does as well */
+/* a packet goes to the end of its queue: what moves it to another does as well */
 static inline void fq_rr_put(struct fq_rr_sched *q, struct fq_rr_flow *flow,
 			     struct sk_buff *skb)
 {
@@ -736,10 +887,34 @@ static inline void fq_rr_put(struct fq_rr_sched *q, struct fq_rr_flow *flow,
 		lq_grow(&q->lq, fq_rr_number(q, flow), fq_rr_key(q, flow));
 }
 
+/* what has to do with when a packet comes, before it is in its queue */
+static void fq_rr_note_arrival(struct Qdisc *sch, struct fq_rr_flow *flow,
+			       struct sk_buff *skb)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	bool aqm = q->config.aqm, paces = fq_rr_paces(q);
+	u64 now_ns;
+
+	if (!aqm && !paces && sch->q.qlen)
+		return;
+	now_ns = ktime_get_ns();
+	if (q->shaper.rate_Bps && !sch->q.qlen)
+		shaper_arrive(&q->shaper, now_ns);
+	if (aqm)
+		fq_rr_cb(skb)->arrived = fq_rr_codel_time(now_ns);
+	if (aqm && !flow->head)
+		fq_rr_forget_delay(q, flow);
+	if (paces)
+		fq_rr_cb(skb)->unpaced =
+			fq_rr_codel_time(qlbp_arrive(&q->config.rule, &q->unpaced_ns,
+						     now_ns,
+						     fq_rr_wire_bytes(q, skb)));
+}
+
 /* inlined into both callers: called once per packet */
 static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
 					      struct fq_rr_flow *flow,
-					      struct sk_buff *skb,
+					      struct sk_buff *skb, u16 segs,
 					      struct fq_rr_outcome *outcome,
 					      struct sk_buff **to_free)
 {
@@ -747,8 +922,10 @@ static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
 	u32 hash = fq_rr_cb(skb)->hash;
 	u32 len = qdisc_pkt_len(skb);
 
-	trace_fq_rr_enqueue(sch, skb, hash, flow - q->flows, len,
-			    flow->packets, flow->bytes, sch->q.qlen);
+	/* nothing is read for it while nobody listens */
+	if (trace_fq_rr_enqueue_enabled())
+		trace_fq_rr_enqueue(sch, skb, hash, fq_rr_number(q, flow), len,
+				    flow->packets, flow->bytes, sch->q.qlen);
 
 	if (unlikely(fq_rr_refuses(sch, q, skb))) {
 		q->stats.drops_arriving++;
@@ -757,11 +934,10 @@ static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
 		qdisc_drop(skb, sch, to_free);
 		return;
 	}
-	if (q->shaper.rate_Bps && !sch->q.qlen)
-		shaper_arrive(&q->shaper, ktime_get_ns());
-	fq_rr_cb(skb)->unpaced_ns = fq_rr_paces(q) ?
-		qlbp_arrive(&q->config.rule, &q->unpaced_ns, ktime_get_ns(),
-			    fq_rr_wire_bytes(q, skb)) : 0;
+	fq_rr_cb(skb)->arrived = 0;
+	fq_rr_cb(skb)->unpaced = 0;
+	if (q->timed)
+		fq_rr_note_arrival(sch, flow, skb);
 	if (!flow->head) {
 		q->stats.activations++;
 		q->stats.sparse += rr_backlogged(&q->rr, &flow->rr);
@@ -769,7 +945,7 @@ static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
 		q->stats.collisions++;
 	}
 	fq_rr_cb(skb)->truesize = skb->truesize;
-	fq_rr_cb(skb)->segs = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1;
+	fq_rr_cb(skb)->segs = segs;
 	fq_rr_put(q, flow, skb);
 	q->memory += skb->truesize;
 	q->stats.enqueued++;
@@ -785,6 +961,135 @@ static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
 		fq_rr_make_room(sch, flow, skb, outcome, to_free);
 	else if (q->config.ecn)
 		fq_rr_mark(sch, flow, skb, outcome, to_free);
+}
+
+/* ---- place ---- */
+
+static u32 fq_rr_waiting(const void *flows, u32 number)
+{
+	return ((const struct fq_rr_flow *)flows)[number].packets;
+}
+
+/* the queue @to has become a guest's: its packets leave the queue @from, in order */
+static noinline void fq_rr_move_guest(struct fq_rr_sched *q,
+				      struct fq_rr_flow *from,
+				      struct fq_rr_flow *to)
+{
+	struct sk_buff *skb = from->head, *next;
+	bool guests = false;
+
+	from->head = NULL;
+	from->bytes = 0;
+	from->packets = 0;
+	from->memory = 0;
+	for (; skb; skb = next) {
+		const struct fq_rr_cb *cb = fq_rr_cb(skb);
+
+		next = skb->next;
+		if (cb->classified || !placing_owns(&q->placing,
+						    fq_rr_number(q, to), cb->hash)) {
+			guests |= !placing_owns(&q->placing,
+						fq_rr_number(q, from), cb->hash);
+			fq_rr_put(q, from, skb);
+			continue;
+		}
+		if (!to->head) {
+			fq_rr_forget_delay(q, to);
+			rr_backlogged(&q->rr, &to->rr);
+		}
+		fq_rr_put(q, to, skb);
+	}
+	if (!from->head)
+		rr_idle(&q->rr, &from->rr);
+	placing_moved(&q->placing, fq_rr_number(q, from), guests);
+}
+
+/* rare while there are far more queues than flows: out of line */
+static noinline struct fq_rr_flow *fq_rr_place_away(struct fq_rr_sched *q,
+						    u32 hash, u32 home)
+{
+	struct placing_found found;
+
+	found = placing_find(&q->placing, hash, home, fq_rr_waiting, q->flows);
+	if (unlikely(found.from != PLACING_NONE))
+		fq_rr_move_guest(q, &q->flows[found.from],
+				 &q->flows[found.queue]);
+	return &q->flows[found.queue];
+}
+
+static __always_inline struct fq_rr_flow *
+fq_rr_place_flow(struct fq_rr_sched *q, u32 hash)
+{
+	u32 home = placing_home(&q->placing, hash);
+
+	if (likely(placing_owns(&q->placing, home, hash)))
+		return &q->flows[home];
+	return fq_rr_place_away(q, hash, home);
+}
+
+/* the queue for a packet whose hash is known, unless a class is */
+static struct fq_rr_flow *fq_rr_place(struct fq_rr_sched *q, u32 hash)
+{
+	if (q->mode == FQ_RR_MODE_CLASS)
+		return &q->flows[0];
+	return fq_rr_place_flow(q, hash);
+}
+
+static noinline struct fq_rr_flow *fq_rr_place_by_mode(struct fq_rr_sched *q,
+						       struct sk_buff *skb)
+{
+	fq_rr_cb(skb)->hash = fq_rr_hash(q, skb);
+	return fq_rr_place(q, fq_rr_cb(skb)->hash);
+}
+
+/* the queue for a packet that no class is named for */
+static __always_inline struct fq_rr_flow *
+fq_rr_place_by_hash(struct fq_rr_sched *q, struct sk_buff *skb)
+{
+	u32 hash;
+
+	fq_rr_cb(skb)->classified = 0;
+	if (unlikely(!q->as_carried))
+		return fq_rr_place_by_mode(q, skb);
+	hash = fq_rr_carried_hash(q, skb);
+	fq_rr_cb(skb)->hash = hash;
+	return fq_rr_place_flow(q, hash);
+}
+
+/* whether a class may be named for the packet */
+static bool fq_rr_has_class(const struct Qdisc *sch,
+			    const struct fq_rr_sched *q,
+			    const struct sk_buff *skb)
+{
+	return rcu_access_pointer(q->filters) ||
+	       TC_H_MAJ(skb->priority) == sch->handle;
+}
+
+/**
+ * fq_rr_classify - which queue a packet belongs to that a class may be named for
+ * @sch: qdisc
+ * @skb: packet; its class or hash is noted in it
+ * @to_free: list for what an action wants dropped
+ * @verdict: out, if there is no queue: what enqueue shall return
+ *
+ * Return: the queue, or NULL if a filter's action has the packet.
+ */
+static noinline struct fq_rr_flow *fq_rr_classify(struct Qdisc *sch,
+						  struct sk_buff *skb,
+						  struct sk_buff **to_free,
+						  int *verdict)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	int class = fq_rr_ask_filters(sch, skb, to_free, verdict);
+
+	if (class < 0)
+		return NULL;
+	if (!class)
+		return fq_rr_place_by_hash(q, skb);
+	/* one for all in a class, who share it by intent */
+	fq_rr_cb(skb)->classified = 1;
+	fq_rr_cb(skb)->hash = class;
+	return &q->flows[class - 1];
 }
 
 /* ---- rehash ---- */
@@ -816,20 +1121,19 @@ static struct sk_buff *fq_rr_empty_queues(struct fq_rr_sched *q,
 }
 
 /**
- * fq_rr_rehash - place all packets anew, after mix or mode has changed
+ * fq_rr_rehash - place all packets anew, after the mode has changed
  * @sch: qdisc
- * @anew: whether their hashes are to be computed anew as well
  *
  * Packets of one flow come out of one queue, in order, and go into one. Everybody
  * starts at the same point: credit was a queue's, not a flow's. Takes time linear
  * in the packets that wait.
  */
-static void fq_rr_rehash(struct Qdisc *sch, bool anew)
+static void fq_rr_rehash(struct Qdisc *sch)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb, *next, *last;
 
-	q->mode = q->config.mode;
+	fq_rr_set_mode(q);
 	skb = fq_rr_empty_queues(q, &last);
 	rr_restart(&q->rr, q->rr.quantum);
 	lq_reset(&q->lq);
@@ -838,50 +1142,32 @@ static void fq_rr_rehash(struct Qdisc *sch, bool anew)
 		struct fq_rr_flow *flow;
 
 		next = skb->next;
-		if (anew && !cb->classified)
+		if (!cb->classified)
 			cb->hash = fq_rr_hash(q, skb);
 		flow = cb->classified ? &q->flows[cb->hash - 1] :
 					fq_rr_place(q, cb->hash);
-		if (!flow->head)
+		if (!flow->head) {
+			fq_rr_forget_delay(q, flow);
 			rr_backlogged(&q->rr, &flow->rr);
+		}
 		fq_rr_put(q, flow, skb);
 	}
 	q->stats.rehashes++;
 }
 
-/* other flows share a queue from now on */
-static void fq_rr_perturb(struct fq_rr_sched *q)
-{
-	if (q->config.seed == FQ_RR_SEED_RANDOM) {
-		q->mix.mul = get_random_u64();
-		q->mix.add = get_random_u64();
-	} else {
-		/* as random, but the same whenever the run is repeated */
-		q->mix.mul = siphash_2u64(q->stats.rehashes, 0, &q->key);
-		q->mix.add = siphash_2u64(q->stats.rehashes, 1, &q->key);
-	}
-	q->rehash_at = get_jiffies_64() + (u64)q->config.perturb * HZ;
-	q->perturb_due = false;
-}
-
 /*
- * Place all packets anew if that is due, by perturb or by another mode, and if few
- * enough wait: a tenant may ask for it in a loop, and all of it is under the lock.
+ * Place all packets anew if the mode has become another, and if few enough wait: a
+ * tenant may ask for it in a loop, and all of it is under the lock.
  */
 static noinline void fq_rr_rehash_if_due(struct Qdisc *sch)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
-	bool moded = q->mode != q->config.mode;
 
-	if (q->config.perturb && time_after_eq64(get_jiffies_64(), q->rehash_at))
-		q->perturb_due = true;
-	q->rehash_watched = moded || q->perturb_due || q->config.perturb;
-	if ((!moded && !q->perturb_due) || sch->q.qlen > FQ_RR_REHASH_PACKETS)
+	q->rehash_due = q->mode != q->config.mode;
+	if (!q->rehash_due || sch->q.qlen > FQ_RR_REHASH_PACKETS)
 		return;
-	q->rehash_watched = q->config.perturb;
-	if (q->perturb_due)
-		fq_rr_perturb(q);
-	fq_rr_rehash(sch, moded);
+	q->rehash_due = false;
+	fq_rr_rehash(sch);
 }
 
 static bool fq_rr_has_parents(const struct Qdisc *sch)
@@ -962,7 +1248,7 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 		qdisc_skb_cb(segs)->pkt_len = segs->len;
 		compat_qdisc_set_segs(segs, 1);
 		q->stats.segments++;
-		fq_rr_enqueue_one(sch, flow, segs, &outcome, to_free);
+		fq_rr_enqueue_one(sch, flow, segs, 1, &outcome, to_free);
 	}
 	consume_skb(skb);
 	fq_rr_backlog_changed(sch, outcome.dropped);
@@ -976,16 +1262,24 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	u32 len = qdisc_pkt_len(skb);
 	struct fq_rr_flow *flow;
+	u16 segs = 1;
 	int verdict;
 
-	if (unlikely(q->rehash_watched))
+	if (unlikely(q->rehash_due))
 		fq_rr_rehash_if_due(sch);
-	flow = fq_rr_classify(sch, skb, to_free, &verdict);
-	if (!flow)
-		return verdict;
-	if (q->config.split_gso && skb_is_gso(skb))
-		return fq_rr_enqueue_split(sch, flow, skb, len, to_free);
-	fq_rr_enqueue_one(sch, flow, skb, &outcome, to_free);
+	if (unlikely(fq_rr_has_class(sch, q, skb))) {
+		flow = fq_rr_classify(sch, skb, to_free, &verdict);
+		if (!flow)
+			return verdict;
+	} else {
+		flow = fq_rr_place_by_hash(q, skb);
+	}
+	if (unlikely(skb_is_gso(skb))) {
+		if (q->config.split_gso)
+			return fq_rr_enqueue_split(sch, flow, skb, len, to_free);
+		segs = skb_shinfo(skb)->gso_segs;
+	}
+	fq_rr_enqueue_one(sch, flow, skb, segs, &outcome, to_free);
 	fq_rr_backlog_changed(sch, outcome.dropped);
 	/* what the parents count after that anyway; a filter's action may join fragments */
 	if (likely(outcome.queued && outcome.queued_bytes == len && !outcome.dropped))
@@ -1014,6 +1308,7 @@ static __always_inline void fq_rr_fetch_ahead(const struct fq_rr_sched *q)
 static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct sk_buff *dropped = NULL;
 	struct fq_rr_flow *flow;
 	struct rr_flow *next;
 	struct sk_buff *skb;
@@ -1022,7 +1317,7 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 
 	if (!q->rr.active)
 		return NULL;
-	if (q->shaper.rate_Bps || fq_rr_paces(q)) {
+	if (q->timed) {
 		now_ns = ktime_get_ns();
 		if (q->shaper.rate_Bps && !shaper_ready(&q->shaper, now_ns)) {
 			qdisc_watchdog_schedule_ns(&q->watchdog,
@@ -1035,14 +1330,22 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 	if (unlikely(!next))
 		return NULL;
 	flow = container_of(next, struct fq_rr_flow, rr);
-	skb = fq_rr_take_head(flow);
-	fq_rr_account_out(sch, flow, skb);
+	if (!now_ns || !q->config.aqm || fq_rr_calm(q, flow, now_ns)) {
+		skb = fq_rr_take_head(flow);
+		fq_rr_account_out(sch, flow, skb);
+	} else {
+		skb = fq_rr_choose(sch, flow, &dropped);
+	}
 	cost = rr_cost(fq_rr_strict(q), qdisc_pkt_len(skb));
 	rr_sent(&q->rr, &flow->rr, cost, flow->head);
 	_bstats_update(&sch->bstats, qdisc_pkt_len(skb), fq_rr_cb(skb)->segs);
 	fq_rr_fetch_ahead(q);
-	if (now_ns)
-		fq_rr_pace(sch, skb, now_ns);
+	if (now_ns) {
+		if (q->shaper.rate_Bps || fq_rr_paces(q))
+			fq_rr_pace(sch, skb, now_ns);
+		if (unlikely(dropped))
+			fq_rr_free_dropped(q, flow, dropped);
+	}
 	trace_fq_rr_dequeue(sch, skb, flow - q->flows, q->shaper.rate_Bps);
 	return skb;
 }
@@ -1089,10 +1392,14 @@ static const struct nla_policy fq_rr_policy[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_MODE]	 = { .type = NLA_U32 },
 	[TCA_FQ_RR_CHARGE_DROPS] = { .type = NLA_U32 },
 	[TCA_FQ_RR_ECN]		 = { .type = NLA_U32 },
-	[TCA_FQ_RR_PERTURB]	 = { .type = NLA_U32 },
 	[TCA_FQ_RR_LAYER]	 = { .type = NLA_U32 },
 	[TCA_FQ_RR_FRAMING]	 = { .type = NLA_U32 },
 	[TCA_FQ_RR_CATCH_UP]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_AQM]		 = { .type = NLA_U32 },
+	[TCA_FQ_RR_TARGET]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_INTERVAL]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_CE_THRESHOLD] = { .type = NLA_U32 },
+	[TCA_FQ_RR_NOECN]	 = { .type = NLA_U32 },
 };
 
 static s64 fq_rr_value(const struct nla_policy *policy,
@@ -1160,6 +1467,10 @@ static void fq_rr_explain(const struct fq_rr_fault *fault,
 				       fault->value, FQ_RR_Q_MAX_MIN,
 				       FQ_RR_Q_MAX_MAX);
 		break;
+	case FQ_RR_FAULT_TARGET:
+		NL_SET_ERR_MSG_FMT_MOD(extack, "target %llu is above interval %llu us",
+				       fault->value, fault->than);
+		break;
 	}
 }
 
@@ -1200,15 +1511,49 @@ static int fq_rr_parse(struct fq_rr_config *config, bool fixed,
 	return fault.kind == FQ_RR_FAULT_FIXED ? -EOPNOTSUPP : -EINVAL;
 }
 
+static codel_time_t fq_rr_codel_us(u32 us)
+{
+	return (u64)us * NSEC_PER_USEC >> CODEL_SHIFT;
+}
+
+/* queues that wait while delay control is switched on have no history with it */
+static void fq_rr_apply_aqm(struct fq_rr_sched *q, bool was_on)
+{
+	const struct fq_rr_config *config = &q->config;
+	unsigned int list;
+	struct rr_flow *f;
+
+	codel_params_init(&q->codel);
+	q->codel.target = fq_rr_codel_us(config->target);
+	q->codel.interval = fq_rr_codel_us(config->interval);
+	if (config->ce_threshold != FQ_RR_CE_THRESHOLD_OFF)
+		q->codel.ce_threshold = fq_rr_codel_us(config->ce_threshold);
+	q->codel.ecn = !config->noecn;
+	/* the least backlog is in packets here, as fq_rr_codel_call.left is */
+	q->codel.mtu = DELAY_CONTROL_SPARED_PACKETS;
+	if (was_on || !config->aqm)
+		return;
+	for (list = 0; list < RR_LISTS; list++) {
+		rr_for_each(&q->rr, list, f) {
+			struct fq_rr_flow *flow = container_of(f, struct fq_rr_flow, rr);
+
+			codel_vars_init(&q->codel_vars[fq_rr_number(q, flow)]);
+			flow->rr.of_caller = false;
+		}
+	}
+}
+
 /* put a checked configuration into force; cannot fail */
 static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	u64 rate_Bps = fq_rr_link_Bps(config);
 	bool was_strict = fq_rr_strict(q);
+	bool had_aqm = q->config.aqm;
 	u32 quantum;
 
 	fq_rr_options_publish(&q->config, config);
+	fq_rr_apply_aqm(q, had_aqm);
 	WRITE_ONCE(sch->limit, config->limit);
 	/* a queue's part of other limits is another */
 	lq_reset(&q->lq);
@@ -1228,6 +1573,7 @@ static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 	 * classifier that runs without rtnl_lock() clears it for its first filter at
 	 * any time, and what is read and written back here must not bring it back.
 	 */
+	q->timed = config->aqm || rate_Bps || fq_rr_paces(q);
 	if ((rate_Bps || fq_rr_paces(q)) && sch->flags & TCQ_F_CAN_BYPASS)
 		WRITE_ONCE(sch->flags, sch->flags & ~TCQ_F_CAN_BYPASS);
 }
@@ -1250,8 +1596,6 @@ static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
 	fq_rr_apply(sch, &config);
 	if (fq_rr_over(sch, q))
 		fq_rr_make_room(sch, NULL, NULL, &outcome, &to_free);
-	if (fq_rr_given(&request, TCA_FQ_RR_PERTURB))
-		q->perturb_due = true;
 	fq_rr_rehash_if_due(sch);
 	fq_rr_backlog_changed(sch, outcome.dropped);
 	/* a timer set for a slow rate must not hold up a fast one */
@@ -1274,24 +1618,27 @@ static void fq_rr_destroy(struct Qdisc *sch)
 
 	qdisc_watchdog_cancel(&q->watchdog);
 	tcf_block_put(q->block);
+	kvfree(q->placing.tags);
 	kvfree(q->lq_room);
+	kvfree(q->codel_vars);
 	kvfree(q->flows);
 }
 
-static void fq_rr_init_hash(struct fq_rr_sched *q)
+/* @room: of placing_room_bytes() */
+static void fq_rr_init_hash(struct fq_rr_sched *q, void *room)
 {
-	q->mode = q->config.mode;
-	q->rehash_watched = q->config.perturb;
-	q->rehash_at = get_jiffies_64() + (u64)q->config.perturb * HZ;
+	struct flow_mix mix = { .mul = 1ULL << 32 };
+
+	fq_rr_set_mode(q);
 	if (q->config.seed == FQ_RR_SEED_RANDOM) {
 		get_random_bytes(&q->key, sizeof(q->key));
-		q->mix.mul = get_random_u64();
-		q->mix.add = get_random_u64();
-		return;
+		mix.mul = get_random_u64();
+		mix.add = get_random_u64();
+	} else {
+		/* the key does the mixing; the home is the upper part of the hash */
+		q->key.key[0] = q->config.seed;
 	}
-	/* the key does the mixing; the index is the upper part of the hash */
-	q->key.key[0] = q->config.seed;
-	q->mix.mul = 1ULL << 32;
+	placing_init(&q->placing, room, q->config.flows, &mix);
 }
 
 static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
@@ -1300,6 +1647,7 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct fq_rr_request request = {};
 	struct fq_rr_config config;
+	void *room;
 	int err;
 
 	fq_rr_options_default(&config);
@@ -1318,13 +1666,17 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	}
 	q->flows = kvcalloc(config.flows, sizeof(*q->flows),
 			    GFP_KERNEL_ACCOUNT);
+	q->codel_vars = kvcalloc(config.flows, sizeof(*q->codel_vars),
+				 GFP_KERNEL_ACCOUNT);
 	q->lq_room = kvzalloc(lq_room_bytes(config.flows), GFP_KERNEL_ACCOUNT);
-	if (!q->flows || !q->lq_room)
+	room = kvmalloc(placing_room_bytes(config.flows), GFP_KERNEL_ACCOUNT);
+	q->placing.tags = room;
+	if (!q->flows || !q->codel_vars || !q->lq_room || !room)
 		return -ENOMEM;
 	lq_init(&q->lq, q->lq_room, config.flows);
 	sch->flags |= TCQ_F_CAN_BYPASS;
 	fq_rr_apply(sch, &config);
-	fq_rr_init_hash(q);
+	fq_rr_init_hash(q, room);
 	return 0;
 }
 
@@ -1435,6 +1787,9 @@ static int fq_rr_put_stats(struct sk_buff *skb,
 		{ TCA_FQ_RR_STATS_MARKS, stats->marks },
 		{ TCA_FQ_RR_STATS_OVER_SHARE, stats->over_share },
 		{ TCA_FQ_RR_STATS_LOST, snap->lost_ns },
+		{ TCA_FQ_RR_STATS_DROPS_AQM, stats->drops_aqm },
+		{ TCA_FQ_RR_STATS_MARKS_AQM, stats->marks_aqm },
+		{ TCA_FQ_RR_STATS_MARKS_CE, stats->marks_ce },
 	};
 	const struct {
 		int type;

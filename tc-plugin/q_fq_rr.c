@@ -72,6 +72,7 @@ enum fq_rr_form {
 	FQ_RR_FORM_TIME,
 	FQ_RR_FORM_NAME,
 	FQ_RR_FORM_FLAG,
+	FQ_RR_FORM_WORD,	/* alone: 1; shown only then */
 };
 
 /**
@@ -156,10 +157,6 @@ static const struct fq_rr_option fq_rr_options[] = {
 	{ .key = "ecn", .form = FQ_RR_FORM_NUMBER, .type = TCA_FQ_RR_ECN,
 	  .min = FQ_RR_ECN_MIN, .max = FQ_RR_ECN_MAX,
 	  .special = "off", .special_value = FQ_RR_ECN_OFF },
-	{ .key = "perturb", .form = FQ_RR_FORM_NUMBER,
-	  .type = TCA_FQ_RR_PERTURB,
-	  .min = FQ_RR_PERTURB_MIN, .max = FQ_RR_PERTURB_MAX,
-	  .special = "never", .special_value = FQ_RR_PERTURB_NEVER },
 	{ .key = "layer", .form = FQ_RR_FORM_NAME, .type = TCA_FQ_RR_LAYER,
 	  .min = 0, .max = FQ_RR_LAYER_MAX, .names = fq_rr_layer_names },
 	{ .key = "framing", .form = FQ_RR_FORM_NAME,
@@ -168,6 +165,20 @@ static const struct fq_rr_option fq_rr_options[] = {
 	{ .key = "catch-up", .json = "catch_up_us", .form = FQ_RR_FORM_TIME,
 	  .type = TCA_FQ_RR_CATCH_UP,
 	  .min = FQ_RR_CATCH_UP_MIN, .max = FQ_RR_CATCH_UP_MAX },
+	{ .key = "aqm", .form = FQ_RR_FORM_FLAG, .type = TCA_FQ_RR_AQM,
+	  .min = 0, .max = 1 },
+	{ .key = "target", .json = "target_us", .form = FQ_RR_FORM_TIME,
+	  .type = TCA_FQ_RR_TARGET,
+	  .min = FQ_RR_TARGET_MIN, .max = FQ_RR_TARGET_MAX },
+	{ .key = "interval", .json = "interval_us", .form = FQ_RR_FORM_TIME,
+	  .type = TCA_FQ_RR_INTERVAL,
+	  .min = FQ_RR_INTERVAL_MIN, .max = FQ_RR_INTERVAL_MAX },
+	{ .key = "ce-threshold", .json = "ce_threshold_us",
+	  .form = FQ_RR_FORM_TIME, .type = TCA_FQ_RR_CE_THRESHOLD,
+	  .min = FQ_RR_CE_THRESHOLD_MIN, .max = FQ_RR_CE_THRESHOLD_MAX,
+	  .special = "off", .special_value = FQ_RR_CE_THRESHOLD_OFF },
+	{ .key = "noecn", .form = FQ_RR_FORM_WORD, .type = TCA_FQ_RR_NOECN,
+	  .min = 0, .max = 1 },
 };
 
 /*
@@ -224,7 +235,8 @@ static void fq_rr_explain(void)
 		"                 [ split-gso | no-split-gso ] [ seed NUMBER | random ]\n"
 		"                 [ mode flow | src-host | dst-host | class ]\n"
 		"                 [ charge-drops | no-charge-drops ] [ ecn PERCENT | off ]\n"
-		"                 [ perturb SECONDS | never ]\n"
+		"                 [ aqm | no-aqm ] [ target TIME ] [ interval TIME ]\n"
+		"                 [ ce-threshold TIME | off ] [ ecn | noecn ]\n"
 		"                 [ no-qlbp | qlbp [ mu-min RATE | auto ] [ mu-max RATE | auto ]\n"
 		"                   [ q-max BYTES | auto ] [ load PERCENT ] [ max-delay TIME ] ]\n"
 		"                 [ layer frame | ip ] [ framing plain | atm | ptm ]\n"
@@ -482,6 +494,14 @@ static int fq_rr_parse_link(struct fq_rr_request *request, const char *word)
 	return 0;
 }
 
+/* "ecn" alone takes noecn back, as with fq_codel; with a value it is another option */
+static bool fq_rr_is_plain_ecn(int argc, char **argv)
+{
+	return !strcmp(argv[0], "ecn") &&
+	       (argc < 2 || (strcmp(argv[1], "off") &&
+			     !isdigit((unsigned char)*argv[1])));
+}
+
 /**
  * fq_rr_parse_one - read one option
  * @request: where it goes to
@@ -500,6 +520,8 @@ static int fq_rr_parse_one(struct fq_rr_request *request, int argc, char **argv)
 
 	if (used)
 		return used;
+	if (request->family == &fq_rr_of_qdisc && fq_rr_is_plain_ecn(argc, argv))
+		return fq_rr_set_key(request, "noecn", 0) ? -1 : 1;
 	option = fq_rr_find(request->family, no ? key + 3 : key);
 	if (!option || (no && option->form != FQ_RR_FORM_FLAG)) {
 		fprintf(stderr, "fq_rr: what is \"%s\"?\n", key);
@@ -508,6 +530,8 @@ static int fq_rr_parse_one(struct fq_rr_request *request, int argc, char **argv)
 	}
 	if (option->form == FQ_RR_FORM_FLAG)
 		return fq_rr_set(request, option, !no) ? -1 : 1;
+	if (option->form == FQ_RR_FORM_WORD)
+		return fq_rr_set(request, option, 1) ? -1 : 1;
 	if (argc < 2) {
 		fprintf(stderr, "fq_rr: %s needs a value\n", key);
 		return -1;
@@ -662,6 +686,13 @@ static void fq_rr_print_one(const struct fq_rr_option *o, __u64 value)
 		print_color_string(TC_PRINT_FP, TC_COLOR_NONE, NULL, "%s",
 				   fmt);
 		break;
+	case FQ_RR_FORM_WORD:
+		print_color_bool(TC_PRINT_JSON, TC_COLOR_NONE, json, NULL,
+				 value);
+		if (value)
+			print_color_string(TC_PRINT_FP, TC_COLOR_NONE, NULL,
+					   "%s ", o->key);
+		break;
 	case FQ_RR_FORM_NUMBER:
 		snprintf(fmt, sizeof(fmt), "%s %%lld ", o->key);
 		/* only the overhead may be negative, and is 32 bits wide */
@@ -769,6 +800,9 @@ static const struct {
 	{ TCA_FQ_RR_STATS_REHASHES, "rehashes", " rehashes" },
 	{ TCA_FQ_RR_STATS_MARKS, "marks", " marks" },
 	{ TCA_FQ_RR_STATS_OVER_SHARE, "over_share", " over-share" },
+	{ TCA_FQ_RR_STATS_DROPS_AQM, "drops_aqm", "\n  aqm drops" },
+	{ TCA_FQ_RR_STATS_MARKS_AQM, "marks_aqm", " marks" },
+	{ TCA_FQ_RR_STATS_MARKS_CE, "marks_ce", " ce-threshold marks" },
 };
 
 /* what is shown of one queue; the credit may be negative */

@@ -239,9 +239,14 @@ class Tenant:
 
     def drawn(self, out: tuple[str, ...] = ()) -> dict[str, int]:
         """Allowed values of some options, none that may contradict another."""
-        candidates = [o for o in self.options if o.name not in (*out, *options.OF_QLBP)]
+        candidates = [o for o in self.options if o.name not in (*out, *options.OF_QLBP, *options.ORDERED)]
         chosen = self.random.sample(candidates, self.random.randint(1, 6))
-        return {o.name: o.draw(self.random) for o in chosen}
+        values = {o.name: o.draw(self.random) for o in chosen}
+        if not self.random.randrange(2):
+            ordered = [o for o in self.options if o.name in options.ORDERED]
+            drawn = sorted(o.draw(self.random) for o in ordered)
+            values |= {o.name: value for o, value in zip(ordered, drawn, strict=True)}
+        return values
 
     def sound(self, name: str, values: dict[str, int], what: str) -> None:
         """A request that the kernel has no reason to refuse; what is fixed at creation is asked of a new one."""
@@ -366,7 +371,6 @@ class Tenant:
             change = self.random.choice(
                 (
                     {"MODE": self.random.randrange(4)},
-                    {"PERTURB": self.random.choice((1, 10, 86400))},
                     {"SCHEDULER": self.random.randrange(2)},
                     {"QUANTUM": self.random.choice((0, 256, 1 << 20))},
                     {"DROP": self.random.randrange(4)},
@@ -453,7 +457,7 @@ class Tenant:
         def child_values() -> dict[str, int]:
             # a parent that warns of a child which holds packets back has none that does
             fast = {"RATE64": 2**64 - 1} if not slow else {"RATE64": self.random.choice((10**4, 10**6))}
-            return self.drawn(("FLOWS", "SEED", "RATE64", "PERTURB")) | fast
+            return self.drawn(("FLOWS", "SEED", "RATE64", "MODE")) | fast
 
         for _ in range(4):
             for spot, handle in spots.items():

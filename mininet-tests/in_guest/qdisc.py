@@ -140,12 +140,16 @@ OPTIONS = {
     "mode": (19, "I"),
     "charge-drops": (20, "I"),
     "ecn": (21, "I"),
-    "perturb": (22, "I"),
     "layer": (23, "I"),
     "framing": (24, "I"),
     "catch-up": (25, "I"),
+    "aqm": (26, "I"),
+    "target": (27, "I"),
+    "interval": (28, "I"),
+    "ce-threshold": (29, "I"),
+    "noecn": (30, "I"),
 }
-FLAGS = ("split-gso", "qlbp", "charge-drops")
+FLAGS = ("split-gso", "qlbp", "charge-drops", "aqm", "noecn")
 WORDS = {
     "drr": 0,
     "strict": 1,
@@ -207,6 +211,9 @@ STATISTICS = [
     "marks",
     "over_share",
     "lost_ns",
+    "drops_aqm",
+    "marks_aqm",
+    "marks_ce",
 ]
 # a class: number of the nest of its queue, and names of what is in it
 STATS_FLOW = 23

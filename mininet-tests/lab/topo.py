@@ -32,6 +32,7 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 from typing import Any
 
 from mininet.link import Intf
@@ -83,8 +84,10 @@ class Station(Node):
         script += [f"echo 1 >/proc/sys/{name}" for name in self.FORWARD]
         script += [f"ethtool -K {interface.name} {self.OFFLOADS}" for interface in self.intfList()]
         script += commands or []
-        output = self.cmd("{ " + "; ".join(script) + "; } 2>&1")
-        if output.strip():
+        # a node's own shell reads from a terminal, which takes 4095 characters of a line
+        shell = self.popen(["sh"], stdin=PIPE, stdout=PIPE, stderr=STDOUT)
+        output = shell.communicate("\n".join(script).encode())[0].decode(errors="replace")
+        if output.strip() or shell.returncode:
             raise RuntimeError(f"{self.name}: {output.strip()}")
         for interface in self.intfList():
             interface.ip = (addresses or {}).get(interface.name)

@@ -67,10 +67,13 @@ FLOODERS = {"flow": "one port", "host": f"{HOST_PORTS} ports of a host"}
 
 
 def by_host(values: Values, qdisc: str) -> str:
-    """What makes a queue share the link among hosts; fq_codel cannot."""
+    """What makes a queue share the link among hosts; fq_codel cannot.
+
+    fq_rr without delay control: what is asked is what a full buffer costs others.
+    """
     if values["flood"] != "host":
-        return ""
-    return {"fq_rr": "mode src-host", "cake": values["cake"]}.get(qdisc, "")
+        return "no-aqm" if qdisc == "fq_rr" else ""
+    return {"fq_rr": "no-aqm mode src-host", "cake": values["cake"]}.get(qdisc, "")
 
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:

@@ -69,7 +69,8 @@ FIRST_COME_PACKETS_S = 3.2
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     """All start at once, each from its own host."""
     end_s = INTERVALS * values["interval"]
-    options = DISCIPLINES[values["discipline"]] if qdisc == "fq_rr" else ""
+    # the thesis has no delay control
+    options = f"no-aqm {DISCIPLINES[values['discipline']]}".rstrip() if qdisc == "fq_rr" else ""
     network = dumbbell(qdisc, RATE_BIT_S, (ACCESS_MS,) * 3, BUFFER_PACKETS, PACKET_BYTES, options)
     # the receiver reads its route when the connection is made
     (route,) = lay_out(network).routes("d1")

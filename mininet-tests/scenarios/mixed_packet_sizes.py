@@ -49,7 +49,15 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     flows.check_backlogged(rate_mbit, round_trip, count, WINDOW_BYTES, other, BUFFER_PACKETS)
     seconds = SETTLE_S + values["seconds"] + 0.5
     return Plan(
-        flows.dumbbell(qdisc, int(rate_mbit * 1e6), [round_trip] * 2, BUFFER_PACKETS, max(mine, other)),
+        # the others' standing queues are what is measured: without delay control
+        flows.dumbbell(
+            qdisc,
+            int(rate_mbit * 1e6),
+            [round_trip] * 2,
+            BUFFER_PACKETS,
+            max(mine, other),
+            "no-aqm" if qdisc == "fq_rr" else "",
+        ),
         flows.among_backlogged(
             count, cc, seconds, seed, window_bytes=WINDOW_BYTES, packet_bytes=mine, other_packet_bytes=other
         ),

@@ -90,12 +90,13 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     """One pair of hosts, no flow but the sources."""
     if qdisc != "fq_rr":
         raise PlanError(f"--qdisc {qdisc}: must be fq_rr, which alone has qlbp")
-    rule = f"flows 1 qlbp mu-min {MU_MIN}mbit mu-max {MU_MAX}mbit q-max {Q_MAX_PACKETS * FRAME_BYTES}b"
+    # the paper has no delay control
+    rule = f"no-aqm flows 1 qlbp mu-min {MU_MIN}mbit mu-max {MU_MAX}mbit q-max {Q_MAX_PACKETS * FRAME_BYTES}b"
     link = LINK
     if values["case"] == "table2":
         sources = [steady_source(rate, i * STEP_S, STEP_S) for i, (rate, _, _) in enumerate(TABLE)]
     elif values["case"] == "prototype":
-        rule = f"flows 1 qlbp mu-min 1200kbit mu-max 200mbit q-max {100 * FRAME_BYTES}b"
+        rule = f"no-aqm flows 1 qlbp mu-min 1200kbit mu-max 200mbit q-max {100 * FRAME_BYTES}b"
         # the paper names no link rate; that of mu-max leaves the rule its whole range
         link = 200
         starts = (0.0, PROTOTYPE[0][1])

@@ -171,7 +171,10 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
         other_packet_bytes=packet_bytes,
     )
     first = replace(sending[0], write_bytes=case.write_bytes)
-    network = path_of(case, flows.dumbbell(qdisc, int(rate_mbit * 1e6), [round_trip] * 2, BUFFER_PACKETS, packet_bytes))
+    # the others' standing queues are what is measured: without delay control
+    options = "no-aqm" if qdisc == "fq_rr" else ""
+    bare = flows.dumbbell(qdisc, int(rate_mbit * 1e6), [round_trip] * 2, BUFFER_PACKETS, packet_bytes, options)
+    network = path_of(case, bare)
     fill = Flow("fill", "d1", "s1", "cubic", seconds=START_S + seconds + 1, background=True)
     fill = replace(fill, packet_bytes=network.links[0].mtu_bytes)
     undone_s = first.start_s + seconds - UNDONE_BEFORE_END_S

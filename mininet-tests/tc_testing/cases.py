@@ -69,12 +69,13 @@ OPTIONS = {
     "mode src-host": "mode src-host",
     "charge-drops": "charge-drops",
     "ecn 33": "ecn 33",
-    "perturb 60": "perturb 60",
     "rate 40mbit catch-up 5ms": "catch-up 5ms ",
+    "target 2ms interval 40ms ce-threshold 1ms noecn": "aqm target 2ms interval 40ms ce-threshold 1ms noecn",
+    "no-aqm": "no-aqm ",
     "rate 15mbit qlbp mu-min 2mbit mu-max 10mbit q-max 10000b": "mu-min 2Mbit mu-max 10Mbit q-max 10000b",
 }
 # tc says so itself, and ends with 1; with 2 when the kernel does
-REFUSED = ("limit 0", "flows 65537", "quantum 255", "ecn 101", "mpu 257", "drop nothing")
+REFUSED = ("limit 0", "flows 65537", "quantum 255", "ecn 101", "mpu 257", "drop nothing", "target 9")
 
 
 @dataclass(frozen=True)

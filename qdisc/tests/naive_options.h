@@ -77,9 +77,6 @@ static inline bool naive_option(struct fq_rr_config *c, unsigned int type, s64 v
 	case TCA_FQ_RR_ECN:
 		c->ecn = bits;
 		return bits <= 100;
-	case TCA_FQ_RR_PERTURB:
-		c->perturb = bits;
-		return bits <= 86400;
 	case TCA_FQ_RR_LAYER:
 		c->layer = bits;
 		return bits <= 1;
@@ -89,6 +86,21 @@ static inline bool naive_option(struct fq_rr_config *c, unsigned int type, s64 v
 	case TCA_FQ_RR_CATCH_UP:
 		c->catch_up = bits;
 		return bits <= 1000000;
+	case TCA_FQ_RR_AQM:
+		c->aqm = bits;
+		return bits <= 1;
+	case TCA_FQ_RR_TARGET:
+		c->target = bits;
+		return bits >= 10 && bits <= 10000000;
+	case TCA_FQ_RR_INTERVAL:
+		c->interval = bits;
+		return bits >= 10 && bits <= 10000000;
+	case TCA_FQ_RR_CE_THRESHOLD:
+		c->ce_threshold = bits;
+		return !bits || (bits >= 10 && bits <= 10000000);
+	case TCA_FQ_RR_NOECN:
+		c->noecn = bits;
+		return bits <= 1;
 	}
 	return true;
 }
@@ -128,6 +140,8 @@ static inline bool naive_set(struct fq_rr_config *c, bool fixed,
 		}
 	if (!good || (fixed && (c->flows != before.flows ||
 				c->seed != before.seed)))
+		return false;
+	if (c->target > c->interval)
 		return false;
 	if (c->qlbp)
 		return naive_rule(c);

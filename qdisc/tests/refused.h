@@ -28,7 +28,7 @@ static void __attribute__((__noreturn__)) refused_by(const char *condition)
 
 #define assert_refused(call)						\
 	do {								\
-		bool was_refused_ = true;				\
+		volatile bool was_refused_ = true;			\
 									\
 		refusal_expected = true;				\
 		if (!setjmp(refused_at)) {				\

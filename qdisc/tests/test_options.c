@@ -50,6 +50,11 @@ static void every_option_ends_where_the_manual_page_says(void **state)
 			if (!is_rate && type != TCA_FQ_RR_OVERHEAD &&
 			    values[i] != (s64)(u32)values[i])
 				continue;
+			/* neither contradicts the other, wherever it ends */
+			if (type == TCA_FQ_RR_TARGET)
+				give(&request, TCA_FQ_RR_INTERVAL, 10000000);
+			if (type == TCA_FQ_RR_INTERVAL)
+				give(&request, TCA_FQ_RR_TARGET, 10);
 			if (fq_rr_is_of_qlbp(type)) {
 				give(&request, TCA_FQ_RR_QLBP, 1);
 				give(&request, TCA_FQ_RR_RATE64, 125000000000);
@@ -72,7 +77,7 @@ static void every_option_ends_where_the_manual_page_says(void **state)
 					 (long long)values[i]);
 		}
 	}
-	assert_int_equal(options, 24);
+	assert_int_equal(options, 28);
 }
 
 /* the manual page's table: name and unit as messages have them, the range in the unit of
@@ -105,10 +110,14 @@ static void options_are_what_the_manual_page_says(void **state)
 		{ TCA_FQ_RR_MODE, "mode", "", 0, 3, 0 },
 		{ TCA_FQ_RR_CHARGE_DROPS, "charge-drops", "", 0, 1, 0 },
 		{ TCA_FQ_RR_ECN, "ecn", " per cent", 1, 100, 0 },
-		{ TCA_FQ_RR_PERTURB, "perturb", " seconds", 1, 86400, 0 },
 		{ TCA_FQ_RR_LAYER, "layer", "", 0, 1, 0 },
 		{ TCA_FQ_RR_FRAMING, "framing", "", 0, 2, 0 },
 		{ TCA_FQ_RR_CATCH_UP, "catch-up", " us", 0, 1000000, 0 },
+		{ TCA_FQ_RR_AQM, "aqm", "", 0, 1, 0 },
+		{ TCA_FQ_RR_TARGET, "target", " us", 10, 10000000, 10 },
+		{ TCA_FQ_RR_INTERVAL, "interval", " us", 10, 10000000, 10 },
+		{ TCA_FQ_RR_CE_THRESHOLD, "ce-threshold", " us", 10, 10000000, 0 },
+		{ TCA_FQ_RR_NOECN, "noecn", "", 0, 1, 0 },
 	};
 	size_t i;
 
@@ -173,6 +182,12 @@ static void what_is_wrong_is_named(void **state)
 		    { TCA_FQ_RR_MAX_DELAY, 10000000 } },
 		  { FQ_RR_FAULT_Q_MAX, 0, 1125000000000, 0 },
 		  "more than any memory" },
+		{ { { TCA_FQ_RR_TARGET, 100001 } },
+		  { FQ_RR_FAULT_TARGET, 0, 100001, 100000 },
+		  "a target above the interval that there is" },
+		{ { { TCA_FQ_RR_INTERVAL, 4999 }, { TCA_FQ_RR_AQM, 0 } },
+		  { FQ_RR_FAULT_TARGET, 0, 5000, 4999 },
+		  "an interval below the target that there is, without aqm too" },
 	};
 	size_t i, k;
 

@@ -35,8 +35,9 @@ from in_guest.tap import Json, equal, expect, run
 LIMIT, MEMORY_LIMIT, FLOWS, QUANTUM, RATE64, OVERHEAD = 2, 3, 4, 5, 6, 7
 MPU, SCHEDULER, DROP, SPLIT_GSO, SEED = 8, 9, 10, 11, 12
 QLBP, MU_MIN, MU_MAX, Q_MAX, LOAD, MAX_DELAY = 13, 14, 15, 16, 17, 18
-MODE, CHARGE_DROPS, ECN, PERTURB = 19, 20, 21, 22
+MODE, CHARGE_DROPS, ECN, UNUSED = 19, 20, 21, 22
 LAYER, FRAMING, CATCH_UP = 23, 24, 25
+AQM, TARGET, INTERVAL, CE_THRESHOLD, NOECN = 26, 27, 28, 29, 30
 # and of a class's
 WEIGHT = 1
 
@@ -59,7 +60,11 @@ DEFAULTS: Json = {
     "mode": "flow",
     "charge_drops": False,
     "ecn": None,
-    "perturb": None,
+    "aqm": True,
+    "target_us": 5000,
+    "interval_us": 100000,
+    "ce_threshold_us": None,
+    "noecn": False,
 }
 
 # further options that there are with qlbp
@@ -148,9 +153,19 @@ ROUND_TRIPS: list[tuple[str, str, object]] = [
     ("ecn 1", "ecn", 1),
     ("ecn 100", "ecn", 100),
     ("ecn off", "ecn", None),
-    ("perturb 1", "perturb", 1),
-    ("perturb 86400", "perturb", 86400),
-    ("perturb never", "perturb", None),
+    ("aqm", "aqm", True),
+    ("no-aqm", "aqm", False),
+    ("target 10", "target_us", 10),
+    ("target 2.5ms", "target_us", 2500),
+    ("target 70ms", "target_us", 70000),
+    ("target 5ms", "target_us", 5000),
+    ("interval 5ms", "interval_us", 5000),
+    ("interval 10s", "interval_us", 10000000),
+    ("ce-threshold 10us", "ce_threshold_us", 10),
+    ("ce-threshold 10s", "ce_threshold_us", 10000000),
+    ("ce-threshold off", "ce_threshold_us", None),
+    ("noecn", "noecn", True),
+    ("ecn", "noecn", False),
 ]
 
 # the same with a rate of 100 Mbit/s and qlbp
@@ -212,13 +227,21 @@ BAD_WORDS: list[tuple[str, list[str]]] = [
     ("mode port", ["mode", '"port"', "flow | src-host | dst-host | class"]),
     ("ecn 0", ["ecn", '"0"', "1..100", "off"]),
     ("ecn 101", ["ecn", '"101"', "1..100"]),
-    ("perturb 0", ["perturb", '"0"', "1..86400", "never"]),
-    ("perturb 86401", ["perturb", '"86401"', "1..86400"]),
     ("charge-drops no-charge-drops", ["charge-drops", "twice"]),
     ("layer wire", ["layer", '"wire"', "frame | ip"]),
     ("catch-up -1", ["catch-up", '"-1"', "0us..1s"]),
     ("catch-up 1.1s", ["catch-up", '"1.1s"', "0us..1s"]),
     ("catch-up late", ["catch-up", '"late"', "0us..1s"]),
+    ("target 9", ["target", '"9"', "10us..10s"]),
+    ("target 11s", ["target", '"11s"', "10us..10s"]),
+    ("target soon", ["target", '"soon"', "10us..10s"]),
+    ("interval 0", ["interval", '"0"', "10us..10s"]),
+    ("interval 10001ms", ["interval", '"10001ms"', "10us..10s"]),
+    ("ce-threshold 0", ["ce-threshold", '"0"', "10us..10s", "off"]),
+    ("ce-threshold 11s", ["ce-threshold", '"11s"', "10us..10s", "off"]),
+    ("ecn noecn", ["noecn", "twice"]),
+    ("aqm no-aqm", ["aqm", "twice"]),
+    ("no-noecn", ["what is", '"no-noecn"']),
     ("framing sdh", ["framing", '"sdh"', "plain | atm | ptm"]),
     ("atm framing ptm", ["framing", "twice"]),
     ("docsis overhead 8", ["overhead", "twice"]),
@@ -285,7 +308,15 @@ BAD_ATTRIBUTES: list[tuple[bytes, list[str]]] = [
     (u32(MODE, 4), ["mode 4 ", "0..3"]),
     (u32(CHARGE_DROPS, 2), ["charge-drops 2 ", "0..1"]),
     (u32(ECN, 101), ["ecn 101 ", "1..100 per cent"]),
-    (u32(PERTURB, 86401), ["perturb 86401 ", "1..86400 seconds"]),
+    (u32(UNUSED, 1), ["Unsupported attribute"]),
+    (u32(AQM, 2), ["aqm 2 ", "0..1"]),
+    (u32(TARGET, 9), ["target 9 ", "10..10000000 us"]),
+    (u32(TARGET, 10000001), ["target 10000001 ", "10..10000000 us"]),
+    (u32(INTERVAL, 0), ["interval 0 ", "10..10000000 us"]),
+    (u32(INTERVAL, 2**32 - 1), ["interval 4294967295 ", "10..10000000 us"]),
+    (u32(CE_THRESHOLD, 9), ["ce-threshold 9 ", "10..10000000 us"]),
+    (u32(CE_THRESHOLD, 10000001), ["ce-threshold 10000001 ", "10..10000000 us"]),
+    (u32(NOECN, 2), ["noecn 2 ", "0..1"]),
 ]
 
 # what contradicts itself or the rate: options, attributes, what the message says
@@ -296,6 +327,9 @@ CONTRADICTIONS: list[tuple[str, bytes, list[str]]] = [
     ("", u32(Q_MAX, 5000), ["q-max", "without qlbp"]),
     ("", u32(LOAD, 50), ["load", "without qlbp"]),
     ("", u32(MAX_DELAY, 5000), ["max-delay", "without qlbp"]),
+    ("", u32(TARGET, 100001), ["target 100001 is above interval 100000 us"]),
+    ("", u32(INTERVAL, 4999), ["target 5000 is above interval 4999 us"]),
+    ("target 5ms", u32(TARGET, 9000) + u32(INTERVAL, 8999), ["target 9000 is above interval 8999 us"]),
     ("rate 8mbit qlbp", u64(MU_MAX, 10**6 + 1), ["mu-max 1000001 ", "rate 1000000 bytes/s"]),
     ("rate 8mbit qlbp", u64(MU_MIN, 900001), ["mu-min 900001 ", "mu-max 900000 bytes/s"]),
     ("rate 8mbit qlbp mu-max 8mbit", u64(RATE64, 999999), ["mu-max 1000000 ", "rate 999999 bytes/s"]),
@@ -343,7 +377,8 @@ def defaults_are_as_documented() -> None:
 ODD = (
     "limit 77 memory-limit 777777 flows 64 quantum 3000 rate 12345kbit overhead -11 mpu 64 "
     "scheduler strict drop longest-tail no-split-gso seed 5 "
-    "mode dst-host charge-drops ecn 33 perturb 600 layer ip framing atm catch-up 1500us"
+    "mode dst-host charge-drops ecn 33 layer ip framing atm catch-up 1500us "
+    "no-aqm target 7ms interval 70ms ce-threshold 3ms noecn"
 )
 
 

@@ -39,10 +39,15 @@ enum {
 	TCA_FQ_RR_MODE,		/* u32, enum fq_rr_mode */
 	TCA_FQ_RR_CHARGE_DROPS,	/* u32, 0 or 1: flows pay for what they lose */
 	TCA_FQ_RR_ECN,		/* u32, per cent of the fair share, or ..._OFF */
-	TCA_FQ_RR_PERTURB,	/* u32, seconds, or FQ_RR_PERTURB_NEVER */
+	TCA_FQ_RR_UNUSED_22,	/* refused */
 	TCA_FQ_RR_LAYER,	/* u32, enum fq_rr_layer */
 	TCA_FQ_RR_FRAMING,	/* u32, enum fq_rr_framing */
 	TCA_FQ_RR_CATCH_UP,	/* u32, microseconds */
+	TCA_FQ_RR_AQM,		/* u32, 0 or 1: CoDel in each queue */
+	TCA_FQ_RR_TARGET,	/* u32, microseconds */
+	TCA_FQ_RR_INTERVAL,	/* u32, microseconds */
+	TCA_FQ_RR_CE_THRESHOLD,	/* u32, microseconds, or ..._OFF */
+	TCA_FQ_RR_NOECN,	/* u32, 0 or 1: CoDel drops what it could mark */
 	__TCA_FQ_RR_MAX
 };
 
@@ -148,8 +153,8 @@ enum fq_rr_framing {
 #define FQ_RR_MEMORY_LIMIT_DEFAULT (32U << 20)
 
 /*
- * flows (queues). Above: 65536 queues occupy 5 MB. Default: that of fq_codel
- * and of CAKE: a hundred flows meet about five collisions.
+ * flows (queues). Above: 65536 queues occupy 6.9 MB. Default: that of fq_codel and of
+ * CAKE: no two of a hundred backlogged flows share a queue, and one in 1700 of 500.
  */
 #define FQ_RR_FLOWS_MIN 1U
 #define FQ_RR_FLOWS_MAX 65536U
@@ -239,17 +244,35 @@ enum fq_rr_framing {
 #define FQ_RR_ECN_MAX 100U
 
 /*
- * perturb (seconds between two rehashes). Below: a rehash visits all packets that
- * wait, and gives every queue one packet ahead. Above: a day.
- *
- * A rehash, by perturb or by another mode, holds the qdisc's lock meanwhile. It waits
- * until at most FQ_RR_REHASH_PACKETS do: more than the default limit, so that it waits
- * only where the user has asked for more.
+ * When the mode changes, all packets that wait are placed anew, under the qdisc's lock.
+ * That is put off until at most FQ_RR_REHASH_PACKETS wait: more than the default limit, so
+ * that it is put off only where the user has asked for more.
  */
 #define FQ_RR_REHASH_PACKETS 16384U
-#define FQ_RR_PERTURB_NEVER 0U
-#define FQ_RR_PERTURB_MIN 1U
-#define FQ_RR_PERTURB_MAX 86400U
+
+/*
+ * Delay control inside a queue: CoDel (RFC 8289), as in net/codel.h.
+ *
+ * target (microseconds): the delay in a queue that is accepted for good. Default: RFC
+ * 8289's. interval (microseconds): how long a delay above it is accepted; about the
+ * longest usual round trip, by default RFC 8289's. Below: a full packet's time at 1
+ * Gbit/s, rounded down. Above: no transport protocol waits longer, and CoDel's clock has
+ * room for two hundred times as much.
+ */
+#define FQ_RR_TARGET_MIN 10U
+#define FQ_RR_TARGET_MAX 10000000U
+#define FQ_RR_TARGET_DEFAULT 5000U
+#define FQ_RR_INTERVAL_MIN 10U
+#define FQ_RR_INTERVAL_MAX 10000000U
+#define FQ_RR_INTERVAL_DEFAULT 100000U
+
+/*
+ * ce-threshold (microseconds in a queue, above which every packet that allows it is
+ * marked). The range is that of target.
+ */
+#define FQ_RR_CE_THRESHOLD_OFF 0U
+#define FQ_RR_CE_THRESHOLD_MIN 10U
+#define FQ_RR_CE_THRESHOLD_MAX 10000000U
 
 /* weight (shares of the link) of a class; above: what a byte holds */
 #define FQ_RR_WEIGHT_MIN 1U
@@ -294,6 +317,9 @@ enum {
 	TCA_FQ_RR_STATS_MARKS,		/* u64, packets marked by ecn */
 	TCA_FQ_RR_STATS_OVER_SHARE,	/* u64, drops by ecn: could not be marked */
 	TCA_FQ_RR_STATS_LOST,		/* u64, ns, lateness beyond catch-up */
+	TCA_FQ_RR_STATS_DROPS_AQM,	/* u64, packets, by delay control */
+	TCA_FQ_RR_STATS_MARKS_AQM,	/* u64, packets marked by delay control */
+	TCA_FQ_RR_STATS_MARKS_CE,	/* u64, packets marked by ce-threshold */
 	__TCA_FQ_RR_STATS_MAX
 };
 

@@ -44,7 +44,7 @@ FLAT_FLOWS = (1024, 65536)
 FLAT_CASES = ("over-2x", "over-100x")
 
 Row = dict[str, Any]
-Kind = tuple[str, int, str, bool]
+Kind = tuple[str, int, str, bool, bool]
 
 
 @dataclass(frozen=True)
@@ -83,14 +83,14 @@ class Verdict:
 
 def kind(row: Row) -> Kind:
     """What rows must share to be compared, beside the flows."""
-    return row["case"], row["packet_bytes"], row["gso"] or "", row["hashed"]
+    return row["case"], row["packet_bytes"], row["gso"] or "", row["hashed"], row["ipv6"]
 
 
 def name(of: Kind) -> str:
     """A kind in words."""
-    case, size, gso, hashed = of
+    case, size, gso, hashed, ipv6 = of
     packets = {"": f"{size} bytes", "split": "super-packets, split", "whole": "super-packets, whole"}[gso]
-    return f"{case}, {packets}{', with a hash' if hashed else ''}"
+    return f"{case}, {packets}{' over IPv6' if ipv6 else ''}{', with a hash' if hashed else ''}"
 
 
 def by_place(rows: Iterable[Row], unit: Unit) -> dict[tuple[Kind, int], dict[str, float]]:

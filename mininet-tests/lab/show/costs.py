@@ -17,7 +17,7 @@ PANEL_INCHES = 3.1
 
 def over_flows(rows: list[dict[str, Any]], path: Path, unit: str = "instructions") -> Path:
     """What a full-size packet costs over the number of flows, a panel per case."""
-    plain = [row for row in rows if not row["gso"] and not row["hashed"]]
+    plain = [row for row in rows if not (row["gso"] or row["hashed"] or row["ipv6"])]
     size = max(row["packet_bytes"] for row in plain)
     plain = [row for row in plain if row["packet_bytes"] == size]
     cases = list(dict.fromkeys(row["case"] for row in plain))

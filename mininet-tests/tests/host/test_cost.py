@@ -19,6 +19,7 @@ def row(qdisc: str, instructions: float, **changes: Any) -> dict[str, Any]:
         "packet_bytes": 1514,
         "gso": None,
         "hashed": False,
+        "ipv6": False,
         "instructions_per_packet": instructions,
     }
     return {**values, **changes}

@@ -22,6 +22,7 @@ def row(qdisc: str, ns: float, **changes: Any) -> dict[str, Any]:
         "packet_bytes": 1514,
         "gso": None,
         "hashed": False,
+        "ipv6": False,
         "nanoseconds_per_packet": ns,
         "enqueue": ns - 1,
     }

@@ -275,7 +275,7 @@ def test_only_a_window_keeps_a_loss_based_sender_from_filling_the_buffer():
     words = ("ip", "route", "change", "default", "via", router, "window", "4800", "advmss", "960")
     assert plan.commands == (Command("limit", 0.0, "d1", words),)
     assert plan.flows[0].connects == "start" and plan.flows[0].start_s > 0
-    assert plan.topology.way("r-x").options == "flows 1 drop arriving"
+    assert plan.topology.way("r-x").options == "no-aqm flows 1 drop arriving"
     assert not scenario.plan(values, "pktpair", "fq_rr", 1).commands
     assert scenario.plan(values, "reno", "pfifo", 1).topology.way("r-x").options == ""
 

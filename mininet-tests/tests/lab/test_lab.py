@@ -4,6 +4,8 @@
 Two guests at a time, since each uses one core.
 """
 
+import contextlib
+import json
 import re
 import shutil
 import subprocess
@@ -13,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import TOP, assert_passed, lab, run_scenarios
+from conftest import LAB, TOP, assert_passed, lab, run_scenarios
 from lab.model.topologies import names
 
 COMBINATIONS = [("pktpair", "fq_rr"), ("bbr", "fq_codel"), ("cubic", "cake")]
@@ -120,6 +122,24 @@ def plan(values, cc, qdisc, seed):
 def checks(values, cc, qdisc):
     return {1: [Check("leave_status", "==", 0)], 3: [Check("look_status", "==", 0)]}.get(values["turn"], [])
 """
+# A router of 24 pairs of hosts is given more commands than a line of a terminal takes, 4095 characters.
+LARGE = """
+from lab.model.plan import Flow, Plan
+from lab.model.topologies import topology
+
+CLAIM = "a large network is built"
+PARAMETERS = {}
+COMBINATIONS = [("cubic", "fq_rr")]
+
+def plan(values, cc, qdisc, seed):
+    network = topology("dumbbell", pairs=24, rate_mbit=10.0, queue=qdisc, limit_packets=100, delays_ms=[20.0])
+    return Plan(network, (Flow("first", "s1", "d1", cc, bytes=10_000), Flow("last", "s24", "d24", cc, bytes=10_000)))
+
+def checks(values, cc, qdisc):
+    return []
+"""
+# It is built and done within 40 s of two idle cores; where it hangs, it does for ever.
+LARGE_LIMIT_S = 600
 # The traced run's plan, at a tenth of a second that a guest has to hold.
 TRACED = (
     "three-bottlenecks",
@@ -178,6 +198,15 @@ def one_boot(folder: Path) -> Runs:
     return run_scenarios(folder / "one_boot.json", str(folder / "one_boot.py"), *words)
 
 
+def large(folder: Path) -> Runs:
+    """A network of many hosts; nothing if it is not built."""
+    (folder / "large.py").write_text(LARGE)
+    words = [LAB, "run", folder / "large.py", "--json", folder / "large.json"]
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=LARGE_LIMIT_S, check=False)
+    return json.loads((folder / "large.json").read_text()) if (folder / "large.json").exists() else []
+
+
 def traced(folder: Path) -> tuple[Runs, list[Path]]:
     """Runs with their recordings, which are plotted; they have pictures."""
     words = (*TRACED, "--cc", "pktpair", "--qdisc", "fq_rr", "--trace", "--pcap")
@@ -226,6 +255,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             "agree": pool.submit(run_scenarios, folder / "agree.json", "traffic-engines-agree"),
             "recording": pool.submit(recording, folder),
             "link_down": pool.submit(link_down, folder),
+            "large": pool.submit(large, folder),
             "one boot": pool.submit(one_boot, folder),
             "exec": pool.submit(lab, "exec", "--", "bash", "-c", f"{MN} echo $TC_LIB_DIR; exit 7"),
         }
@@ -279,6 +309,13 @@ def test_schema(results: dict[str, Any]) -> None:
         assert run["clock"] == "virtual"
         assert {entry["kind"] for entry in run["qdiscs"]} >= {run["qdisc"], "netem"}
         assert run["series"].keys() == {"window_s", "bin_s", "flows", "delay_quantiles_s"}
+
+
+def test_a_large_network(results: dict[str, Any]) -> None:
+    """Routers with 25 devices each are built, and the first and the last host have their routes."""
+    (run,) = results["large"]
+    assert_passed(run)
+    assert [flow["bytes"] for flow in run["flows"]] == [10_000] * 2
 
 
 def test_algorithm(results: dict[str, Any]) -> None:

@@ -30,6 +30,7 @@ SHORT: dict[str, dict[str, str]] = {
     "b7-uncontrolled-cross-traffic": {"intensity": "0.2", "staggered": "no"},
     "b8-small-buffer": {},
     "b9-rate-control-torture": {},
+    "delay-inside-a-flow": {},
     "demo-dumbbell": {"rate_mbit": "10", "seconds": "8"},
     "mixed-packet-sizes": {"packet": "1500", "other_packet": "150"},
     "pacing-follows-the-backlog": {},

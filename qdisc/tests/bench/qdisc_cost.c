@@ -8,9 +8,9 @@
  * sends to, and reading it gives the counts:
  *
  *	DEVICE HANDLE flows bytes segs hashed standing closed enqueues dequeues
- *	warm count budget seed
+ *	warm count budget seed version
  *
- * Packets are TCP over IPv4 as a router forwards them: each of a flow's own
+ * Packets are TCP over IP of @version as a router forwards them: each of a flow's own
  * addresses and ports, without a hash unless @hashed, as by a device that hashes.
  * Each call has its two stamps and runs with interrupts off; making and freeing
  * packets is outside of them, and what the stamps and a call of an empty function
@@ -27,6 +27,7 @@
  */
 #include <linux/etherdevice.h>
 #include <linux/ip.h>
+#include <linux/ipv6.h>
 #include <linux/jhash.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -39,12 +40,15 @@
 #include <linux/tcp.h>
 #include <net/checksum.h>
 #include <net/ip.h>
+#include <net/ip6_checksum.h>
+#include <net/ipv6.h>
 #include <net/sch_generic.h>
 #include <net/tcp.h>
 
 #include "stamps.h"
 
-#define COST_HEADERS (ETH_HLEN + sizeof(struct iphdr) + sizeof(struct tcphdr))
+#define COST_HEADERS(ip) (ETH_HLEN + (ip) + sizeof(struct tcphdr))
+#define COST_HEADERS_MAX COST_HEADERS(sizeof(struct ipv6hdr))
 /* payload is shared by all packets: nobody reads it. A fragment is at most this. */
 #define COST_PAYLOAD_ORDER 3
 #define COST_PAYLOAD_BYTES (PAGE_SIZE << COST_PAYLOAD_ORDER)
@@ -69,6 +73,7 @@
  * @bytes: of a packet, or of a segment of a super-packet, Ethernet header included
  * @segs: segments of a packet (1 to COST_SEGS_MAX)
  * @hashed: whether packets carry a hash
+ * @version: of IP, 4 or 6
  * @standing: packets that wait before anything is counted; of each flow if @closed
  * @closed: whether a flow sends when one of its packets has left
  * @enqueues: packets that come before @dequeues are asked for, unless @closed
@@ -97,7 +102,7 @@ struct cost {
 	struct Qdisc *sch;
 	struct net_device *dev;
 	struct page *payload;
-	u32 flows, bytes, segs, hashed, standing, closed, enqueues, dequeues;
+	u32 flows, bytes, segs, hashed, version, standing, closed, enqueues, dequeues;
 	u32 warm, count;
 	u64 budget;
 	struct rnd_state random;
@@ -116,20 +121,18 @@ static u32 cost_khz;
 
 /* ---- packets ---- */
 
-static void cost_headers(const struct cost *c, struct sk_buff *skb, u32 flow)
+static u32 cost_headers_bytes(const struct cost *c)
+{
+	return c->version == 4 ? COST_HEADERS(sizeof(struct iphdr)) :
+				 COST_HEADERS(sizeof(struct ipv6hdr));
+}
+
+/* Return: what is left of TCP's checksum for the device */
+static __sum16 cost_ipv4(struct sk_buff *skb, u32 flow)
 {
 	u32 datagram = skb->len - ETH_HLEN;
-	struct ethhdr *eth;
-	struct tcphdr *tcp;
-	struct iphdr *ip;
+	struct iphdr *ip = ip_hdr(skb);
 
-	skb_reset_mac_header(skb);
-	eth = eth_hdr(skb);
-	memset(eth, 0, COST_HEADERS);
-	eth_broadcast_addr(eth->h_dest);
-	eth->h_proto = htons(ETH_P_IP);
-	skb_set_network_header(skb, ETH_HLEN);
-	ip = ip_hdr(skb);
 	ip->version = 4;
 	ip->ihl = 5;
 	ip->tot_len = htons(datagram);
@@ -138,18 +141,50 @@ static void cost_headers(const struct cost *c, struct sk_buff *skb, u32 flow)
 	ip->saddr = htonl(0x0a000001 + flow / COST_PORTS);
 	ip->daddr = htonl(0x0affff01);
 	ip_send_check(ip);
-	skb_set_transport_header(skb, ETH_HLEN + sizeof(*ip));
+	skb->protocol = htons(ETH_P_IP);
+	return ~tcp_v4_check(datagram - sizeof(*ip), ip->saddr, ip->daddr, 0);
+}
+
+static __sum16 cost_ipv6(struct sk_buff *skb, u32 flow)
+{
+	u32 segment = skb->len - ETH_HLEN - sizeof(struct ipv6hdr);
+	struct ipv6hdr *ip = ipv6_hdr(skb);
+
+	ip->version = 6;
+	ip->payload_len = htons(segment);
+	ip->hop_limit = 63;
+	ip->nexthdr = IPPROTO_TCP;
+	ipv6_addr_set(&ip->saddr, htonl(0xfd010000), 0, 0,
+		      htonl(1 + flow / COST_PORTS));
+	ipv6_addr_set(&ip->daddr, htonl(0xfd020000), 0, 0, htonl(1));
+	skb->protocol = htons(ETH_P_IPV6);
+	return ~tcp_v6_check(segment, &ip->saddr, &ip->daddr, 0);
+}
+
+static void cost_headers(const struct cost *c, struct sk_buff *skb, u32 flow)
+{
+	u32 headers = cost_headers_bytes(c);
+	struct ethhdr *eth;
+	struct tcphdr *tcp;
+	__sum16 check;
+
+	skb_reset_mac_header(skb);
+	eth = eth_hdr(skb);
+	memset(eth, 0, headers);
+	eth_broadcast_addr(eth->h_dest);
+	skb_set_network_header(skb, ETH_HLEN);
+	check = c->version == 4 ? cost_ipv4(skb, flow) : cost_ipv6(skb, flow);
+	eth->h_proto = skb->protocol;
+	skb_set_transport_header(skb, headers - sizeof(*tcp));
 	tcp = tcp_hdr(skb);
 	tcp->source = htons(1024 + flow % COST_PORTS);
 	tcp->dest = htons(443);
 	tcp->doff = sizeof(*tcp) / 4;
 	tcp->ack = 1;
-	tcp->check = ~tcp_v4_check(datagram - sizeof(*ip), ip->saddr, ip->daddr,
-				   0);
+	tcp->check = check;
 	skb->csum_start = skb_transport_header(skb) - skb->head;
 	skb->csum_offset = offsetof(struct tcphdr, check);
 	skb->ip_summed = CHECKSUM_PARTIAL;
-	skb->protocol = htons(ETH_P_IP);
 	skb->dev = c->dev;
 	skb->mark = flow;
 	if (c->hashed)
@@ -159,15 +194,16 @@ static void cost_headers(const struct cost *c, struct sk_buff *skb, u32 flow)
 /* without headers: cost_headers() writes those */
 static struct sk_buff *cost_blank(struct cost *c)
 {
-	u32 payload = c->segs * (c->bytes - COST_HEADERS);
+	u32 headers = cost_headers_bytes(c);
+	u32 payload = c->segs * (c->bytes - headers);
 	struct sk_buff *skb;
 	int frag;
 
-	skb = alloc_skb(LL_MAX_HEADER + COST_HEADERS, GFP_ATOMIC);
+	skb = alloc_skb(LL_MAX_HEADER + COST_HEADERS_MAX, GFP_ATOMIC);
 	if (!skb)
 		return NULL;
 	skb_reserve(skb, LL_MAX_HEADER);
-	skb_put(skb, COST_HEADERS);
+	skb_put(skb, headers);
 	for (frag = 0; payload; frag++) {
 		u32 part = min_t(u32, payload, COST_PAYLOAD_BYTES);
 
@@ -178,10 +214,11 @@ static struct sk_buff *cost_blank(struct cost *c)
 	qdisc_skb_cb(skb)->pkt_len = skb->len;
 	compat_qdisc_set_segs(skb, c->segs);
 	if (c->segs > 1) {
-		skb_shinfo(skb)->gso_type = SKB_GSO_TCPV4;
-		skb_shinfo(skb)->gso_size = c->bytes - COST_HEADERS;
+		skb_shinfo(skb)->gso_type = c->version == 4 ? SKB_GSO_TCPV4 :
+							      SKB_GSO_TCPV6;
+		skb_shinfo(skb)->gso_size = c->bytes - headers;
 		skb_shinfo(skb)->gso_segs = c->segs;
-		qdisc_skb_cb(skb)->pkt_len += (c->segs - 1) * COST_HEADERS;
+		qdisc_skb_cb(skb)->pkt_len += (c->segs - 1) * headers;
 	}
 	return skb;
 }
@@ -494,7 +531,8 @@ static int cost_measure(struct cost *c)
 static bool cost_makes_sense(const struct cost *c)
 {
 	return c->flows && c->flows <= COST_FLOWS_MAX && c->segs &&
-	       c->segs <= COST_SEGS_MAX && c->bytes > COST_HEADERS &&
+	       (c->version == 4 || c->version == 6) &&
+	       c->segs <= COST_SEGS_MAX && c->bytes > cost_headers_bytes(c) &&
 	       c->bytes <= ETH_FRAME_LEN && c->closed <= 1 &&
 	       c->hashed <= 1 && (c->closed || c->enqueues);
 }
@@ -536,10 +574,10 @@ static int cost_run(const char *line, const struct kernel_param *param)
 	u32 handle, seed;
 	int err;
 
-	if (sscanf(line, "%15s %x: %u %u %u %u %u %u %u %u %u %u %llu %u", device,
+	if (sscanf(line, "%15s %x: %u %u %u %u %u %u %u %u %u %u %llu %u %u", device,
 		   &handle, &c.flows, &c.bytes, &c.segs, &c.hashed, &c.standing, &c.closed,
 		   &c.enqueues, &c.dequeues, &c.warm, &c.count, &c.budget,
-		   &seed) != 14 || !cost_makes_sense(&c)) {
+		   &seed, &c.version) != 15 || !cost_makes_sense(&c)) {
 		pr_err("cannot make sense of: %s\n", line);
 		return -EINVAL;
 	}

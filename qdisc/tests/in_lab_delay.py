@@ -1,0 +1,216 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Delay control inside a queue: what CoDel drops and marks, whom it spares, what parents hear of it.
+
+Run in the lab, with TC_LIB_DIR naming the plugin's folder.  Prints TAP.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+import sys
+from itertools import pairwise
+
+from in_guest.link import Capture, Frame, Sender
+from in_guest.qdisc import backlogs, configure, run_on_v0, statistics, tc, the_kernel_has_not_complained
+from in_guest.tap import equal, expect
+from in_lab_fq_rr import PARENTS, POLICIES, Link, agree, fresh, place_under, ports, sequences
+
+ECT_0, CE = 2, 3
+# A packet of 1514 bytes takes 12.1 ms.
+RATE = "rate 1mbit"
+# A packet leaves eight behind it if there are nine.
+SPARED = 7
+
+
+def marks_are_taken(sender: Sender) -> None:
+    """A flow's packets say that they may be marked."""
+    sender.socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ECT_0)
+
+
+def lost(frames: list[Frame], port: int, sent: int) -> list[int]:
+    """Sequence numbers of a flow that did not come."""
+    return sorted(set(range(sent)) - set(sequences(frames, port)))
+
+
+def a_standing_queue_loses_some() -> None:
+    """From the head, one at a time, and nobody else loses any."""
+    fresh(f"{RATE} seed 1 aqm")
+    long, short, capture = Sender(1), Sender(2), Capture()
+    long.send(1514, 100)
+    short.send(1514, 5)
+    frames = capture.read(105, patience_s=1)
+    found = statistics()
+    expect(found["drops_aqm"] > 3, f"drops: {found['drops_aqm']}")
+    equal(found["drops"], found["drops_aqm"], "drops of all kinds")
+    equal(len(frames) + found["drops_aqm"], 105, "packets")
+    gone = lost(frames, 1, 100)
+    equal(len(gone), found["drops_aqm"], "packets that did not come")
+    expect(all(later > earlier + 1 for earlier, later in pairwise(gone)), f"two in a row: {gone}")
+    equal(lost(frames, 2, 5), [], "of the short queue")
+    # the first is dropped an interval after the queue has been longer than the target
+    expect((gone[0] + 5) * 12.1 > 100, f"too early: {gone}")
+    # the drops end where the rest is spared
+    expect(gone[-1] <= 100 - 1 - SPARED, f"of what is spared: {gone}")
+    for thing in (long, short, capture):
+        thing.close()
+
+
+def a_queue_as_packet_pair_keeps_it_is_spared() -> None:
+    """However long its packets wait: here a second."""
+    for packets in (SPARED + 1, SPARED + 30):
+        fresh("rate 100kbit seed 1 aqm")
+        sender, capture = Sender(1), Capture()
+        sender.send(1514, packets)
+        frames = capture.read(packets, patience_s=2)
+        dropped = statistics()["drops_aqm"]
+        equal(len(frames) + dropped, packets, "packets")
+        equal(dropped > 0, packets > SPARED + 1, f"drops of {packets} packets: {dropped}; some")
+        sender.close()
+        capture.close()
+
+
+def what_can_be_marked_is_not_dropped() -> None:
+    """Unless noecn says so; ecn takes that back."""
+    for options, marked in (("", True), ("noecn", False), ("noecn ecn", True)):
+        fresh(f"{RATE} seed 1 aqm {options.removesuffix(' ecn')}")
+        if options.endswith(" ecn"):
+            tc("qdisc change dev v0 root fq_rr ecn")
+        sender, capture = Sender(1), Capture()
+        marks_are_taken(sender)
+        sender.send(1514, 100)
+        frames = capture.read(100, patience_s=1)
+        found = statistics()
+        came = sum(frame.ecn == CE for frame in frames)
+        equal(found["marks_aqm"], came, f"{options}: marks")
+        equal((found["drops_aqm"] == 0, came > 3), (marked, marked), f"{options}: none dropped, some marked")
+        equal(len(frames) + found["drops_aqm"], 100, f"{options}: packets")
+        equal((found["marks"], found["marks_ce"]), (0, 0), f"{options}: other marks")
+        sender.close()
+        capture.close()
+
+
+def ce_threshold_marks_each() -> None:
+    """What has waited for longer, however short the queue is."""
+    fresh(f"{RATE} seed 1 aqm ce-threshold 30ms")
+    sender, capture = Sender(1), Capture()
+    marks_are_taken(sender)
+    sender.send(1514, 5)
+    frames = capture.read(5, patience_s=1)
+    # the fourth waits for three times 12.1 ms
+    equal([frame.ecn for frame in frames], [ECT_0, ECT_0, ECT_0, CE, CE], "marks")
+    equal(statistics()["marks_ce"], 2, "marks_ce")
+    sender.close()
+    capture.close()
+
+
+def switched_on_it_begins_anew() -> None:
+    """What waits by then has come then, as far as it knows, and nothing is dropped for old delays."""
+    link = Link("aqm interval 10ms target 5ms")
+    # blocked for longer than any interval, and so in the midst of dropping
+    link.flow(1).send(1514, 60)
+    link.release(10, "1mbit")
+    before = statistics()["drops_aqm"]
+    expect(before > 0, "nothing dropped before")
+    configure("no-aqm")
+    link.capture.read(10)
+    equal(statistics()["drops_aqm"], before, "drops while it is off")
+    link.flow(1).send(1514, 100)
+    configure("aqm interval 9000ms")
+    left = statistics()["qlen"]
+    equal(len(link.capture.read(left, patience_s=1)), left, "packets after it")
+    equal(statistics()["drops_aqm"], before, "drops after it")
+    link.close()
+
+
+def a_flow_pays_for_what_codel_drops() -> None:
+    """With charge-drops, as for any other drop: the packets of the other are more."""
+    sent = {}
+    for charge in ("no-charge-drops", "charge-drops"):
+        fresh(f"rate 8mbit seed 1 aqm interval 2ms target 1ms noecn {charge}")
+        one, other, capture = Sender(1), Sender(2), Capture()
+        marks_are_taken(one)
+        one.send(1514, 400)
+        other.send(1514, 400)
+        # the drops of both are alike, and so is what they pay
+        order = ports(capture.read(800, patience_s=1))
+        sent[charge] = order.count("a"), order.count("b")
+        expect(statistics()["drops_aqm"] > 20, f"{charge}: too few drops")
+        equal(sum(sent[charge]) + statistics()["drops_aqm"], 800, f"{charge}: packets")
+        for thing in (one, other, capture):
+            thing.close()
+    for shares in sent.values():
+        expect(abs(shares[0] - shares[1]) < 40, f"packets {sent}")
+
+
+def parents_are_told_of_drops() -> None:
+    """Packets and bytes of all levels agree in the midst of it, and are 0 at the end."""
+    for parent in PARENTS:
+        place, _ = place_under(parent, "seed 1 aqm interval 10ms target 5ms")
+        # a bucket of one packet, so that hardly any leaves while the counts are read
+        tbf = "qdisc change dev v0 root handle 8: tbf rate {} burst 1600 limit 10m"
+        sender, capture = Sender(1), Capture()
+        sender.send(1514, 200)
+        for _ in range(10):
+            tc(tbf.format("1mbit"))
+            capture.read(5)
+            tc(tbf.format("8kbit"))
+            agree(parent, "in the midst of it")
+        tc(tbf.format("1gbit"))
+        capture.read(10_000, patience_s=2)
+        expect(statistics()["drops_aqm"] > 0, f"{parent}: nothing dropped")
+        equal(set(backlogs().values()), {(0, 0)}, f"{parent}: at the end")
+        sender.send(142, 3)
+        equal(len(capture.read(3)), 3, f"{parent}: packets after it was empty")
+        configure("limit 1", place)
+        sender.close()
+        capture.close()
+
+
+# SHA-256 of what left, was dropped and marked, by the module before there was delay control
+RECORDED = "7e1622fd728a7408da8215658c13912a27d06009354fbbdf6e8fdabbdfd5c09b"
+
+
+def without_it_all_is_as_it_was() -> None:
+    """The same arrivals to the same blocked links: the same packets leave in the same order, with the same marks."""
+    digest = hashlib.sha256()
+    for scheduler in ("drr", "strict"):
+        for policy in POLICIES:
+            for more in ("", "ecn 33", "charge-drops"):
+                link = Link(f"limit 120 scheduler {scheduler} drop {policy} {more}")
+                for port in (1, 3):
+                    marks_are_taken(link.flow(port))
+                draw = 1
+                for _ in range(300):
+                    draw = draw * 1103515245 + 12345 & 0x7FFFFFFF
+                    link.flow(draw >> 16 & 3 | 1).send(142 + (draw >> 20) % 1372)
+                    link.flow((draw >> 24) % 5 + 1).send(1514, draw >> 18 & 1)
+                frames = link.release(statistics()["qlen"])
+                found = statistics()
+                digest.update(repr([(f.port, f.sequence, f.bytes, f.ecn) for f in frames]).encode())
+                counts = ("drops", "marks", "over_share", "flushes", "drops_flushed", "drops_head", "drops_tail")
+                digest.update(repr([found[name] for name in counts]).encode())
+                link.close()
+    equal(digest.hexdigest(), RECORDED, "digest of departures, drops and marks")
+
+
+def main() -> int:
+    """Run all, or those named on the command line, in order."""
+    return run_on_v0(
+        [
+            a_standing_queue_loses_some,
+            a_queue_as_packet_pair_keeps_it_is_spared,
+            what_can_be_marked_is_not_dropped,
+            ce_threshold_marks_each,
+            switched_on_it_begins_anew,
+            a_flow_pays_for_what_codel_drops,
+            parents_are_told_of_drops,
+            without_it_all_is_as_it_was,
+            the_kernel_has_not_complained,
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
