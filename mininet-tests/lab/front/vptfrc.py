@@ -4,6 +4,7 @@
     scripts/lab vptfrc                 what make vptfrc runs
     scripts/lab vptfrc --seeds 1       one seed
     scripts/lab vptfrc --only steady   the links with losses of one kind
+    scripts/lab vptfrc --kept          judge what there is, and run nothing
 
 All runs are in one study: a campaign that was interrupted goes on where it was, and only what uses a
 module that has changed is run again. out/vptfrc/summary.json has a row for each check of the paper.
@@ -24,11 +25,14 @@ from ..analyse import any_packet_size as found
 from ..analyse.any_packet_size import BY_BYTES_LOSSES, EXTREME_LOSS, LOSSES, METHODS, TCP, TFRC, UNMODIFIED, Cell
 from ..checkout import TOP
 from ..model import scenario
+from ..model.errors import PlanError
 from ..model.scenario import Values
-from ..store.engine import Engine
+from ..store import sweep as sweeping
+from ..store.engine import Engine, EngineError
 from ..store.run import Run
-from ..store.study import Study
+from ..store.study import Study, StudyError
 from ..store.sweep import Request
+from . import measuring
 from .measuring import Measured, commit, in_guests, measure, versions
 from .options import FAILED, MAX_GUESTS, number
 
@@ -95,18 +99,33 @@ def cell(cc: str, values: Values) -> Cell:
     return Cell(who, values["loss"], values["kind"], sizes, values["by_bytes"], values["mode"])
 
 
-def rates(measured: Measured) -> dict[Cell, float]:
-    """Mean goodput of a flow in each cell, over flows and seeds, bit/s."""
+def kept(study: Study, engine: Engine, planned: Sequence[Request]) -> Measured:
+    """What a study has of these requests; PlanError if that is nothing."""
+    try:
+        study.exists()
+        asked = sweeping.expand_all(planned, engine)
+    except (EngineError, StudyError) as error:
+        raise PlanError(str(error)) from None
+    digests = {run: digest for run, digest in asked.runs.items() if study.has(digest)}
+    if not digests:
+        raise PlanError(f"--kept: {study.folder} has none of the {len(asked.runs)} runs")
+    figures = {run: measuring.figures_of(run, study.load(digest)["raw"]) for run, digest in digests.items()}
+    sound = {run: one for run, one in figures.items() if one.error is None}
+    return Measured(study, sound, digests, asked.surroundings, len(digests))
+
+
+def rates(measured: Measured, seeds: int) -> dict[Cell, float]:
+    """Mean goodput of a flow, bit/s, over flows and seeds, in each cell that has all of these."""
     of: dict[Cell, list[float]] = {}
     for run, figures in measured.runs.items():
         of.setdefault(cell(run.cc, run.values), []).append(figures.metrics["goodput_bit_s"] / run.values["flows"])
-    return {one: sum(values) / len(values) for one, values in of.items()}
+    return {one: sum(values) / len(values) for one, values in of.items() if len(values) == seeds}
 
 
 def write(folder: Path, measured: Measured, seeds: int) -> dict[str, Any]:
     """summary.json; returns what it has."""
     surroundings = next(iter(measured.surroundings.values()))
-    of_cells = rates(measured)
+    of_cells = rates(measured, seeds)
     runs: list[Run] = list(measured.runs)
     parameters = {**COMMON, "round_trip_ms": runs[0].values["round_trip"], "payload_bytes": [LARGE, SMALL]}
     summary = {
@@ -134,7 +153,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-j", type=number(1, MAX_GUESTS), default=cpus, metavar="N", help=f"guests at a time; each uses a core ({cpus})"
     )
-    parser.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
+    how.add_argument("--kept", action="store_true", help="run nothing: judge what is kept from before")
     parser.add_argument("--kernel", default="", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
     parser.add_argument("--out", type=Path, default=TOP / "out" / PROGRAM, metavar="FOLDER")
 
@@ -151,7 +172,10 @@ def run(arguments: argparse.Namespace, engine: Engine) -> int:
     kinds = (arguments.only,) if arguments.only else KINDS
     study = Study(arguments.out / STUDY)
     planned = requests(arguments.seeds, kinds, arguments.kernel)
-    measured = measure(PROGRAM, study, engine, planned, guests=arguments.j, fresh=arguments.fresh)
+    if arguments.kept:
+        measured = kept(study, engine, planned)
+    else:
+        measured = measure(PROGRAM, study, engine, planned, guests=arguments.j, fresh=arguments.fresh)
     rows = write(arguments.out, measured, arguments.seeds)["rows"]
     for row in rows:
         print(line(row))

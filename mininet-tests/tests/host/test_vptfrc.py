@@ -4,9 +4,13 @@
 import json
 
 import pytest
+from fake_lab import FakeEngine
+from lab import cli
 from lab.analyse import any_packet_size as found
 from lab.analyse.any_packet_size import BY_BYTES_LOSSES, EXTREME_LOSS, JUDGES, LOSSES, METHODS, TCP, TFRC, Cell, Found
-from lab.front import vptfrc
+from lab.analyse.figures import Figures
+from lab.front import measuring, vptfrc
+from lab.model.errors import PlanError
 from lab.store.sweep import planned
 
 KINDS = vptfrc.KINDS
@@ -104,3 +108,62 @@ def test_one_kind_of_losses_is_a_part():
 def test_a_flow_without_any_rate_is_far_behind(loss):
     rates = {Cell(TCP, loss): 0.0, Cell("unmodified", loss): 5.0}
     assert Found(rates).ratio("unmodified", loss) == 5.0
+
+
+class Lossy(FakeEngine):
+    """Has what the scenario needs."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        for name in ("tcp_vptfrc.ko", "sch_lossy.ko"):
+            (folder / name).write_text(name)
+
+    def surroundings(self, kernel, modules):
+        found = super().surroundings(kernel, modules)
+        return type(found)(**{**vars(found), "ccs": ("reno", "cubic", "vptfrc")})
+
+
+@pytest.fixture
+def campaign(tmp_path, monkeypatch):
+    """A campaign of which nothing is measured: a command's status and summary."""
+    (tmp_path / "engine").mkdir()
+    engine = Lossy(tmp_path / "engine")
+    monkeypatch.setattr(
+        measuring, "figures_of", lambda run, raw: Figures(metrics={"goodput_bit_s": 2e6, "kernel_warnings": 0})
+    )
+
+    def run(*words):
+        status = vptfrc.run(cli.parse(["vptfrc", "-j", "1", "--out", str(tmp_path / "out"), *words]), engine)
+        return status, json.loads((tmp_path / "out" / "summary.json").read_text())
+
+    return engine, run
+
+
+def test_a_campaign(campaign, capsys):
+    engine, run = campaign
+    status, summary = run("--seeds", "1")
+    measured = [row for row in summary["rows"] if row["measured"] is not None]
+    assert status == 1 and len(summary["rows"]) == 85 and len(measured) == len(JUDGES)
+    assert {row["bit_s"] for row in summary["rates"]} == {1_000_000}, "of a flow, and not of both"
+    assert all(row["seeds"] == [1] and row["parameters"]["flows"] == 2 for row in measured)
+    assert set(summary["modules"]) >= {"tcp_vptfrc", "sch_lossy"}
+    passed = sum(row["pass"] for row in summary["rows"])
+    assert f"{passed} of 85 checks hold, of {len(JUDGES)} that were measured" in capsys.readouterr().out
+    # what is there is not run again, and what is kept needs no run
+    done = len(engine.titles)
+    assert run("--seeds", "1")[1]["rows"] == run("--seeds", "1", "--kept")[1]["rows"] == summary["rows"]
+    assert len(engine.titles) == done
+
+
+def test_what_is_kept_of_a_part(campaign):
+    engine, run = campaign
+    with pytest.raises(PlanError, match="--kept: .* has none of the"):
+        run("--seeds", "1", "--kept")
+    run("--seeds", "1", "--only", "gilbert")
+    done = len(engine.titles)
+    _, summary = run("--seeds", "1", "--kept")
+    assert len(engine.titles) == done
+    judged = {row["id"] for row in summary["rows"] if row["measured"] is not None}
+    assert judged == {"vp-4.1.3-size", "vp-4.1.3-rate"}
+    # of two seeds there is one: no cell is whole
+    assert run("--seeds", "2", "--kept")[1]["rates"] == []
