@@ -23,7 +23,7 @@ PLUGIN_HEADERS := $(wildcard tc-plugin/*.h include/uapi/linux/*.h)
 MAN_PAGE := tc-plugin/tc-fq_rr.8
 
 .PHONY: help all bootstrap check-bootstrap modules plugin lab-modules demo \
-	transfers transfers-quick real-networks cost cost-native cost-ack tdc torture torture-short hostile hostile-short \
+	transfers transfers-quick real-networks vptfrc cost cost-native cost-ack tdc torture torture-short hostile hostile-short \
 	mutants simulate test check unit lint install uninstall clean distclean
 
 help: ## list the targets
@@ -31,7 +31,8 @@ help: ## list the targets
 	@echo
 	@echo "Variables: KVER or KDIR (kernel to build and install for), DESTDIR,"
 	@echo "MODDIR, TC_LIB_DIR, MANDIR (where things are installed), BASE (of make"
-	@echo "transfers: a revision or folder whose modules are measured beside)"
+	@echo "transfers: a revision or folder whose modules are measured beside), FULL=1"
+	@echo "(of make vptfrc: the six repeats of the paper, and not two)"
 
 all: modules plugin ## modules for the running kernel, and the tc plugin
 
@@ -52,6 +53,9 @@ transfers-quick: lab-modules ## the same with one seed, hosts with open buffers
 
 real-networks: lab-modules ## packet pair on real networks: bunched ACKs, new routes, FIFOs, policers
 	@scripts/lab real-networks
+
+vptfrc: lab-modules ## the paper on packet sizes: small packets beside full ones, on links that lose by chance
+	@scripts/lab vptfrc $(if $(FULL),--seeds 6)
 
 # the second has 2 for its status where it cannot be, and has said why
 cost: lab-modules ## instructions and nanoseconds per packet, fq_rr beside its peers

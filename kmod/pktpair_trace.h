@@ -15,7 +15,7 @@
 #include "in_turn.h"
 #include "law_1994.h"
 #include "pair_probe.h"
-#include "trace_addresses.h"
+#include "addresses_trace.h"
 
 #define PKTPAIR_VERDICTS					\
 	PKTPAIR_VERDICT(PAIR_SAMPLE, "sample")			\

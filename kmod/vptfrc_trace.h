@@ -12,7 +12,7 @@
 #include <linux/tracepoint.h>
 #include <net/tcp.h>
 #include "tfrc.h"
-#include "trace_addresses.h"
+#include "addresses_trace.h"
 
 #define VPTFRC_METHODS					\
 	VPTFRC_METHOD(TFRC_UNMODIFIED, "unmodified")	\

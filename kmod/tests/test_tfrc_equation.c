@@ -69,6 +69,27 @@ static void the_rate_is_the_equation(void **state)
 	assert_true(worst > OFF / 4);
 }
 
+/*
+ * With almost every packet lost the result has thirteen bits, of which the last is the nearest:
+ * half a place off, and an eighth for the root, which is rounded down.
+ */
+static void the_last_place_is_the_nearest(void **state)
+{
+	double error, sum = 0;
+	u64 interval_q16;
+
+	(void)state;
+	for (interval_q16 = TFRC_ONE_Q16; interval_q16 < TFRC_ONE_Q16 * 5 / 4; interval_q16++) {
+		error = (double)tfrc_packets_q20(interval_q16) -
+			oracle_bytes_ps(65536.0 / (double)interval_q16, 1, 1) * (1 << 20);
+		if (fabs(error) > 0.625)
+			fail_msg("1/l = %f: %f places off", (double)interval_q16 / 65536, error);
+		sum += error;
+	}
+	/* neither up nor down in the mean */
+	assert_true(fabs(sum / (TFRC_ONE_Q16 / 4)) < 0.125);
+}
+
 /* more loss never gives more rate, so that it has an inverse */
 static void the_rate_rises_with_the_interval(void **state)
 {
@@ -179,6 +200,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_paper_s_points),
 		cmocka_unit_test(the_rate_is_the_equation),
+		cmocka_unit_test(the_last_place_is_the_nearest),
 		cmocka_unit_test(the_rate_rises_with_the_interval),
 		cmocka_unit_test(the_interval_is_the_inverse),
 		cmocka_unit_test(what_is_out_of_range_is_the_nearest),

@@ -344,7 +344,7 @@ class Verdict:
 
 
 def find_headers() -> list[str]:
-    """All formula headers; a trace header is a list of macros and has no formula."""
+    """All formula headers; a trace header has no formula."""
     found = (path for folder in FOLDERS for path in sorted((TOP / folder).glob("*.h")))
     return [str(path.relative_to(TOP)) for path in found if not path.name.endswith("_trace.h")]
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /* Both ends of a flow, for trace events of all modules. */
-#ifndef _TRACE_ADDRESSES_H
-#define _TRACE_ADDRESSES_H
+#ifndef _ADDRESSES_TRACE_H
+#define _ADDRESSES_TRACE_H
 
 #include <net/ipv6.h>
 #include <net/tcp.h>
@@ -23,4 +23,4 @@ static inline void trace_addresses(const struct sock *sk, u8 *saddr, u8 *daddr)
 	memcpy(daddr, &to, sizeof(to));
 }
 
-#endif /* _TRACE_ADDRESSES_H */
+#endif /* _ADDRESSES_TRACE_H */

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The checks of the paper on packet sizes, judged by rates of flows on the real stack.
+
+A check that nothing here measures is a row as well, and has not passed. The checks and what the paper
+published are in ``lab/model/any_packet_size.json``; a new judge of one is a function in ``JUDGES``.
+
+ratio
+    of the goodput of a flow of vptfrc to that of reno with full packets, on a link with the same losses
+unfairness
+    mean of the absolute logarithms of the ratios
+an order that names no loss
+    of geometric means over the losses that were run
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PAPER = Path(__file__).resolve().parent.parent / "model" / "any_packet_size.json"
+# Of the link: probabilities at which all methods are run, and one at which the paper has TCP far behind.
+LOSSES = (0.01, 0.03, 0.1)
+EXTREME_LOSS = 0.5
+# The paper's "more than a few percent".
+MORE_THAN_A_FEW_PERCENT = 0.03
+# Of figure 2: where small packets are still behind, and where they are ahead.
+BY_BYTES_LOSSES = (0.01, 0.1, 0.3)
+# The methods that take out the bias of small packets.
+METHODS = ("unbiasing", "virtual", "sampling", "lip")
+TCP, TFRC, UNMODIFIED = "reno", "tfrc", "unmodified"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One way of sending on one link.
+
+    :param who: a congestion control, ``tfrc`` (vptfrc with full packets, unmodified), or the method of vptfrc with
+        small packets
+    :param loss: mean probability, of full packets where ``by_bytes``
+    :param kind: steady, swinging, gilbert
+    :param sizes: "fixed", or "adapted" of a fixed packet rate; "own" is the fixed small size, also in the equation
+    """
+
+    who: str
+    loss: float
+    kind: str = "steady"
+    sizes: str = "fixed"
+    by_bytes: bool = False
+    mode: str = "packet"
+
+
+class NotMeasuredError(Exception):
+    """A check needs a cell that was not run."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Mean goodput of a flow in each cell, bit/s."""
+
+    rates: Mapping[Cell, float]
+
+    def rate(self, who: str, loss: float, **more: Any) -> float:
+        """Of one cell."""
+        cell = Cell(who, loss, **more)
+        if cell not in self.rates:
+            raise NotMeasuredError(cell)
+        return self.rates[cell]
+
+    def ratio(self, who: str, loss: float, beside: str = TCP, **more: Any) -> float:
+        """To that of another on the same link."""
+        link = {name: more[name] for name in ("kind", "by_bytes") if name in more}
+        # who sends no more at all is as far behind as a bit a second
+        return self.rate(who, loss, **more) / max(self.rate(beside, loss, **link), 1.0)
+
+    def ratios(self, who: str, losses: Iterable[float] = LOSSES, beside: str = TCP, **more: Any) -> list[float]:
+        """At each loss."""
+        return [self.ratio(who, loss, beside, **more) for loss in losses]
+
+    def mean(self, who: str, beside: str = TCP, **more: Any) -> float:
+        """Geometric mean over the losses."""
+        return math.exp(math.fsum(map(math.log, self.ratios(who, beside=beside, **more))) / len(LOSSES))
+
+
+Judged = tuple[Any, bool]
+
+
+def _within(values: Mapping[str, float], low: float, high: float) -> Judged:
+    return {name: round(value, 3) for name, value in values.items()}, all(low <= one <= high for one in values.values())
+
+
+def _named(found: Found, methods: Iterable[str], losses: Iterable[float] = LOSSES, **more: Any) -> dict[str, float]:
+    return {f"{who} at {loss:g}": found.ratio(who, loss, **more) for who in methods for loss in losses}
+
+
+def _order(greater: Mapping[str, float], lesser: Mapping[str, float]) -> Judged:
+    told = {name: round(value, 3) for name, value in {**greater, **lesser}.items()}
+    return told, min(greater.values()) > max(lesser.values())
+
+
+def _means(found: Found, *methods: str, beside: str = TCP, **more: Any) -> dict[str, float]:
+    return {who: found.mean(who, beside, **more) for who in methods}
+
+
+def _unfairness(found: Found, loss: float, **more: Any) -> float:
+    logarithms = [abs(math.log(found.ratio(who, loss, **more))) for who in METHODS]
+    return math.fsum(logarithms) / len(logarithms)
+
+
+def _grows(values: list[float]) -> Judged:
+    return [round(one, 3) for one in values], all(a < b for a, b in itertools.pairwise(values))
+
+
+def _each_order(found: Found) -> Judged:
+    """At each loss unbiasing is below all others."""
+    told, passed = {}, True
+    for loss in LOSSES:
+        others = {who: found.ratio(who, loss) for who in ("virtual", "sampling", "lip")}
+        own = found.ratio("unbiasing", loss)
+        told[f"{loss:g}"] = {name: round(one, 3) for name, one in {**others, "unbiasing": own}.items()}
+        passed = passed and min(others.values()) > own
+    return told, passed
+
+
+def _far_from_tcp(found: Found) -> Judged:
+    gilbert = {"kind": "gilbert"}
+    far = {TFRC: abs(math.log(found.mean(TFRC, **gilbert)))}
+    return _order(far, {"virtual": abs(math.log(found.mean("virtual", **gilbert)))})
+
+
+def _bias_by_sizes(found: Found) -> Judged:
+    swinging = {"kind": "swinging"}
+    fixed = {"fixed size": found.mean("unbiasing", **swinging)}
+    return _order(fixed, {"fixed rate": found.mean("unbiasing", sizes="adapted", **swinging)})
+
+
+def _unfairness_grows(found: Found) -> Judged:
+    more = {"kind": "gilbert", "sizes": "adapted"}
+    least, most = (_unfairness(found, loss, **more) for loss in (LOSSES[0], LOSSES[-1]))
+    return _order({f"at {LOSSES[-1]:g}": most}, {f"at {LOSSES[0]:g}": least})
+
+
+def _small_over_large(found: Found, loss: float) -> float:
+    return found.ratio(UNMODIFIED, loss, TFRC, sizes="own", by_bytes=True)
+
+
+# By id and number among the checks of the id.
+JUDGES: dict[tuple[str, int], Callable[[Found], Judged]] = {
+    ("vp-fig1", 0): lambda f: _within(_named(f, [UNMODIFIED]), 1.0 + 1e-9, math.inf),
+    ("vp-fig1", 1): lambda f: _within(_named(f, [UNMODIFIED], [EXTREME_LOSS]), 100.0, math.inf),
+    ("vp-fig1", 3): lambda f: _within(_named(f, [TFRC]), 0.8, 1.2),
+    ("vp-fig1", 4): lambda f: _grows(f.ratios(UNMODIFIED, (*LOSSES, EXTREME_LOSS), TFRC)),
+    ("vp-fig2", 0): lambda f: _within({"at 0.01": _small_over_large(f, 0.01)}, 0.316 * 0.75, 0.316 * 1.25),
+    ("vp-fig2", 1): lambda f: _within({"at 0.3": _small_over_large(f, 0.3)}, 1.0 + 1e-9, math.inf),
+    ("vp-4.1.1-size", 0): lambda f: _within(_named(f, METHODS), 0.9, 1.1),
+    ("vp-4.1.1-size", 1): _each_order,
+    ("vp-4.1.1-rate", 0): lambda f: _within(_named(f, METHODS, sizes="adapted"), 0.85, 1.15),
+    ("vp-4.1.2-size", 0): lambda f: _within(
+        _named(f, ["unbiasing"], [one for one in LOSSES if one >= MORE_THAN_A_FEW_PERCENT], kind="swinging"),
+        1.5 + 1e-9,
+        math.inf,
+    ),
+    ("vp-4.1.2-size", 1): lambda f: _order(_means(f, "unbiasing", kind="swinging"), _means(f, "lip", kind="swinging")),
+    ("vp-4.1.2-size", 2): lambda f: _order(_means(f, "lip", kind="swinging"), _means(f, "virtual", kind="swinging")),
+    ("vp-4.1.2-size", 3): lambda f: _within(_named(f, ["virtual"], kind="swinging"), 0.75, 1.25),
+    ("vp-4.1.2-rate", 0): lambda f: _within(
+        _named(f, METHODS, LOSSES[-1:], kind="swinging", sizes="adapted"), 1.0 + 1e-9, math.inf
+    ),
+    ("vp-4.1.2-rate", 1): _bias_by_sizes,
+    ("vp-4.1.3-size", 0): lambda f: _within(_means(f, "virtual", beside=TFRC, kind="gilbert"), 0.0, 0.5 - 1e-9),
+    ("vp-4.1.3-size", 1): lambda f: _within(_means(f, "sampling", beside=TFRC, kind="gilbert"), 0.0, 0.5 - 1e-9),
+    ("vp-4.1.3-size", 2): _far_from_tcp,
+    ("vp-4.1.3-size", 3): lambda f: _order(
+        _means(f, "unbiasing", kind="gilbert"), _means(f, "virtual", "sampling", "lip", kind="gilbert")
+    ),
+    ("vp-4.1.3-rate", 0): lambda f: _within(
+        _named(f, METHODS, LOSSES[:1], kind="gilbert", sizes="adapted"), 0.75, 1.25
+    ),
+    ("vp-4.1.3-rate", 1): _unfairness_grows,
+    ("vp-mismatch", 0): lambda f: _within({"at 0.1": f.ratio("virtual", 0.1, by_bytes=True)}, 3.16 * 0.6, 3.16 * 1.4),
+    ("vp-mismatch", 1): lambda f: _within({"at 0.01": f.ratio("virtual", 0.01, mode="byte")}, 0.316 * 0.6, 0.316 * 1.4),
+}
+
+
+def paper() -> list[dict[str, Any]]:
+    """The paper's checks, in its order."""
+    found: list[dict[str, Any]] = json.loads(PAPER.read_text())["checks"]
+    return found
+
+
+def rows(rates: Mapping[Cell, float], seeds: Iterable[int], parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A row for each check of the paper; one that was not measured has not passed."""
+    found, seeds = Found(rates), list(seeds)
+    result = []
+    for one in paper():
+        measured, passed, why = None, False, "no judge"
+        judge = JUDGES.get((one["id"], one["number"]))
+        if judge:
+            try:
+                measured, passed = judge(found)
+                why = ""
+            except NotMeasuredError as error:
+                why = f"not run: {error}"
+        result.append(
+            {
+                **{name: one[name] for name in ("id", "number", "kind", "check", "origin", "published")},
+                "measured": measured,
+                "pass": passed,
+                "seeds": seeds if measured is not None else [],
+                "parameters": dict(parameters) if measured is not None else {},
+                **({"not_measured": why} if why else {}),
+            }
+        )
+    return result
