@@ -8,7 +8,10 @@
  * itself is not to be controlled a second time.
  *
  * CoDel keeps 24 bytes for each queue, which no packet shares a cache line with. As long
- * as a queue is short or its delay below the target, the answer is known without them.
+ * as a queue is short or its delay below the target, the answer is known without them. And
+ * as long as a queue is short nobody need know what time it is, when a packet comes or when
+ * it leaves. A packet that came to a short queue and leaves a long one behind counts as one
+ * that just came: CoDel begins to count its interval so many packets later.
  *
  * Times are CoDel's: 1024 ns, in 32 bits that wrap. A delay beyond 36 minutes counts as
  * one that is below the target.
@@ -28,6 +31,24 @@
  * seven. Trains are longer where ACKs come in bursts: those are not spared.
  */
 #define DELAY_CONTROL_SPARED_PACKETS 7
+
+/**
+ * delay_control_timed_from - how many packets a queue has while time does not matter, at most
+ * @on: whether there is delay control
+ * @marks_all: whether every packet is marked whose delay is above a threshold
+ *
+ * The arrival of a packet is noted if so many wait in its queue already. A packet that
+ * leaves a queue of no more than so many, itself among them, need not be asked about unless
+ * CoDel has found the queue above its target.
+ *
+ * Return: packets.
+ */
+static inline u32 delay_control_timed_from(bool on, bool marks_all)
+{
+	if (!on)
+		return U32_MAX;
+	return marks_all ? 0 : DELAY_CONTROL_SPARED_PACKETS + 1;
+}
 
 /**
  * delay_control_calm - whether CoDel would let a packet pass and remember nothing

@@ -139,7 +139,8 @@ struct fq_rr_sched {
 	struct tcf_proto __rcu *filters;
 	u32 mode;	/* by which the packets that wait were placed */
 	bool as_carried;	/* by flow, with the hash that packets carry */
-	bool timed;	/* there is delay control, a rate or pacing */
+	u32 timed_from;	/* see delay_control_timed_from() */
+	bool shaped;	/* there is a rate or pacing */
 	bool rehash_due;	/* the mode has become another, too many packets wait */
 	u32 quantum_bytes;
 
@@ -149,6 +150,7 @@ struct fq_rr_sched {
 	struct shaper shaper;
 	u64 unpaced_ns;
 	u32 memory;
+	struct sk_buff *dropped;	/* by CoDel, in the midst of a dequeue */
 	struct fq_rr_stats stats;
 
 	/* seldom used */
@@ -438,11 +440,12 @@ static void fq_rr_account_out(struct Qdisc *sch, struct fq_rr_flow *flow,
 			      const struct sk_buff *skb)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
+	u32 memory = fq_rr_cb(skb)->truesize;
 
 	flow->bytes -= qdisc_pkt_len(skb);
 	flow->packets--;
-	flow->memory -= fq_rr_cb(skb)->truesize;
-	q->memory -= fq_rr_cb(skb)->truesize;
+	flow->memory -= memory;
+	q->memory -= memory;
 	qdisc_qstats_backlog_dec(sch, skb);
 	qdisc_qlen_dec(sch);
 }
@@ -749,10 +752,11 @@ static noinline void fq_rr_mark(struct Qdisc *sch, struct fq_rr_flow *flow,
 /* a queue that has been empty begins anew, as CoDel has it */
 static void fq_rr_forget_delay(struct fq_rr_sched *q, struct fq_rr_flow *flow)
 {
-	struct codel_vars *vars = &q->codel_vars[fq_rr_number(q, flow)];
+	struct codel_vars *vars;
 
 	if (likely(!flow->rr.of_caller))
 		return;
+	vars = &q->codel_vars[fq_rr_number(q, flow)];
 	vars->first_above_time = 0;
 	vars->dropping = false;
 	flow->rr.of_caller = false;
@@ -790,7 +794,7 @@ static void fq_rr_codel_drop(struct sk_buff *skb, void *ctx)
 	call->dropped = skb;
 }
 
-/* of a packet that came before delay control was switched on: none */
+/* of a packet that came to a short queue, or before delay control was switched on: none */
 static codel_time_t fq_rr_codel_arrived(const struct sk_buff *skb)
 {
 	return fq_rr_cb(skb)->arrived ?: codel_get_time();
@@ -800,7 +804,6 @@ static codel_time_t fq_rr_codel_arrived(const struct sk_buff *skb)
  * fq_rr_choose - the packet that CoDel lets a queue send
  * @sch: qdisc
  * @flow: queue, which is not empty
- * @dropped: out: packets that were dropped before it, not yet freed
  *
  * CoDel drops only what leaves more than DELAY_CONTROL_SPARED_PACKETS behind. So there
  * is always a packet to send, and the qdisc is not empty when its parents are notified.
@@ -808,8 +811,7 @@ static codel_time_t fq_rr_codel_arrived(const struct sk_buff *skb)
  * Return: the packet, no longer in the queue.
  */
 static noinline struct sk_buff *fq_rr_choose(struct Qdisc *sch,
-					     struct fq_rr_flow *flow,
-					     struct sk_buff **dropped)
+					     struct fq_rr_flow *flow)
 {
 	struct fq_rr_codel_call call = { .sch = sch, .flow = flow };
 	struct fq_rr_sched *q = qdisc_priv(sch);
@@ -830,8 +832,16 @@ static noinline struct sk_buff *fq_rr_choose(struct Qdisc *sch,
 		qdisc_tree_reduce_backlog(sch, stats.drop_count, stats.drop_len);
 		fq_rr_backlog_changed(sch, stats.drop_count);
 	}
-	*dropped = call.dropped;
+	q->dropped = call.dropped;
 	return skb;
+}
+
+/* whether time matters for the packet that leaves */
+static bool fq_rr_times(const struct fq_rr_sched *q,
+			const struct fq_rr_flow *flow)
+{
+	return (flow->packets > q->timed_from || flow->rr.of_caller) &&
+	       q->config.aqm;
 }
 
 static bool fq_rr_calm(const struct fq_rr_sched *q,
@@ -847,14 +857,14 @@ static bool fq_rr_calm(const struct fq_rr_sched *q,
 
 /* what a flow has lost is paid for once the packet that was sent instead is */
 static noinline void fq_rr_free_dropped(struct fq_rr_sched *q,
-					struct fq_rr_flow *flow,
-					struct sk_buff *dropped)
+					struct fq_rr_flow *flow)
 {
 	struct sk_buff *skb;
 
-	for (skb = dropped; skb; skb = skb->next)
+	for (skb = q->dropped; skb; skb = skb->next)
 		fq_rr_charge(q, flow, skb);
-	kfree_skb_list(dropped);
+	kfree_skb_list(q->dropped);
+	q->dropped = NULL;
 }
 
 /* ---- enqueue ---- */
@@ -887,34 +897,33 @@ static inline void fq_rr_put(struct fq_rr_sched *q, struct fq_rr_flow *flow,
 		lq_grow(&q->lq, fq_rr_number(q, flow), fq_rr_key(q, flow));
 }
 
-/* what has to do with when a packet comes, before it is in its queue */
-static void fq_rr_note_arrival(struct Qdisc *sch, struct fq_rr_flow *flow,
-			       struct sk_buff *skb)
+/*
+ * What the link has to do with when a packet comes, before it is in its queue. Returns the
+ * present if it has been read (@now_ns or by this), or 0.
+ */
+static u64 fq_rr_note_arrival(struct Qdisc *sch, struct sk_buff *skb, u64 now_ns)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
-	bool aqm = q->config.aqm, paces = fq_rr_paces(q);
-	u64 now_ns;
 
-	if (!aqm && !paces && sch->q.qlen)
-		return;
-	now_ns = ktime_get_ns();
+	if (!fq_rr_paces(q) && sch->q.qlen)
+		return now_ns;
+	if (!now_ns)
+		now_ns = ktime_get_ns();
 	if (q->shaper.rate_Bps && !sch->q.qlen)
 		shaper_arrive(&q->shaper, now_ns);
-	if (aqm)
-		fq_rr_cb(skb)->arrived = fq_rr_codel_time(now_ns);
-	if (aqm && !flow->head)
-		fq_rr_forget_delay(q, flow);
-	if (paces)
+	if (fq_rr_paces(q))
 		fq_rr_cb(skb)->unpaced =
 			fq_rr_codel_time(qlbp_arrive(&q->config.rule, &q->unpaced_ns,
 						     now_ns,
 						     fq_rr_wire_bytes(q, skb)));
+	return now_ns;
 }
 
-/* inlined into both callers: called once per packet */
+/* inlined into both callers: called once per packet. What comes together has one @now_ns. */
 static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
 					      struct fq_rr_flow *flow,
 					      struct sk_buff *skb, u16 segs,
+					      u64 *now_ns,
 					      struct fq_rr_outcome *outcome,
 					      struct sk_buff **to_free)
 {
@@ -936,9 +945,15 @@ static __always_inline void fq_rr_enqueue_one(struct Qdisc *sch,
 	}
 	fq_rr_cb(skb)->arrived = 0;
 	fq_rr_cb(skb)->unpaced = 0;
-	if (q->timed)
-		fq_rr_note_arrival(sch, flow, skb);
+	if (flow->packets >= q->timed_from) {
+		if (!*now_ns)
+			*now_ns = ktime_get_ns();
+		fq_rr_cb(skb)->arrived = fq_rr_codel_time(*now_ns);
+	}
+	if (q->shaped)
+		*now_ns = fq_rr_note_arrival(sch, skb, *now_ns);
 	if (!flow->head) {
+		fq_rr_forget_delay(q, flow);
 		q->stats.activations++;
 		q->stats.sparse += rr_backlogged(&q->rr, &flow->rr);
 	} else if (flow->hash != hash) {
@@ -1231,6 +1246,7 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct sk_buff *segs, *next;
 	char cb[sizeof(skb->cb)];
+	u64 now_ns = 0;
 
 	/* segmentation writes into it, in newer kernels where the drop reason lies */
 	memcpy(cb, skb->cb, sizeof(cb));
@@ -1248,7 +1264,8 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 		qdisc_skb_cb(segs)->pkt_len = segs->len;
 		compat_qdisc_set_segs(segs, 1);
 		q->stats.segments++;
-		fq_rr_enqueue_one(sch, flow, segs, 1, &outcome, to_free);
+		fq_rr_enqueue_one(sch, flow, segs, 1, &now_ns, &outcome,
+				  to_free);
 	}
 	consume_skb(skb);
 	fq_rr_backlog_changed(sch, outcome.dropped);
@@ -1262,6 +1279,7 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	u32 len = qdisc_pkt_len(skb);
 	struct fq_rr_flow *flow;
+	u64 now_ns = 0;
 	u16 segs = 1;
 	int verdict;
 
@@ -1279,7 +1297,7 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 			return fq_rr_enqueue_split(sch, flow, skb, len, to_free);
 		segs = skb_shinfo(skb)->gso_segs;
 	}
-	fq_rr_enqueue_one(sch, flow, skb, segs, &outcome, to_free);
+	fq_rr_enqueue_one(sch, flow, skb, segs, &now_ns, &outcome, to_free);
 	fq_rr_backlog_changed(sch, outcome.dropped);
 	/* what the parents count after that anyway; a filter's action may join fragments */
 	if (likely(outcome.queued && outcome.queued_bytes == len && !outcome.dropped))
@@ -1308,16 +1326,16 @@ static __always_inline void fq_rr_fetch_ahead(const struct fq_rr_sched *q)
 static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
-	struct sk_buff *dropped = NULL;
 	struct fq_rr_flow *flow;
 	struct rr_flow *next;
 	struct sk_buff *skb;
 	u64 now_ns = 0;
-	u32 cost;
+	u32 cost, len;
+	bool timed;
 
 	if (!q->rr.active)
 		return NULL;
-	if (q->timed) {
+	if (q->shaped) {
 		now_ns = ktime_get_ns();
 		if (q->shaper.rate_Bps && !shaper_ready(&q->shaper, now_ns)) {
 			qdisc_watchdog_schedule_ns(&q->watchdog,
@@ -1330,22 +1348,24 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 	if (unlikely(!next))
 		return NULL;
 	flow = container_of(next, struct fq_rr_flow, rr);
-	if (!now_ns || !q->config.aqm || fq_rr_calm(q, flow, now_ns)) {
+	timed = fq_rr_times(q, flow);
+	if (timed && !now_ns)
+		now_ns = ktime_get_ns();
+	if (likely(!timed || fq_rr_calm(q, flow, now_ns))) {
 		skb = fq_rr_take_head(flow);
 		fq_rr_account_out(sch, flow, skb);
 	} else {
-		skb = fq_rr_choose(sch, flow, &dropped);
+		skb = fq_rr_choose(sch, flow);
 	}
-	cost = rr_cost(fq_rr_strict(q), qdisc_pkt_len(skb));
+	len = qdisc_pkt_len(skb);
+	cost = rr_cost(fq_rr_strict(q), len);
 	rr_sent(&q->rr, &flow->rr, cost, flow->head);
-	_bstats_update(&sch->bstats, qdisc_pkt_len(skb), fq_rr_cb(skb)->segs);
+	_bstats_update(&sch->bstats, len, fq_rr_cb(skb)->segs);
 	fq_rr_fetch_ahead(q);
-	if (now_ns) {
-		if (q->shaper.rate_Bps || fq_rr_paces(q))
-			fq_rr_pace(sch, skb, now_ns);
-		if (unlikely(dropped))
-			fq_rr_free_dropped(q, flow, dropped);
-	}
+	if (q->shaped)
+		fq_rr_pace(sch, skb, now_ns);
+	if (unlikely(q->dropped))
+		fq_rr_free_dropped(q, flow);
 	trace_fq_rr_dequeue(sch, skb, flow - q->flows, q->shaper.rate_Bps);
 	return skb;
 }
@@ -1531,6 +1551,8 @@ static void fq_rr_apply_aqm(struct fq_rr_sched *q, bool was_on)
 	q->codel.ecn = !config->noecn;
 	/* the least backlog is in packets here, as fq_rr_codel_call.left is */
 	q->codel.mtu = DELAY_CONTROL_SPARED_PACKETS;
+	q->timed_from = delay_control_timed_from(config->aqm, config->ce_threshold !=
+						 FQ_RR_CE_THRESHOLD_OFF);
 	if (was_on || !config->aqm)
 		return;
 	for (list = 0; list < RR_LISTS; list++) {
@@ -1573,8 +1595,8 @@ static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 	 * classifier that runs without rtnl_lock() clears it for its first filter at
 	 * any time, and what is read and written back here must not bring it back.
 	 */
-	q->timed = config->aqm || rate_Bps || fq_rr_paces(q);
-	if ((rate_Bps || fq_rr_paces(q)) && sch->flags & TCQ_F_CAN_BYPASS)
+	q->shaped = rate_Bps || fq_rr_paces(q);
+	if (q->shaped && sch->flags & TCQ_F_CAN_BYPASS)
 		WRITE_ONCE(sch->flags, sch->flags & ~TCQ_F_CAN_BYPASS);
 }
 

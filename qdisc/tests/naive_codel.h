@@ -20,16 +20,25 @@ struct naive_codel {
 	u32 drops, marks;
 };
 
-/* a queue of packets that came at times; @head is the next to leave */
+/*
+ * A queue of packets that came at times; @head is the next to leave. Where @untimed is not
+ * NULL, packets that it is true of count as having just come.
+ */
 struct naive_queue {
 	const double *came;
 	u32 head, tail;
+	const bool *untimed;
 };
+
+static inline double naive_codel_delay(const struct naive_queue *q, double now)
+{
+	return q->untimed && q->untimed[q->head] ? 0 : now - q->came[q->head];
+}
 
 static inline bool naive_codel_may_drop(struct naive_codel *c, const struct naive_queue *q,
 					double now)
 {
-	if (now - q->came[q->head] < c->target || q->tail - q->head - 1 <= c->spared) {
+	if (naive_codel_delay(q, now) < c->target || q->tail - q->head - 1 <= c->spared) {
 		c->first_above = 0;
 		return false;
 	}
@@ -68,7 +77,7 @@ static inline u32 naive_codel_dequeue(struct naive_codel *c, struct naive_queue 
 		c->lastcount = c->count;
 		c->drop_next = now + c->interval / sqrt(c->count);
 	}
-	if (now - q->came[q->head] > c->ce_threshold)
+	if (naive_codel_delay(q, now) > c->ce_threshold)
 		c->marks++;
 	return q->head++;
 }

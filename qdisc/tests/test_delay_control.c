@@ -48,7 +48,8 @@ static void codel_asked_only_then_does_the_same(void **state)
 {
 	enum { PACKETS = 20000 };
 	double *came = calloc(PACKETS, sizeof(*came));
-	u32 calls, seed, total_drops = 0, total_calm = 0;
+	bool *untimed = calloc(PACKETS, sizeof(*untimed));
+	u32 calls, seed, total_drops = 0, total_calm = 0, total_short = 0, total_untimed = 0;
 
 	(void)state;
 	for (seed = 1; seed <= 40; seed++) {
@@ -58,7 +59,8 @@ static void codel_asked_only_then_does_the_same(void **state)
 			.spared = DELAY_CONTROL_SPARED_PACKETS,
 		};
 		struct naive_codel sometimes = always;
-		struct naive_queue one = { .came = came }, other = { .came = came };
+		struct naive_queue one = { .came = came, .untimed = untimed }, other = one;
+		u32 from = delay_control_timed_from(true, always.ce_threshold != NO_THRESHOLD);
 		double now = 0, service = 1000, next = 0;
 		u32 i;
 
@@ -72,8 +74,10 @@ static void codel_asked_only_then_does_the_same(void **state)
 			came[i] = floor(now);
 		}
 		for (now = 0; one.head < PACKETS - 1; now += service) {
-			for (one.tail = one.head; one.tail < PACKETS && came[one.tail] <= now;)
-				one.tail++;
+			for (; one.tail < PACKETS && came[one.tail] <= now; one.tail++) {
+				untimed[one.tail] = one.tail - one.head < from;
+				total_untimed += untimed[one.tail];
+			}
 			if (one.tail == one.head) {
 				now = came[one.head] - service;
 				always.first_above = 0;
@@ -84,10 +88,13 @@ static void codel_asked_only_then_does_the_same(void **state)
 			}
 			other.tail = one.tail;
 			assert_int_equal(one.head, other.head);
-			if (delay_control_calm(now - came[other.head], sometimes.target,
-					       sometimes.ce_threshold,
-					       other.tail - other.head - 1,
-					       naive_codel_above(&sometimes))) {
+			if (other.tail - other.head <= from && !naive_codel_above(&sometimes)) {
+				other.head++;
+				total_short++;
+			} else if (delay_control_calm(naive_codel_delay(&other, now),
+						      sometimes.target, sometimes.ce_threshold,
+						      other.tail - other.head - 1,
+						      naive_codel_above(&sometimes))) {
 				other.head++;
 				total_calm++;
 			} else {
@@ -101,8 +108,57 @@ static void codel_asked_only_then_does_the_same(void **state)
 		assert_in_range(calls, 1, PACKETS);
 	}
 	assert_in_range(total_drops, 1000, 100000);
-	assert_in_range(total_calm, 100000, 40 * PACKETS);
+	assert_in_range(total_calm, 10000, 40 * PACKETS);
+	assert_in_range(total_short, 100000, 40 * PACKETS);
+	assert_in_range(total_untimed, 100000, 40 * PACKETS);
+	free(untimed);
 	free(came);
+}
+
+static void times_matter_from_the_first_packet_that_is_not_spared(void **state)
+{
+	(void)state;
+	assert_int_equal(delay_control_timed_from(true, false), DELAY_CONTROL_SPARED_PACKETS + 1);
+	assert_int_equal(delay_control_timed_from(true, true), 0);
+	assert_int_equal(delay_control_timed_from(false, false), U32_MAX);
+	assert_int_equal(delay_control_timed_from(false, true), U32_MAX);
+}
+
+/* packets that left before the first drop, of a burst into an empty queue */
+static u32 before_the_first_drop(u32 burst, double service, const bool *untimed)
+{
+	static const double came[1000];
+	struct naive_queue queue = { .came = came, .tail = burst, .untimed = untimed };
+	struct naive_codel codel = {
+		.target = 4882, .interval = 97656, .ce_threshold = NO_THRESHOLD,
+		.spared = DELAY_CONTROL_SPARED_PACKETS,
+	};
+	double now;
+
+	for (now = service; queue.head < queue.tail && !codel.drops; now += service)
+		naive_codel_dequeue(&codel, &queue, now);
+	return queue.head;
+}
+
+/* without times for the first packets of a burst the first drop is that many packets later */
+static void a_burst_is_dropped_from_no_later_than_what_is_untimed(void **state)
+{
+	const u32 from = delay_control_timed_from(true, false);
+	bool untimed[1000] = { false };
+	double service;
+	u32 i, timed, not;
+
+	(void)state;
+	for (i = 0; i < from; i++)
+		untimed[i] = true;
+	/* 12 us to 120 ms: full packets at 1 Gbit/s and at 100 kbit/s */
+	for (service = 12; service < 120000; service *= 1.1) {
+		timed = before_the_first_drop(1000, service, NULL);
+		not = before_the_first_drop(1000, service, untimed);
+		assert_in_range(not, timed, timed + from);
+	}
+	assert_int_equal(before_the_first_drop(1000, 10000, NULL) + from,
+			 before_the_first_drop(1000, 10000, untimed));
 }
 
 /*
@@ -164,8 +220,8 @@ static void packet_pair_at_its_setpoint_never_meets_codel(void **state)
 					 delays_us[i], drops);
 		}
 	/* what is spared is why: CoDel would drop for ever, as it does of long trains */
-	assert_int_not_equal(drops_at_setpoint(2e6, 22000, 0, 20), 0);
-	assert_int_not_equal(drops_at_setpoint(2e6, 22000, 10, 0), 0);
+	assert_true(drops_at_setpoint(2e6, 22000, 0, 20) != 0);
+	assert_true(drops_at_setpoint(2e6, 22000, 10, 0) != 0);
 }
 
 int main(void)
@@ -173,6 +229,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_packet_passes_where_codel_has_nothing_to_say),
 		cmocka_unit_test(codel_asked_only_then_does_the_same),
+		cmocka_unit_test(times_matter_from_the_first_packet_that_is_not_spared),
+		cmocka_unit_test(a_burst_is_dropped_from_no_later_than_what_is_untimed),
 		cmocka_unit_test(packet_pair_at_its_setpoint_never_meets_codel),
 	};
 
