@@ -138,8 +138,8 @@ struct fq_rr_sched {
 	siphash_key_t key;
 	struct tcf_proto __rcu *filters;
 	u32 mode;	/* by which the packets that wait were placed */
-	u32 timed_from;	/* see delay_control_timed_from() */
 	bool as_carried;	/* by flow, with the hash that packets carry */
+	u32 timed_from;	/* see delay_control_timed_from() */
 	bool shaped;	/* there is a rate or pacing */
 	bool rehash_due;	/* the mode has become another, too many packets wait */
 	u32 quantum_bytes;
@@ -1264,7 +1264,8 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 		qdisc_skb_cb(segs)->pkt_len = segs->len;
 		compat_qdisc_set_segs(segs, 1);
 		q->stats.segments++;
-		fq_rr_enqueue_one(sch, flow, segs, 1, &now_ns, &outcome, to_free);
+		fq_rr_enqueue_one(sch, flow, segs, 1, &now_ns, &outcome,
+				  to_free);
 	}
 	consume_skb(skb);
 	fq_rr_backlog_changed(sch, outcome.dropped);

@@ -17,20 +17,28 @@
 /* flows of a script: some more than the queues */
 #define NAIVE_FLOWS 128
 
+/* packets of guests that have left another queue idle, which it has been since @filled */
+struct naive_missed {
+	u32 packets;
+	u32 filled;
+};
+
 /**
  * struct naive_queue - packets in their order, and what has happened to them
  * @hash: of each packet
  * @classified: whether a class and not the hash has put it there
  * @packets: how many
  * @joined: a flow has become a guest here since the queue was somebody's anew
- * @missed: packets of guests since a queue of the window has been idle all the time
+ * @filled: how many packets have ever been put here
+ * @missed: for each other queue, what guests here have missed
  */
 struct naive_queue {
 	u32 hash[NAIVE_PACKETS_MAX];
 	bool classified[NAIVE_PACKETS_MAX];
 	u32 packets;
 	bool joined;
-	u32 missed;
+	u32 filled;
+	struct naive_missed missed[NAIVE_QUEUES_MAX];
 };
 
 struct naive_queues {
@@ -86,6 +94,7 @@ static inline bool naive_has_idle(const struct naive_queues *n, u32 home)
 
 static inline void naive_append(struct naive_queue *queue, u32 hash, bool classified)
 {
+	queue->filled++;
 	queue->hash[queue->packets] = hash;
 	queue->classified[queue->packets++] = classified;
 }
@@ -117,28 +126,31 @@ static inline void naive_move(struct placing *p, struct naive_queues *n,
 	}
 	placing_moved(p, found->from, guests);
 	from->joined &= guests;
-	from->missed = 0;
+	memset(from->missed, 0, sizeof(from->missed));
 }
 
 /* a guest has met @packets in its home and stayed: was that right? */
 static inline void naive_check_guest(struct naive_queues *n, u32 home, u32 packets)
 {
-	u32 ways = min_t(u32, n->queues, PLACING_WAYS);
 	struct naive_queue *queue = &n->queue[home];
+	u32 ways = min_t(u32, n->queues, PLACING_WAYS), i;
 
 	if (!packets)
 		naive_die("a guest in an idle queue");
-	if (!naive_has_idle(n, home)) {
-		queue->missed = 0;
-	} else if (packets <= PLACING_MOVED_MAX) {
-		if (!queue->joined)
-			naive_die("a flow became a guest while a queue was idle");
-		if (++queue->missed * PLACING_LOOKS >= ways + PLACING_LOOKS)
-			naive_die("guests do not find the idle queue");
-	} else if (!queue->joined) {
-		naive_die("a flow became a guest of a long queue while another was idle");
-	}
+	if (naive_has_idle(n, home) && !queue->joined)
+		naive_die("a flow became a guest while a queue was idle");
 	queue->joined = true;
+	for (i = 0; i < n->queues && packets <= PLACING_MOVED_MAX; i++) {
+		struct naive_missed *missed = &queue->missed[i];
+
+		if (n->queue[i].packets || !naive_in_window(n, home, i))
+			continue;
+		if (missed->filled != n->queue[i].filled)
+			missed->packets = 0;
+		missed->filled = n->queue[i].filled;
+		if (++missed->packets * PLACING_LOOKS >= ways + PLACING_LOOKS)
+			naive_die("guests do not find the idle queue");
+	}
 }
 
 /* no packet of the flow may wait where a later one would overtake it */
@@ -181,7 +193,8 @@ static inline u32 naive_arrive(struct placing *p, struct naive_queues *n, u32 ha
 			naive_die("a queue with packets became another flow's");
 	if (p->tags[found.queue] != before[found.queue]) {
 		n->queue[found.queue].joined = false;
-		n->queue[found.queue].missed = 0;
+		memset(n->queue[found.queue].missed, 0,
+		       sizeof(n->queue[found.queue].missed));
 	}
 	if (found.from != PLACING_NONE) {
 		if (found.from != home || found.queue == home ||
@@ -200,16 +213,6 @@ static inline u32 naive_arrive(struct placing *p, struct naive_queues *n, u32 ha
 	if (n->queue[found.queue].packets < NAIVE_PACKETS_MAX)
 		naive_append(&n->queue[found.queue], hash, false);
 	return found.queue;
-}
-
-/* an idle queue ends the time for which none of its window was, or begins it */
-static inline void naive_left(struct naive_queues *n)
-{
-	u32 i;
-
-	for (i = 0; i < n->queues; i++)
-		if (!naive_has_idle(n, i))
-			n->queue[i].missed = 0;
 }
 
 /* a hash: the first are those that tags cannot tell apart, the others anything */
@@ -256,7 +259,6 @@ static inline void naive_compare(const u8 *script, size_t length)
 			/* a class, of the number that some flow has for its hash */
 			naive_append(queue, naive_hash(script[i] % 32), true);
 		}
-		naive_left(n);
 	}
 	free(room);
 	free(n);
