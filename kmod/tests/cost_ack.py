@@ -74,7 +74,6 @@ def main() -> None:
     lab.DEFAULT.write_text("cubic")
     lab.build_path()
     run("modprobe", "tcp_bbr")
-    run("insmod", str(lab.MODULE.with_name("tcp_vptfrc.ko")))
     lab.bottleneck(BOTTLENECK)
     (lab.TRACING / "buffer_size_kb").write_text("16384")
     json.dump({"bottleneck": BOTTLENECK, "algorithms": {name: measure(name) for name in HOOKS}}, sys.stdout)
