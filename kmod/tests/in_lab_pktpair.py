@@ -299,8 +299,8 @@ def the_first_flight_is_what_the_knobs_say() -> None:
 
 
 def a_setpoint_that_probes_rises() -> None:
-    """With setpoint_probing it rises by the step, and stays without."""
-    bottleneck("fq_rr rate 10mbit limit 1000")
+    """With setpoint_probing it rises by the step until something is lost, and stays without."""
+    bottleneck("fq_rr rate 10mbit limit 1000 no-aqm")
     with knobs(setpoint_max_us=100_000, setpoint_step=4):
         with knobs(setpoint_probing=1), traced() as events, flow() as it:
             it.goodput(2)

@@ -149,7 +149,7 @@ static void the_mean_is_what_is_outstanding(void **state)
 
 int main(void)
 {
-	static const struct CMUnitTest tests[] = {
+	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_not_the_way_there_is_the_way_back),
 		cmocka_unit_test(a_period_without_an_ack_counts_as_none_held),
 		cmocka_unit_test(each_period_is_the_equation),
@@ -157,5 +157,5 @@ int main(void)
 		cmocka_unit_test(the_mean_is_what_is_outstanding),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests_name("held_acks", tests, NULL, NULL);
 }

@@ -150,6 +150,7 @@ def parents_are_told_of_drops() -> None:
         place, _ = place_under(parent, "seed 1 aqm interval 10ms target 5ms")
         # a bucket of one packet, so that hardly any leaves while the counts are read
         tbf = "qdisc change dev v0 root handle 8: tbf rate {} burst 1600 limit 10m"
+        tc(tbf.format("8kbit"))
         sender, capture = Sender(1), Capture()
         sender.send(1514, 200)
         for _ in range(10):
