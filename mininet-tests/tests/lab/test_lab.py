@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import LAB, TOP, assert_passed, lab, run_scenarios
+from conftest import LAB, MODULES, TOP, assert_passed, lab, run_scenarios
 from lab.model.topologies import names
 
 COMBINATIONS = [("pktpair", "fq_rr"), ("bbr", "fq_codel"), ("cubic", "cake")]
@@ -305,7 +305,7 @@ def test_schema(results: dict[str, Any]) -> None:
         assert all(flow["rtt_s"].keys() >= {"p50", "p95", "p99"} for flow in run["flows"])
         assert all(entry.keys() >= {"device", "kind", "statistics"} for entry in run["qdiscs"])
         assert all(check.keys() >= {"quantity", "op", "expected", "measured", "pass"} for check in run["checks"])
-        assert set(run["modules"]) == {"tcp_pktpair", "sch_fq_rr"} and all(run["modules"].values())
+        assert set(run["modules"]) == MODULES and all(run["modules"].values())
         assert run["clock"] == "virtual"
         assert {entry["kind"] for entry in run["qdiscs"]} >= {run["qdisc"], "netem"}
         assert run["series"].keys() == {"window_s", "bin_s", "flows", "delay_quantiles_s"}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import lab
+from conftest import MODULES, lab
 from lab.analyse import real_network_goals as goals
 from lab.model.real_networks import CASES, CCS, QUICK
 
@@ -30,7 +30,7 @@ def summary(folder: Path) -> dict[str, Any]:
 def test_each_case_is_run_for_each_congestion_control(summary):
     wanted = {(name, cc, 1) for name in QUICK for cc in CCS}
     assert {(row["case"], row["cc"], row["seed"]) for row in summary["rows"]} == wanted
-    assert summary["clock"] == "virtual" and set(summary["modules"]) == {"tcp_pktpair", "sch_fq_rr"}
+    assert summary["clock"] == "virtual" and set(summary["modules"]) == MODULES
     assert {goal["case"] for goal in summary["goals"]} == {*QUICK, goals.ALL_IN_TURN}
 
 
