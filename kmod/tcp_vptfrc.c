@@ -372,6 +372,8 @@ static void vptfrc_begin(struct sock *sk)
 	/* of a socket that changes to vptfrc, its window */
 	tfrc_start(tfrc, get_random_u32(), (u32)min_t(u64, (u64)tcp_snd_cwnd(tp) * ca->packet_bytes,
 						      U32_MAX), tp->srtt_us >> 3);
+	/* but only an initial window is a floor (RFC 5348, 4.2) */
+	tfrc->first_bytes = min_t(u32, tfrc->first_bytes, TCP_INIT_CWND * ca->packet_bytes);
 	ca->tfrc = tfrc;
 	ca->lost = tp->lost;
 	ca->bytes = tp->bytes_acked;
@@ -393,7 +395,8 @@ static void vptfrc_cong_control(COMPAT_CONG_CONTROL_ARGS(sk, rs))
 	vptfrc_take_losses(sk, rs);
 	vptfrc_take_arrivals(sk, rs);
 	vptfrc_note_size(sk);
-	if (rs->acked_sacked && !before(rs->prior_delivered, ca->round_delivered))
+	/* a duplicate ACK without SACK tells of no packet */
+	if (rs->acked_sacked && rs->prior_mstamp && !before(rs->prior_delivered, ca->round_delivered))
 		vptfrc_end_round(sk, rs);
 	else
 		vptfrc_apply(sk);
@@ -411,19 +414,28 @@ static u32 vptfrc_min_tso_segs(struct sock *sk)
 
 static void vptfrc_set_state(struct sock *sk, u8 new_state)
 {
+	const struct tcp_sock *tp = tcp_sk(sk);
 	struct vptfrc *ca = inet_csk_ca(sk);
 
 	if (!ca->tfrc)
 		return;
-	if (inet_csk(sk)->icsk_ca_state < TCP_CA_CWR)
+	if (inet_csk(sk)->icsk_ca_state < TCP_CA_CWR) {
 		ca->events = 0;
-	/* A mark, or a drop by this host's own qdisc. The stack stays in this state until what
-	 * it sent after the receiver's first echo is acknowledged; until then all ACKs are
-	 * echoes (RFC 3168, 6.1.3).
+		ca->tfrc->before_bytes_ps = 0;
+	}
+	/* A mark, a drop by this host's own qdisc, or a lost tail that a probe has mended, which
+	 * nothing tells apart here: it counts as a reference packet as well. The stack stays in
+	 * this state until what it sent after the receiver's first echo is acknowledged; until
+	 * then all ACKs are echoes (RFC 3168, 6.1.3).
 	 */
 	if (new_state == TCP_CA_CWR)
 		vptfrc_lose(sk, 1, ca->params.reference_bytes, NULL);
-	if (new_state == TCP_CA_Loss) {
+	/* tcp_enter_loss() has set this window; a packet that is too large for the path is sent
+	 * again in this state too (tcp_simple_retransmit()): no timer ran out, nothing was dropped
+	 */
+	if (new_state == TCP_CA_Loss && tcp_snd_cwnd(tp) != tcp_packets_in_flight(tp) + 1) {
+		ca->lost = tp->lost;
+	} else if (new_state == TCP_CA_Loss) {
 		struct tfrc_path path;
 
 		vptfrc_take_losses(sk, NULL);

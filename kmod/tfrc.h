@@ -288,6 +288,8 @@ static inline void tfrc_silent(struct tfrc *t, const struct tfrc_params *m,
 {
 	u32 rtt_us = clamp_t(u32, path->rtt_us, TFRC_RTT_MIN_US, TFRC_RTT_MAX_US);
 
+	/* over since: nothing is outstanding, and when it ends is known for 35 minutes only */
+	t->loss.in_lip = false;
 	/* 2^40 is more than any rate is above a window in a round trip */
 	tfrc_halve(t, m, path, min_t(u32, silent_us / (TFRC_SILENT_RTTS * rtt_us), 40),
 		   tfrc_first_bytes_ps(t, rtt_us));

@@ -762,17 +762,26 @@ static void fq_rr_forget_delay(struct fq_rr_sched *q, struct fq_rr_flow *flow)
 	flow->rr.of_caller = false;
 }
 
+/*
+ * Packets that one dequeue drops at most, as CODEL_MAX_DROPS_PER_DEQUEUE of later kernels. With
+ * an interval of 10 us CoDel of 6.1 comes to steps of 0, and would drop all that waits, under
+ * the lock.
+ */
+#define FQ_RR_AQM_DROPS 256
+
 /**
  * struct fq_rr_codel_call - what CoDel's functions need while it chooses a packet
  * @sch: qdisc
  * @flow: queue
- * @left: packets in it
+ * @left: packets in it, or 0 if no more may be dropped
+ * @drops: how many CoDel has dropped
  * @dropped: packets that CoDel has dropped
  */
 struct fq_rr_codel_call {
 	struct Qdisc *sch;
 	struct fq_rr_flow *flow;
 	u32 left;
+	u32 drops;
 	struct sk_buff *dropped;
 };
 
@@ -782,7 +791,8 @@ static struct sk_buff *fq_rr_codel_take(struct codel_vars *vars, void *ctx)
 	struct sk_buff *skb = fq_rr_take_head(call->flow);
 
 	fq_rr_account_out(call->sch, call->flow, skb);
-	call->left = call->flow->packets;
+	/* CoDel ends its drops where a queue is short */
+	call->left = call->drops < FQ_RR_AQM_DROPS ? call->flow->packets : 0;
 	return skb;
 }
 
@@ -790,6 +800,7 @@ static void fq_rr_codel_drop(struct sk_buff *skb, void *ctx)
 {
 	struct fq_rr_codel_call *call = ctx;
 
+	call->drops++;
 	skb->next = call->dropped;
 	call->dropped = skb;
 }

@@ -437,6 +437,54 @@ static void all_bytes_are_counted_once(void **state)
 			2 * s.sk.bytes_acked * 1.001);
 }
 
+/* Without SACK a duplicate ACK counts as a delivered packet, but tells of none, and when the
+ * connection has delivered 2^31 packets, 0 is later than any of them
+ */
+static void a_duplicate_ack_without_sack_ends_no_round_trip(void **state)
+{
+	u32 ahead, before;
+	int i;
+
+	(void)state;
+	begin(1158400, 1448);
+	sender_run(&s, 2000000000ULL);
+	ahead = 0x80010000U - s.sk.delivered;
+	s.sk.delivered += ahead;
+	ca->round_delivered += ahead;
+	before = rounds;
+	for (i = 0; i < 12; i++) {
+		struct rate_sample rs = { .acked_sacked = 1, .delivered = -1, .interval_us = -1 };
+
+		s.sk.delivered++;
+		s.sk.tcp_mstamp += 10;
+		s.sk.icsk_ca_ops->cong_control(&s.sk, &rs);
+	}
+	assert_int_equal(rounds, before);
+}
+
+/* The stack sends again what is too large for the path in the state Loss, without a timeout:
+ * it leaves the window as it is then
+ */
+static void a_packet_too_large_is_no_loss_event(void **state)
+{
+	u64 before;
+
+	(void)state;
+	begin(1158400, 1448);
+	sender_run(&s, 300000000ULL);
+	before = ca->tfrc->rate_bytes_ps;
+	s.sk.snd_cwnd = tcp_packets_in_flight(&s.sk) + 7;
+	s.sk.lost += 4;
+	s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Loss);
+	assert_int_equal(ca->tfrc->rate_bytes_ps, before);
+	assert_int_equal(ca->events, 0);
+	/* a timer leaves one packet more than is in flight */
+	s.sk.snd_cwnd = tcp_packets_in_flight(&s.sk) + 1;
+	s.sk.lost += 4;
+	s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Loss);
+	assert_true(ca->tfrc->rate_bytes_ps < before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -457,6 +505,8 @@ int main(void)
 		cmocka_unit_test(nothing_is_kept_before_init),
 		cmocka_unit_test(ss_shows_the_rate),
 		cmocka_unit_test(sizes_are_those_of_what_is_outstanding),
+		cmocka_unit_test(a_duplicate_ack_without_sack_ends_no_round_trip),
+		cmocka_unit_test(a_packet_too_large_is_no_loss_event),
 		cmocka_unit_test(all_bytes_are_counted_once),
 	};
 

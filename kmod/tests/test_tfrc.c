@@ -420,6 +420,27 @@ static void what_is_out_of_range_is_the_nearest(void **state)
 	assert_int_equal(t.rate_bytes_ps, TFRC_RATE_MAX_BYTES_PS);
 }
 
+/* What is told of the time when the LIP ends is its low 32 bits: 40 minutes later they would say
+ * that it goes on
+ */
+static void a_silence_ends_the_loss_insensitive_period(void **state)
+{
+	static const struct tfrc_params params = { .reference_bytes = 1448, .method = TFRC_VIRTUAL };
+	const u32 silent_us = 40U * 60 * USEC_PER_SEC;
+	struct tfrc_path path = {
+		.rtt_us = 100000, .flight_bytes = 100000, .packet_bytes = 1448,
+	};
+	struct tfrc_packets lost = { 1, 1448, 1000 };
+	struct tfrc t;
+
+	(void)state;
+	tfrc_start(&t, 1, 14480, 100000);
+	assert_int_equal(tfrc_take_lost(&t, &params, &lost, &path), 1);
+	tfrc_silent(&t, &params, &path, silent_us);
+	lost.now_us += silent_us;
+	assert_int_equal(tfrc_take_lost(&t, &params, &lost, &path), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -435,6 +456,7 @@ int main(void)
 		cmocka_unit_test(a_silent_flow_slows_down),
 		cmocka_unit_test(a_timeout_halves_the_rate),
 		cmocka_unit_test(the_window_does_not_hold_up_a_paced_flow),
+		cmocka_unit_test(a_silence_ends_the_loss_insensitive_period),
 		cmocka_unit_test(what_is_out_of_range_is_the_nearest),
 	};
 

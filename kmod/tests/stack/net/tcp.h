@@ -185,6 +185,7 @@ static inline bool list_empty(const struct list_head *head)
 #define AF_INET6 10
 #define ntohs(x) __builtin_bswap16(x)
 #define ICSK_CA_PRIV_SIZE 104
+#define TCP_INIT_CWND 10
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 #define TCP_CONG_NON_RESTRICTED 1
 #define INET_DIAG_VEGASINFO 3
