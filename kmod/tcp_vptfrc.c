@@ -396,7 +396,8 @@ static void vptfrc_cong_control(COMPAT_CONG_CONTROL_ARGS(sk, rs))
 	vptfrc_take_arrivals(sk, rs);
 	vptfrc_note_size(sk);
 	/* a duplicate ACK without SACK tells of no packet */
-	if (rs->acked_sacked && rs->prior_mstamp && !before(rs->prior_delivered, ca->round_delivered))
+	if (rs->acked_sacked && rs->prior_mstamp &&
+	    !before(rs->prior_delivered, ca->round_delivered))
 		vptfrc_end_round(sk, rs);
 	else
 		vptfrc_apply(sk);
