@@ -306,6 +306,7 @@ def a_setpoint_that_probes_rises() -> None:
             it.goodput(2)
         with traced() as calm, flow() as it:
             it.goodput(1)
+    bottleneck("fq_rr rate 10mbit aqm")
     setpoints = sorted({int(e["setpoint_q8"]) for e in events if int(e["setpoint_q8"]) > 0})
     equal(setpoints[:3], [5 * 256, 9 * 256, 13 * 256], "setpoints that probe")
     equal({int(e["setpoint_q8"]) for e in calm if int(e["setpoint_q8"]) > 0}, {5 * 256}, "setpoints that do not")
