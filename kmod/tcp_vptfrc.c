@@ -372,8 +372,7 @@ static void vptfrc_begin(struct sock *sk)
 	/* of a socket that changes to vptfrc, its window */
 	tfrc_start(tfrc, get_random_u32(), (u32)min_t(u64, (u64)tcp_snd_cwnd(tp) * ca->packet_bytes,
 						      U32_MAX), tp->srtt_us >> 3);
-	/* but only an initial window is a floor (RFC 5348, 4.2) */
-	tfrc->first_bytes = min_t(u32, tfrc->first_bytes, TCP_INIT_CWND * ca->packet_bytes);
+	tfrc_floor(tfrc, TCP_INIT_CWND * ca->packet_bytes);
 	ca->tfrc = tfrc;
 	ca->lost = tp->lost;
 	ca->bytes = tp->bytes_acked;
@@ -422,7 +421,7 @@ static void vptfrc_set_state(struct sock *sk, u8 new_state)
 		return;
 	if (inet_csk(sk)->icsk_ca_state < TCP_CA_CWR) {
 		ca->events = 0;
-		ca->tfrc->before_bytes_ps = 0;
+		tfrc_undisturbed(ca->tfrc);
 	}
 	/* A mark, a drop by this host's own qdisc, or a lost tail that a probe has mended, which
 	 * nothing tells apart here: it counts as a reference packet as well. The stack stays in

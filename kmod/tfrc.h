@@ -240,6 +240,23 @@ static inline bool tfrc_take_lost(struct tfrc *t, const struct tfrc_params *m,
 }
 
 /**
+ * tfrc_floor - bound what the rate does not fall below for want of data
+ * @t: the flow
+ * @most_bytes: an initial window (RFC 5348, 4.2): a flow that another law began has a larger one,
+ *	to start with only
+ */
+static inline void tfrc_floor(struct tfrc *t, u32 most_bytes)
+{
+	t->first_bytes = min_t(u32, t->first_bytes, most_bytes);
+}
+
+/** tfrc_undisturbed - what was lost before was lost: nothing is left to take back */
+static inline void tfrc_undisturbed(struct tfrc *t)
+{
+	t->before_bytes_ps = 0;
+}
+
+/**
  * tfrc_take_back - what was taken for lost was not
  * @t: the flow
  * @m: the user's choice

@@ -485,6 +485,39 @@ static void a_packet_too_large_is_no_loss_event(void **state)
 	assert_true(ca->tfrc->rate_bytes_ps < before);
 }
 
+/* The window of another law is where the flow starts, and no floor for when it is silent */
+static void the_window_of_another_law_is_no_floor(void **state)
+{
+	u64 first;
+
+	(void)state;
+	begin(1158400, 1448);
+	first = ca->tfrc->rate_bytes_ps;
+	sender_init(&s, stack_algorithms[0], 1158400, RTT_MS * NSEC_PER_MSEC);
+	s.sk.mss_cache = 1448;
+	s.sk.snd_cwnd = 5000;
+	sender_change(&s, stack_algorithms[0]);
+	assert_true(ca->tfrc->rate_bytes_ps > 400 * first);
+	assert_int_equal(ca->tfrc->first_bytes, TCP_INIT_CWND * 1448);
+}
+
+/* An undo gives back the rate before what it undoes, and not before anything earlier */
+static void an_undo_gives_back_nothing_of_an_earlier_event(void **state)
+{
+	u64 rate;
+
+	(void)state;
+	begin(1158400, 1448);
+	sender_run(&s, 300000000ULL);
+	ca->tfrc->before_bytes_ps = 4 * ca->tfrc->rate_bytes_ps;
+	rate = ca->tfrc->rate_bytes_ps;
+	s.sk.icsk_ca_state = TCP_CA_Open;
+	s.sk.icsk_ca_ops->set_state(&s.sk, TCP_CA_Recovery);
+	s.sk.icsk_ca_state = TCP_CA_Recovery;
+	s.sk.icsk_ca_ops->undo_cwnd(&s.sk);
+	assert_int_equal(ca->tfrc->rate_bytes_ps, rate);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -507,6 +540,8 @@ int main(void)
 		cmocka_unit_test(sizes_are_those_of_what_is_outstanding),
 		cmocka_unit_test(a_duplicate_ack_without_sack_ends_no_round_trip),
 		cmocka_unit_test(a_packet_too_large_is_no_loss_event),
+		cmocka_unit_test(the_window_of_another_law_is_no_floor),
+		cmocka_unit_test(an_undo_gives_back_nothing_of_an_earlier_event),
 		cmocka_unit_test(all_bytes_are_counted_once),
 	};
 
