@@ -40,6 +40,7 @@
 #include "fuzzy_average.h"
 #include "held_acks.h"
 #include "in_turn.h"
+#include "knob.h"
 #include "law_1994.h"
 #include "pair_probe.h"
 #include "propagation_delay.h"
@@ -268,49 +269,6 @@ MODULE_PARM_DESC(laws,
 
 /* ---- knobs ---- */
 
-struct pktpair_range {
-	unsigned int *value;
-	unsigned int min;
-	unsigned int max;
-};
-
-static int pktpair_range_set(const char *text, const struct kernel_param *kp)
-{
-	const struct pktpair_range *range = kp->arg;
-	unsigned int value;
-	int err = kstrtouint(text, 0, &value);
-
-	if (err || value < range->min || value > range->max) {
-		pr_err("%s=%.*s: not a number from %u to %u\n", kp->name,
-		       (int)strcspn(text, "\n"), text, range->min, range->max);
-		return err ?: -ERANGE;
-	}
-	WRITE_ONCE(*range->value, value);
-	return 0;
-}
-
-static int pktpair_range_get(char *buffer, const struct kernel_param *kp)
-{
-	const struct pktpair_range *range = kp->arg;
-
-	return sysfs_emit(buffer, "%u\n", READ_ONCE(*range->value));
-}
-
-static const struct kernel_param_ops pktpair_range_ops = {
-	.set = pktpair_range_set,
-	.get = pktpair_range_get,
-};
-
-#define PKTPAIR_KNOB_AT(name, place, lo, hi, text)			\
-	static struct pktpair_range name##_range = {			\
-		.value = place, .min = lo, .max = hi,			\
-	};								\
-	module_param_cb(name, &pktpair_range_ops, &name##_range, 0644);	\
-	MODULE_PARM_DESC(name, text)
-#define PKTPAIR_KNOB(name, initial, lo, hi, text)			\
-	static unsigned int name __read_mostly = initial;		\
-	PKTPAIR_KNOB_AT(name, &name, lo, hi, text)
-
 /* Handed to the formulas as it stands, for it would cost a tenth of an ACK to
  * copy: where the knobs say that the shortest is longer than the longest, the
  * longest holds.
@@ -331,23 +289,23 @@ static const struct pair_limits pktpair_trains_of_1994 = {
 	.train_max_ns = PAIR_SPAN_MAX_NS,
 };
 
-PKTPAIR_KNOB(setpoint_packets, 5, 2, 4096,
-	     "queue aimed for at the bottleneck, packets (2-4096, default 5); where it probes, the first setpoint");
-PKTPAIR_KNOB(setpoint_probing, 0, 0, 1,
-	     "0: fixed setpoint (default); 1: a step up every second round trip, three quarters on a loss or mark");
-PKTPAIR_KNOB(setpoint_step, CONTROL_PROBE_STEP, 1, 64,
-	     "packets of a step up of the setpoint (1-64, default 2)");
-PKTPAIR_KNOB(setpoint_max_us, 5000, 100, 10000000,
-	     "longest time in the queue that the setpoint may mean, us (100-10000000, default 5000)");
-PKTPAIR_KNOB_AT(train_min, &pktpair_trains_of_knobs.train_min, 2, 64,
-		"shortest train, segments (2-64, default 4)");
-PKTPAIR_KNOB_AT(train_max, &pktpair_trains_of_knobs.train_max, 2, 64,
-		"longest train, segments (2-64, default 64)");
+NUMBER_KNOB(setpoint_packets, 5, 2, 4096,
+	    "queue aimed for at the bottleneck, packets (2-4096, default 5); where it probes, the first setpoint");
+NUMBER_KNOB(setpoint_probing, 0, 0, 1,
+	    "0: fixed setpoint (default); 1: a step up every second round trip, three quarters on a loss or mark");
+NUMBER_KNOB(setpoint_step, CONTROL_PROBE_STEP, 1, 64,
+	    "packets of a step up of the setpoint (1-64, default 2)");
+NUMBER_KNOB(setpoint_max_us, 5000, 100, 10000000,
+	    "longest time in the queue that the setpoint may mean, us (100-10000000, default 5000)");
+NUMBER_KNOB_AT(train_min, &pktpair_trains_of_knobs.train_min, 2, 64,
+	       "shortest train, segments (2-64, default 4)");
+NUMBER_KNOB_AT(train_max, &pktpair_trains_of_knobs.train_max, 2, 64,
+	       "longest train, segments (2-64, default 64)");
 
-PKTPAIR_KNOB(first_window, 0, 0, 1024,
-	     "packets of the first flight (1-1024); 0 (default): the stack's and the route's initial window");
-PKTPAIR_KNOB(first_rate_kbit, 0, 0, 100000000,
-	     "rate that the path is known to have, kbit/s of payload, used until a gap has shown it (1-100000000); 0 (default): unknown");
+NUMBER_KNOB(first_window, 0, 0, 1024,
+	    "packets of the first flight (1-1024); 0 (default): the stack's and the route's initial window");
+NUMBER_KNOB(first_rate_kbit, 0, 0, 100000000,
+	    "rate that the path is known to have, kbit/s of payload, used until a gap has shown it (1-100000000); 0 (default): unknown");
 
 /* ---- from the stack's events to the formulas' arguments ---- */
 

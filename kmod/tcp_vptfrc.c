@@ -31,6 +31,7 @@
 #include <linux/random.h>
 #include <net/tcp.h>
 
+#include "knob.h"
 #include "tfrc.h"
 
 #define CREATE_TRACE_POINTS
@@ -141,39 +142,6 @@ static const struct kernel_param_ops vptfrc_choice_ops = {
 	.get = vptfrc_choice_get,
 };
 
-struct vptfrc_range {
-	unsigned int *value;
-	unsigned int min;
-	unsigned int max;
-};
-
-static int vptfrc_range_set(const char *text, const struct kernel_param *kp)
-{
-	const struct vptfrc_range *range = kp->arg;
-	unsigned int value;
-	int err = kstrtouint(text, 0, &value);
-
-	if (err || value < range->min || value > range->max) {
-		pr_err("%s=%.*s: not a number from %u to %u\n", kp->name,
-		       (int)strcspn(text, "\n"), text, range->min, range->max);
-		return err ?: -ERANGE;
-	}
-	WRITE_ONCE(*range->value, value);
-	return 0;
-}
-
-static int vptfrc_range_get(char *buffer, const struct kernel_param *kp)
-{
-	const struct vptfrc_range *range = kp->arg;
-
-	return sysfs_emit(buffer, "%u\n", READ_ONCE(*range->value));
-}
-
-static const struct kernel_param_ops vptfrc_range_ops = {
-	.set = vptfrc_range_set,
-	.get = vptfrc_range_get,
-};
-
 static struct vptfrc_choice method_choice = {
 	.value = &method, .names = vptfrc_methods, .count = ARRAY_SIZE(vptfrc_methods),
 };
@@ -190,17 +158,9 @@ module_param_cb(mode, &vptfrc_choice_ops, &mode_choice, 0644);
 MODULE_PARM_DESC(mode,
 		 "what the bottleneck's drops depend on: packet (default), byte, byte-tail (drop-tail queue limited in bytes)");
 
-#define VPTFRC_KNOB(name, initial, lo, hi, text)			\
-	static unsigned int name __read_mostly = initial;		\
-	static struct vptfrc_range name##_range = {			\
-		.value = &name, .min = lo, .max = hi,			\
-	};								\
-	module_param_cb(name, &vptfrc_range_ops, &name##_range, 0644);	\
-	MODULE_PARM_DESC(name, text)
-
-VPTFRC_KNOB(reference_bytes, VPTFRC_REFERENCE_BYTES, VPTFRC_REFERENCE_MIN, TFRC_PACKET_MAX_BYTES,
+NUMBER_KNOB(reference_bytes, VPTFRC_REFERENCE_BYTES, VPTFRC_REFERENCE_MIN, TFRC_PACKET_MAX_BYTES,
 	    "payload of the packets of the flow whose rate is computed, bytes (64-65535, default 1448)");
-VPTFRC_KNOB(packet_rate_cap, 0, 0, VPTFRC_CAP_MAX,
+NUMBER_KNOB(packet_rate_cap, 0, 0, VPTFRC_CAP_MAX,
 	    "most packets per second, as a multiple of that flow's (1-1460); 0 (default): no cap");
 
 /* ---- from the stack's events to the formulas' arguments ---- */

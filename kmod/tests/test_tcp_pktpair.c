@@ -1462,9 +1462,9 @@ static void each_knob_is_read_by_read_once(void **state)
 	int preset;
 
 	for (param = __start_stack_params; param < __stop_stack_params; param++) {
-		const struct pktpair_range *range = (*param)->arg;
+		const struct knob_range *range = (*param)->arg;
 
-		if ((*param)->ops != &pktpair_range_ops)
+		if ((*param)->ops != &knob_range_ops)
 			continue;
 		assert_true(stack_hidden_count < STACK_HIDDEN);
 		stack_hidden[stack_hidden_count].from = range->value;
