@@ -309,8 +309,8 @@ enum {
 	TCA_FQ_RR_STATS_MU_MAX,		/* u64, bytes/s, what auto came to */
 	TCA_FQ_RR_STATS_Q_MAX,		/* u32, bytes, what auto came to */
 	TCA_FQ_RR_STATS_PACING_RATE,	/* u64, bytes/s, now; 0: no limit */
-	TCA_FQ_RR_STATS_PACING_DELAY,	/* u64, ns, of the last packet sent */
-	TCA_FQ_RR_STATS_PACING_DELAY_MAX, /* u64, ns, most ever */
+	TCA_FQ_RR_STATS_UNUSED_28,	/* never shown */
+	TCA_FQ_RR_STATS_UNUSED_29,	/* never shown */
 	TCA_FQ_RR_STATS_PACING_BOUND,	/* u64, ns, most in a steady state */
 	TCA_FQ_RR_STATS_CLASSIFIED,	/* u64, packets that a filter placed */
 	TCA_FQ_RR_STATS_REHASHES,	/* u64, times all packets were placed anew */

@@ -344,9 +344,13 @@ class Verdict:
 
 
 def find_headers() -> list[str]:
-    """All formula headers; a trace header has no formula."""
+    """All formula headers; a trace header has no formula, and fq_rr_*.h are parts of the qdisc."""
     found = (path for folder in FOLDERS for path in sorted((TOP / folder).glob("*.h")))
-    return [str(path.relative_to(TOP)) for path in found if not path.name.endswith("_trace.h")]
+    return [
+        str(path.relative_to(TOP))
+        for path in found
+        if not path.name.endswith("_trace.h") and not path.name.startswith("fq_rr_")
+    ]
 
 
 def find_programs() -> list[Program]:

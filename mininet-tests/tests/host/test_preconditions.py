@@ -61,7 +61,11 @@ def squeezed(text: str) -> str:
 def formula_headers() -> dict[str, str]:
     """Texts by path."""
     paths = sorted([*TOP.glob("qdisc/*.h"), *TOP.glob("kmod/*.h")])
-    return {str(path.relative_to(TOP)): path.read_text() for path in paths if not path.stem.endswith("_trace")}
+    return {
+        str(path.relative_to(TOP)): path.read_text()
+        for path in paths
+        if not path.stem.endswith("_trace") and not path.stem.startswith("fq_rr_")
+    }
 
 
 def documented(headers: dict[str, str]) -> dict[Place, str]:

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Queues as classes: filters name them, users give them weights, and what is in each can be
+ * seen.
+ */
+#ifndef _FQ_RR_CLASS_H
+#define _FQ_RR_CLASS_H
+
+#include <net/gen_stats.h>
+#include <net/netlink.h>
+#include <net/pkt_cls.h>
+
+#include "fq_rr_sched.h"
+
+/* a class is the number of a queue plus one, since 0 is no class */
+static struct fq_rr_flow *fq_rr_class_flow(struct Qdisc *sch, unsigned long cl)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	return &q->buffer.flows[cl - 1];
+}
+
+static struct Qdisc *fq_rr_leaf(struct Qdisc *sch, unsigned long cl)
+{
+	return NULL;
+}
+
+/* every queue is a class, always; nothing can be attached to one */
+static unsigned long fq_rr_find(struct Qdisc *sch, u32 classid)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	return TC_H_MIN(classid) <= q->config.flows ? TC_H_MIN(classid) : 0;
+}
+
+static struct tcf_block *fq_rr_tcf_block(struct Qdisc *sch, unsigned long cl,
+					 struct netlink_ext_ack *extack)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	return cl ? NULL : q->block;
+}
+
+/* filters name a queue by its number, and hold nothing */
+static unsigned long fq_rr_bind(struct Qdisc *sch, unsigned long parent,
+				u32 classid)
+{
+	return 0;
+}
+
+static void fq_rr_unbind(struct Qdisc *sch, unsigned long cl)
+{
+}
+
+static const struct nla_policy fq_rr_class_policy[TCA_FQ_RR_CLASS_MAX + 1] = {
+	[TCA_FQ_RR_CLASS_WEIGHT] = { .type = NLA_U32 },
+};
+
+static int fq_rr_change_class(struct Qdisc *sch, u32 classid, u32 parentid,
+			      struct nlattr **tca, unsigned long *cl,
+			      struct netlink_ext_ack *extack)
+{
+	struct nlattr *tb[TCA_FQ_RR_CLASS_MAX + 1];
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct fq_rr_flow *flow;
+	u32 weight;
+	int err;
+
+	if (!*cl) {
+		NL_SET_ERR_MSG_FMT_MOD(extack, "class %u is not in 1..%u, the queues",
+				       TC_H_MIN(classid), q->config.flows);
+		return -ENOENT;
+	}
+	if (!tca[TCA_OPTIONS]) {
+		NL_SET_ERR_MSG_MOD(extack, "weight is missing");
+		return -EINVAL;
+	}
+	err = nla_parse_nested(tb, TCA_FQ_RR_CLASS_MAX, tca[TCA_OPTIONS],
+			       fq_rr_class_policy, extack);
+	if (err || !tb[TCA_FQ_RR_CLASS_WEIGHT])
+		return err;
+	weight = nla_get_u32(tb[TCA_FQ_RR_CLASS_WEIGHT]);
+	if (weight < FQ_RR_WEIGHT_MIN || weight > FQ_RR_WEIGHT_MAX) {
+		NL_SET_BAD_ATTR(extack, tb[TCA_FQ_RR_CLASS_WEIGHT]);
+		NL_SET_ERR_MSG_FMT_MOD(extack, "weight %u is not in %u..%u",
+				       weight, FQ_RR_WEIGHT_MIN,
+				       FQ_RR_WEIGHT_MAX);
+		return -EINVAL;
+	}
+	sch_tree_lock(sch);
+	flow = fq_rr_class_flow(sch, *cl);
+	rr_set_weight(&q->buffer.rr, &flow->rr, weight);
+	sch_tree_unlock(sch);
+	return 0;
+}
+
+static void fq_rr_walk(struct Qdisc *sch, struct qdisc_walker *arg)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	unsigned long cl;
+
+	if (arg->stop)
+		return;
+	for (cl = 1; cl <= q->config.flows; cl++) {
+		const struct fq_rr_flow *flow = fq_rr_class_flow(sch, cl);
+
+		/* a glance: what it shows is read under the lock */
+		if (!READ_ONCE(flow->head) && rr_weight(&flow->rr) == 1)
+			continue;
+		if (arg->count++ < arg->skip)
+			continue;
+		if (arg->fn(sch, cl, arg) < 0) {
+			arg->count--;
+			arg->stop = 1;
+			return;
+		}
+	}
+}
+
+static int fq_rr_dump_class(struct Qdisc *sch, unsigned long cl,
+			    struct sk_buff *skb, struct tcmsg *tcm)
+{
+	const struct fq_rr_flow *flow = fq_rr_class_flow(sch, cl);
+	struct nlattr *opts;
+
+	tcm->tcm_handle |= TC_H_MIN(cl);
+	opts = nla_nest_start(skb, TCA_OPTIONS);
+	if (!opts ||
+	    nla_put_u32(skb, TCA_FQ_RR_CLASS_WEIGHT, rr_weight(&flow->rr)))
+		return -EMSGSIZE;
+	nla_nest_end(skb, opts);
+	return 0;
+}
+
+/* what is shown of one queue, taken at one moment; as TCA_FQ_RR_FLOW_* */
+struct fq_rr_flow_snapshot {
+	struct gnet_stats_queue queue;
+	s64 credit;
+	u32 hash;
+	u32 sparse;
+	u32 head_bytes;
+};
+
+static void fq_rr_take_flow(struct Qdisc *sch, unsigned long cl,
+			    struct fq_rr_flow_snapshot *snap)
+{
+	const struct fq_rr_flow *flow = fq_rr_class_flow(sch, cl);
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	memset(snap, 0, sizeof(*snap));
+	sch_tree_lock(sch);
+	/* it may have emptied since it was found */
+	if (flow->head) {
+		snap->queue.qlen = flow->packets;
+		snap->queue.backlog = flow->bytes;
+		snap->credit = rr_credit(&q->buffer.rr, &flow->rr);
+		snap->hash = flow->hash;
+		snap->sparse = flow->rr.sparse;
+		snap->head_bytes = qdisc_pkt_len(fq_rr_skb(flow->head));
+	}
+	sch_tree_unlock(sch);
+}
+
+static int fq_rr_put_flow(struct sk_buff *skb,
+			  const struct fq_rr_flow_snapshot *snap)
+{
+	struct nlattr *nest = nla_nest_start(skb, TCA_FQ_RR_STATS_FLOW);
+
+	if (!nest ||
+	    nla_put_s64(skb, TCA_FQ_RR_FLOW_CREDIT, snap->credit,
+			TCA_FQ_RR_FLOW_PAD) ||
+	    nla_put_u32(skb, TCA_FQ_RR_FLOW_HASH, snap->hash) ||
+	    nla_put_u32(skb, TCA_FQ_RR_FLOW_SPARSE, snap->sparse) ||
+	    nla_put_u32(skb, TCA_FQ_RR_FLOW_HEAD, snap->head_bytes))
+		return -EMSGSIZE;
+	nla_nest_end(skb, nest);
+	return 0;
+}
+
+static int fq_rr_dump_class_stats(struct Qdisc *sch, unsigned long cl,
+				  struct gnet_dump *d)
+{
+	struct fq_rr_flow_snapshot snap;
+	struct nlattr *stats;
+
+	fq_rr_take_flow(sch, cl, &snap);
+	if (gnet_stats_copy_queue(d, NULL, &snap.queue, snap.queue.qlen) < 0)
+		return -1;
+	stats = nla_nest_start(d->skb, TCA_STATS_APP);
+	if (!stats)
+		return -1;
+	if (fq_rr_put_flow(d->skb, &snap)) {
+		nla_nest_cancel(d->skb, stats);
+		return -1;
+	}
+	nla_nest_end(d->skb, stats);
+	return 0;
+}
+
+static const struct Qdisc_class_ops fq_rr_class_ops = {
+	.leaf		= fq_rr_leaf,
+	.find		= fq_rr_find,
+	.change		= fq_rr_change_class,
+	.walk		= fq_rr_walk,
+	.tcf_block	= fq_rr_tcf_block,
+	.bind_tcf	= fq_rr_bind,
+	.unbind_tcf	= fq_rr_unbind,
+	.dump		= fq_rr_dump_class,
+	.dump_stats	= fq_rr_dump_class_stats,
+};
+
+#endif /* _FQ_RR_CLASS_H */
