@@ -529,7 +529,7 @@ def reading_leaves_the_data_path_alone() -> None:
     link.flow(1).send(514, 3)
     link.flow(2).send(1514, 2)
     probes = TRACING / "kprobe_events"
-    probes.write_text("p:heaps/built sch_fq_rr:fq_rr_collect\n")
+    probes.write_text("p:heaps/built sch_fq_rr:buffer_collect\n")
     enable = TRACING / "events/heaps/enable"
 
     def built() -> int:
