@@ -836,6 +836,7 @@ static noinline void pktpair_confirm(struct sock *sk, const struct rate_sample *
 		/* or it waited for the receiver's timer, and R is not known yet */
 		.missing = tp->sacked_out || rs->acked_sacked > PKTPAIR_FIRST_ACK ||
 			   ca->prop.delay_us == PROP_UNKNOWN_US,
+		.repairs = tp->sacked_out,
 	};
 	const struct round_found found = round_check_end(&evidence->check, &seen);
 

@@ -300,6 +300,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			seen.delivered += data[0] & 16 ? one : data[2];
 			seen.probes = data[4] & 1;
 			seen.missing = data[4] & 16;
+			seen.repairs = data[4] & 32;
 			seen.limited = data[4] & 2;
 			seen.policed = data[4] & 4 ? turns.policed : data[4] & 8;
 			seen.service_q10 = check_end(&r, &turns, &seen, payload_bytes);

@@ -41,7 +41,7 @@ struct period {
 	u64 span_ns;
 	u32 segments, span_ticks, ticks, silence_us;
 	u32 prop_us, queue, train;
-	bool limited, policed;
+	bool limited, policed, repairs;
 };
 
 /* 250 us a packet by its trains and by what was delivered; R is 20 ms. Its own queue takes
@@ -95,6 +95,7 @@ static struct round_found end(struct round_check *r, const struct period *p)
 		.train = p->train,
 		.limited = p->limited,
 		.policed = p->policed,
+		.repairs = p->repairs,
 	};
 
 	return round_check_end(r, &seen);
@@ -1725,6 +1726,32 @@ static void a_first_flight_is_even_if_no_gap_is_longer_than_two(void **state)
 }
 
 /* After one flight that was a burst of ACKs, no flight is even, whenever periods end */
+/* After a queue was flushed its trains stand apart. The share falls to what was delivered, and
+ * trains stay as long as they are. In b2 trains of eight would stay for 32 periods, and cost
+ * six points of slowdown.
+ */
+static void what_is_repaired_shows_no_bursts(void **state)
+{
+	struct period p = good;
+	struct round_check r;
+	struct round_found found;
+
+	(void)state;
+	p.rtt_us = LATE_US;
+	p.span_ns = 750000;
+	p.service_q10 = US(200);
+	p.repairs = true;
+	begin(&r, 0, 0, 0);
+	found = run(&r, &p);
+	assert_int_equal(found.verdict, ROUND_CONTRADICTED);
+	assert_int_equal(found.service_q10, US(250));
+	assert_false(found.bursts);
+	assert_int_equal(r.hold, 0);
+	p.repairs = false;
+	assert_true(run(&r, &p).bursts);
+	assert_int_equal(r.hold, 32);
+}
+
 static void bursts_of_acks_are_never_an_even_flight(void **state)
 {
 	struct round_check r = {};
@@ -2583,6 +2610,7 @@ int main(void)
 		cmocka_unit_test(a_silence_counts_for_two_periods),
 		cmocka_unit_test(the_longest_silence_is_between_acks_of_any_period),
 		cmocka_unit_test(a_first_flight_is_even_if_no_gap_is_longer_than_two),
+		cmocka_unit_test(what_is_repaired_shows_no_bursts),
 		cmocka_unit_test(bursts_of_acks_are_never_an_even_flight),
 		cmocka_unit_test(deliveries_bound_what_gaps_may_show),
 		cmocka_unit_test(of_periods_that_wait_without_a_gap_every_fourth_claims),
