@@ -23,7 +23,7 @@ PLUGIN_HEADERS := $(wildcard tc-plugin/*.h include/uapi/linux/*.h)
 MAN_PAGE := tc-plugin/tc-fq_rr.8
 
 .PHONY: help all bootstrap check-bootstrap modules plugin lab-modules demo \
-	transfers transfers-quick real-networks vptfrc cost cost-native cost-ack tdc torture torture-short hostile hostile-short \
+	transfers transfers-quick real-networks router vptfrc cost cost-native cost-ack tdc torture torture-short hostile hostile-short \
 	mutants simulate test check unit lint install uninstall clean distclean
 
 help: ## list the targets
@@ -53,6 +53,9 @@ transfers-quick: lab-modules ## the same with one seed, hosts with open buffers
 
 real-networks: lab-modules ## packet pair on real networks: bunched ACKs, new routes, FIFOs, policers
 	@scripts/lab real-networks
+
+router: lab-modules ## fq_rr as a router's only queue: everybody's flows over it, fq_codel and CAKE
+	@scripts/lab router
 
 vptfrc: lab-modules ## the paper on packet sizes: small packets beside full ones, on links that lose by chance
 	@scripts/lab vptfrc $(if $(FULL),--seeds 6)

@@ -35,6 +35,7 @@ COMMANDS = {
     "demo": ("the main job: packet pair beside its peers", "lab.front.demo"),
     "transfers": ("the nine file transfer benchmarks", "lab.front.transfers"),
     "real-networks": ("packet pair on real networks, beside its peers and goals", "lab.front.real_networks"),
+    "router": ("fq_rr as a router's only queue, beside fq_codel and CAKE", "lab.front.router"),
     "vptfrc": ("the experiments of the paper on packet sizes, beside TCP", "lab.front.vptfrc"),
     "cost": ("instructions per packet, fq_rr beside its peers", "lab.front.cost"),
     "cost-native": ("nanoseconds per packet, in User Mode Linux", "lab.front.cost_uml"),

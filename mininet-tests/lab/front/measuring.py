@@ -175,6 +175,18 @@ def commit() -> str:
     return done.stdout.strip() or "unknown"
 
 
+def provenance(measured: Measured) -> dict[str, Any]:
+    """What a summary's figures were measured with; of several builds, the one that is not named."""
+    surroundings = measured.surroundings
+    own = next((one for (_, build), one in surroundings.items() if not build), next(iter(surroundings.values())))
+    return {
+        "commit": commit(),
+        "kernel": own.release,
+        "modules": versions(own),
+        "clock": "virtual",
+    }
+
+
 def in_guests(program: str, run: Callable[[Engine], int]) -> int:
     """Do a command in guests; status 1 if something could not be measured, 2 for bad input, 130 if interrupted."""
     from ..machines.engine import Guests

@@ -33,7 +33,7 @@ from ..store.engine import Engine
 from ..store.run import Run
 from ..store.study import Study
 from ..store.sweep import Request
-from .measuring import Measured, commit, in_guests, measure, versions
+from .measuring import Measured, in_guests, measure, provenance
 from .options import FAILED, MAX_GUESTS, number
 
 PROGRAM = "real-networks"
@@ -97,15 +97,11 @@ def write(folder: Path, measured: Measured) -> dict[str, Any]:
     """summary.json and report.html; returns what the former has."""
     from ..show import real_networks as shown
 
-    surroundings = next(iter(measured.surroundings.values()))
     of_all = rows(measured)
     verdicts = goals.judge(of_all)
     names = dict.fromkeys(row["case"] for row in of_all)
     summary = {
-        "commit": commit(),
-        "kernel": surroundings.release,
-        "modules": versions(surroundings),
-        "clock": "virtual",
+        **provenance(measured),
         "scenario": SCENARIO,
         "study": STUDY,
         "cpu_seconds": round(sum(map(measured.cpu_s, measured.runs)), 1),

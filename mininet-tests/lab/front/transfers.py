@@ -36,7 +36,7 @@ from ..store.engine import Engine
 from ..store.run import Run
 from ..store.study import Study
 from ..store.sweep import Request
-from .measuring import Measured, commit, in_guests, measure, versions
+from .measuring import Measured, in_guests, measure, provenance, versions
 from .options import MAX_GUESTS, MAX_SEEDS, number
 from .run import summary_lines
 
@@ -183,10 +183,7 @@ def write(folder: Path, measured: Measured, base: str = "") -> Result:
     verdicts = transfer_goals.judge(lines)
     by_build = {build: one for (_, build), one in measured.surroundings.items()}
     summary = {
-        "commit": commit(),
-        "kernel": by_build[""].release,
-        "modules": versions(by_build[""]),
-        "clock": "virtual",
+        **provenance(measured),
         "study": STUDY,
         "cpu_seconds": cpu_seconds(measured),
         "goals": [vars(verdict) for verdict in verdicts],

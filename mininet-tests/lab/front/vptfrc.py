@@ -33,7 +33,7 @@ from ..store.run import Run
 from ..store.study import Study, StudyError
 from ..store.sweep import Request
 from . import measuring
-from .measuring import Measured, commit, in_guests, measure, versions
+from .measuring import Measured, in_guests, measure, provenance
 from .options import FAILED, MAX_GUESTS, number
 
 PROGRAM = "vptfrc"
@@ -124,15 +124,11 @@ def rates(measured: Measured, seeds: int) -> dict[Cell, float]:
 
 def write(folder: Path, measured: Measured, seeds: int) -> dict[str, Any]:
     """summary.json; returns what it has."""
-    surroundings = next(iter(measured.surroundings.values()))
     of_cells = rates(measured, seeds)
     runs: list[Run] = list(measured.runs)
     parameters = {**COMMON, "round_trip_ms": runs[0].values["round_trip"], "payload_bytes": [LARGE, SMALL]}
     summary = {
-        "commit": commit(),
-        "kernel": surroundings.release,
-        "modules": versions(surroundings),
-        "clock": "virtual",
+        **provenance(measured),
         "scenario": SCENARIO,
         "study": STUDY,
         "cpu_seconds": round(sum(map(measured.cpu_s, runs)), 1),

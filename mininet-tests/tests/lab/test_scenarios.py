@@ -41,6 +41,7 @@ SHORT: dict[str, dict[str, str]] = {
     "propagation-delay-is-honest": {"case": "longer-route,reverse-queue", "seconds": "20"},
     "queue-estimate-is-the-truth": {"flows": "1", "rate_mbit": "16", "seconds": "1"},
     "real-networks": {"case": "start-40-fq_rr"},
+    "router": {"beside": "cubic"},
     "short-flows": {"count": "20"},
     "smoke": {},
     "three-bottlenecks": {},

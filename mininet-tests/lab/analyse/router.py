@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Rows of ``lab router``, and the goals that they are judged by.
+
+A row is about the flows of one congestion control in one run:
+
+delay
+    of each of their ACKs, while all flows send: the round trip less the empty path's, in s
+goodput
+    payload acknowledged meanwhile, Mbit/s, all of these flows together
+probe, request, name
+    99th percentiles of a datagram's way there, of a request's answer and of a small response, beside them, in s
+retransmits
+    of these flows, from a round trip after their shares are found: a loss is known so much later
+drops, marks
+    of the whole queue, in the whole run
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..model.errors import RunError
+from ..model.plan import Flow, Plan
+from .figures import Acks, acks_of_flows, arrived, delays_of, layouts_of, responses_s, rounded
+
+BOTTLENECK = "r-x"
+# Of a run's metrics that are part of its rows: "<cc>_delay_p50_s", and the like.
+OF_GROUP = ("delay_p50_s", "delay_p99_s", "goodput_mbit", "retransmits")
+OF_RUN = ("probe_p99_s", "request_p99_s", "name_p99_s", "drops", "marks")
+# Of the queues' own statistics: fq_rr's, fq_codel's, and CAKE's by its tins.
+MARKS = ("marks_aqm", "marks_ce", "ecn_mark")
+FULL_PACKET_BITS = 1500 * 8
+# Delay: of the better peer's, or so many packets of a flow's own. Goodput: of the lower and of the higher peer's.
+DELAY, DELAY_PACKETS = 1.05, 10
+GOODPUT_OF_LOWER, GOODPUT_OF_HIGHER = 0.99, 0.97
+# Packet pair beside CUBIC: of the delay without delay control.
+DELAY_OF_NONE = 1.1
+OURS, PEERS = "fq_rr", ("fq_codel", "cake")
+PACKET_PAIR, WITHOUT = "pktpair", "no-aqm"
+ASKED = ("probe_p99_s", "request_p99_s", "name_p99_s")
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One goal: what was to be reached, what was measured.
+
+    :param op: "<=" or ">=": what the measured figure has to be beside the limit
+    """
+
+    case: str
+    cc: str
+    name: str
+    op: str
+    limit: float
+    measured: float
+
+    @property
+    def met(self) -> bool:
+        """Whether it is reached."""
+        return self.measured >= self.limit if self.op == ">=" else self.measured <= self.limit
+
+    def as_data(self) -> dict[str, Any]:
+        """For summary.json."""
+        return {**vars(self), "met": self.met}
+
+
+def groups(plan: Plan) -> dict[str, list[Flow]]:
+    """Flows that fill the link, by their congestion control."""
+    found: dict[str, list[Flow]] = {}
+    for flow in plan.measured:
+        found.setdefault(flow.cc, []).append(flow)
+    return found
+
+
+def _of_group(plan: Plan, group: Sequence[Flow], acks: Mapping[int, Acks]) -> dict[str, Any]:
+    if plan.window_s is None:
+        raise RunError("there is no time at which all flows send")
+    begin_s, end_s = plan.window_s
+    layouts = layouts_of(plan)
+    delays, goodput_bit_s, lost = [], 0.0, 0.0
+    for flow in group:
+        seen = acks[plan.port(flow)]
+        chosen = (seen.time_s >= begin_s) & (seen.time_s < end_s) & (seen.rtt_s > 0)
+        delays.append(delays_of(layouts, flow, seen)[chosen])
+        goodput_bit_s += seen.goodput_bit_s(begin_s, end_s)
+        known_s = begin_s + float(np.median(seen.rtt_s[chosen])) if chosen.any() else begin_s
+        lost += seen.at(seen.retransmits, end_s) - seen.at(seen.retransmits, known_s)
+    every = np.concatenate(delays)
+    if not len(every):
+        raise RunError(f"no flow of {group[0].cc} was acknowledged from {begin_s:.3f} to {end_s:.3f} s")
+    return {
+        "delay_p50_s": rounded(np.quantile(every, 0.5)),
+        "delay_p99_s": rounded(np.quantile(every, 0.99)),
+        "goodput_mbit": rounded(goodput_bit_s / 1e6),
+        "retransmits": int(lost),
+    }
+
+
+def marks(entries: Sequence[Mapping[str, Any]]) -> int:
+    """What the queue of a device has marked, by its statistics."""
+    tins = [tin for entry in entries for tin in entry.get("tins", ())]
+    return sum(int(one.get(name) or 0) for one in (*entries, *tins) for name in MARKS)
+
+
+def metrics(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Of one run: each group's figures under its congestion control's name, and the run's."""
+    acks = acks_of_flows(raw["trace"], raw["begin_s"])
+    found: dict[str, Any] = {}
+    for cc, group in groups(plan).items():
+        found |= {f"{cc}_{name}": value for name, value in _of_group(plan, group, acks).items()}
+    settled_s, end_s = plan.window_s or (0.0, float("inf"))
+    probes = arrived(plan, raw)["probe"].between(settled_s, end_s)
+    by_name = {result["name"]: result for result in raw["flows"]}
+    answers = {name: responses_s(by_name[name]) for name in ("request", "name")}
+    for name, seconds in {"probe": probes, **answers}.items():
+        if not len(seconds):
+            raise RunError(f"{name}: nothing came back")
+        found[f"{name}_p99_s"] = rounded(np.quantile(seconds, 0.99))
+    found["marks"] = marks(raw["qdiscs"][BOTTLENECK])
+    return found
+
+
+def rows(runs: Iterable[tuple[Row, Mapping[str, Any], Sequence[str]]]) -> list[dict[str, Any]]:
+    """Lines of summary.json.
+
+    :param runs: of each what was asked (case, flows, rate_mbit, path_s, qdisc, options, seed), its metrics, and the
+        congestion controls of its flows
+    """
+    found = []
+    for asked, measured, ccs in runs:
+        for cc in ccs:
+            beside = next((other for other in ccs if other != cc), "")
+            own = {name: measured[f"{cc}_{name}"] for name in OF_GROUP}
+            found.append({**asked, "cc": cc, "beside": beside, **own, **{name: measured[name] for name in OF_RUN}})
+    return found
+
+
+def _mean(group: Sequence[Row], name: str) -> float:
+    return sum(float(row[name]) for row in group) / len(group)
+
+
+def judge(all_rows: Sequence[Row]) -> list[Verdict]:
+    """Every goal that the rows allow to judge, over the means of their seeds."""
+    by: dict[tuple[str, str, str], dict[tuple[str, str], list[Row]]] = {}
+    for row in all_rows:
+        queue = by.setdefault((row["case"], row["cc"], row["beside"]), {})
+        queue.setdefault((row["qdisc"], row["options"]), []).append(row)
+    found: list[Verdict] = []
+    for (case, cc, beside), of_queue in by.items():
+        ours = of_queue.get((OURS, ""))
+        peers = [of_queue[peer, ""] for peer in PEERS if (peer, "") in of_queue]
+        if not ours:
+            continue
+        if len(peers) == len(PEERS) and cc != PACKET_PAIR and not beside:
+            found += _beside_peers(case, cc, ours, peers)
+        if cc == PACKET_PAIR and beside:
+            found += _left_alone(case, cc, ours, of_queue.get((OURS, WITHOUT)))
+    return found
+
+
+def _beside_peers(case: str, cc: str, ours: Sequence[Row], peers: Sequence[Sequence[Row]]) -> list[Verdict]:
+    """What a flow that fills buffers, and who asks beside it, has over the other queues."""
+
+    def verdict(name: str, op: str, limit: float) -> Verdict:
+        return Verdict(case, cc, name, op, rounded(limit), rounded(_mean(ours, name)))
+
+    packet_s = FULL_PACKET_BITS / (ours[0]["rate_mbit"] * 1e6)
+    found = []
+    for name in ("delay_p50_s", "delay_p99_s"):
+        better = min(_mean(peer, name) for peer in peers)
+        found.append(verdict(name, "<=", max(DELAY * better, DELAY_PACKETS * packet_s * ours[0]["flows"])))
+    goodput = sorted(_mean(peer, "goodput_mbit") for peer in peers)
+    least = max(GOODPUT_OF_LOWER * goodput[0], GOODPUT_OF_HIGHER * goodput[-1])
+    found.append(verdict("goodput_mbit", ">=", least))
+    found += [verdict(name, "<=", min(_mean(peer, name) for peer in peers) + packet_s) for name in ASKED]
+    return found
+
+
+def _left_alone(case: str, cc: str, ours: Sequence[Row], without: Sequence[Row] | None) -> list[Verdict]:
+    """A flow that controls its delay itself does not meet delay control."""
+    found = [Verdict(case, cc, "retransmits", "<=", 0, rounded(_mean(ours, "retransmits")))]
+    if without:
+        limit = rounded(DELAY_OF_NONE * _mean(without, "delay_p99_s"))
+        found.append(Verdict(case, cc, "delay_p99_s", "<=", limit, rounded(_mean(ours, "delay_p99_s"))))
+    return found

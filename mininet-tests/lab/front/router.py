@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0
+"""fq_rr as a router's only queue: everybody's flows over it, fq_codel and CAKE, and who asks beside them.
+
+    scripts/lab router                      all cases: what make router runs
+    scripts/lab router --quick              one case of each kind
+    scripts/lab router --case 8-20-100 --case 1-2-20
+    scripts/lab router --list
+
+A case is a number of flows, the link's rate in Mbit/s and the path in ms. All runs are in one study: a campaign that
+was interrupted goes on where it was, and only what uses a module that has changed is run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import files
+from ..analyse import router as found
+from ..checkout import TOP
+from ..model import scenario
+from ..model.errors import PlanError
+from ..model.scenario import nearest
+from ..store.engine import Engine
+from ..store.study import Study
+from ..store.sweep import Request
+from .measuring import Measured, in_guests, measure, provenance
+from .options import FAILED, MAX_GUESTS, number
+
+PROGRAM = "router"
+SCENARIO = "router"
+STUDY = "study"
+QUEUES = (found.OURS, *found.PEERS)
+CCS = ("cubic", "bbr", found.PACKET_PAIR)
+HALF = "cubic"
+FLOWS, RATES_MBIT, PATHS_MS = (1, 8, 50), (2, 20, 100), (20, 100)
+# A flow's share there is 40 kbit/s.
+TOO_MANY = (50, 2)
+SEEDS, MAX_SEEDS = 1, 10
+
+
+@dataclass(frozen=True)
+class Case:
+    """One link with its flows."""
+
+    flows: int
+    rate_mbit: int
+    path_ms: int
+
+    @property
+    def name(self) -> str:
+        """As --case takes it."""
+        return f"{self.flows}-{self.rate_mbit}-{self.path_ms}"
+
+
+CASES = {
+    case.name: case
+    for case in (Case(flows, rate, path) for rate in RATES_MBIT for flows in FLOWS for path in PATHS_MS)
+    if (case.flows, case.rate_mbit) != TOO_MANY
+}
+# The least of each kind: alone on a slow link, and several that share one.
+QUICK = ("1-2-20", "8-20-20")
+
+
+def chosen(named: Sequence[str], quick: bool) -> list[Case]:
+    """The cases that are run, in their order; PlanError names one that there is not."""
+    for name in named:
+        if name not in CASES:
+            listed = f"must be one of the {len(CASES)} cases that --list shows"
+            raise PlanError(f"--case {name}: {listed}{nearest(name, CASES)}")
+    wanted = named or (QUICK if quick else tuple(CASES))
+    return [case for name, case in CASES.items() if name in wanted]
+
+
+def requests(cases: Sequence[Case], seeds: int, kernel: str = "") -> list[Request]:
+    """Sweeps that have all runs of these cases."""
+    one = scenario.load(SCENARIO)
+    asked = []
+
+    def request(case: Case, ccs: Sequence[str], queues: Sequence[str], **more: str) -> Request:
+        values = {"flows": case.flows, "rate_mbit": case.rate_mbit, "round_trip": case.path_ms, **more}
+        settings = tuple(f"{name}={value}" for name, value in values.items())
+        return Request((one,), settings, tuple(ccs), tuple(queues), tuple(range(1, seeds + 1)), ("",), (kernel,))
+
+    for case in cases:
+        asked.append(request(case, CCS, QUEUES))
+        if case.flows > 1:
+            asked.append(request(case, [found.PACKET_PAIR], QUEUES, beside=HALF))
+            asked.append(request(case, [found.PACKET_PAIR], [found.OURS], beside=HALF, options=found.WITHOUT))
+    return asked
+
+
+def rows(measured: Measured) -> list[dict[str, Any]]:
+    """The lines of summary.json, each with the digest that the study has its raw result under."""
+
+    def asked(run: Any) -> dict[str, Any]:
+        case = Case(int(run.values["flows"]), round(run.values["rate_mbit"]), round(run.values["round_trip"]))
+        return {
+            "case": case.name,
+            "flows": case.flows,
+            "rate_mbit": run.values["rate_mbit"],
+            "path_s": run.values["round_trip"] / 1e3,
+            "qdisc": run.qdisc,
+            "options": run.values["options"],
+            "seed": run.seed,
+            "run": measured.digests[run],
+        }
+
+    return found.rows(
+        (asked(run), figures.metrics, list(found.groups(run.plan))) for run, figures in measured.runs.items()
+    )
+
+
+def write(folder: Path, measured: Measured) -> dict[str, Any]:
+    """summary.json; returns what it has."""
+    of_all = rows(measured)
+    summary = {
+        **provenance(measured),
+        "scenario": SCENARIO,
+        "study": STUDY,
+        "cpu_seconds": round(sum(map(measured.cpu_s, measured.runs)), 1),
+        "goals": [one.as_data() for one in found.judge(of_all)],
+        "rows": of_all,
+    }
+    files.write(folder / "summary.json", json.dumps(summary, indent=1) + "\n")
+    return summary
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The command line."""
+    cpus = len(os.sched_getaffinity(0))
+    parser.add_argument("--case", action="append", default=[], metavar="NAME", help="may be repeated (all cases)")
+    parser.add_argument("--quick", action="store_true", help=f"{len(QUICK)} cases: {', '.join(QUICK)}")
+    parser.add_argument("--list", action="store_true", help="only show the cases")
+    parser.add_argument(
+        "--seeds", type=number(1, MAX_SEEDS), default=SEEDS, metavar="N", help=f"repeats, 1 to {MAX_SEEDS} ({SEEDS})"
+    )
+    parser.add_argument(
+        "-j", type=number(1, MAX_GUESTS), default=cpus, metavar="N", help=f"guests at a time; each uses a core ({cpus})"
+    )
+    parser.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
+    parser.add_argument("--kernel", default="", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
+    parser.add_argument("--out", type=Path, default=TOP / "out" / PROGRAM, metavar="FOLDER")
+
+
+def line(row: found.Row) -> str:
+    """A row for the terminal, in ms and Mbit/s."""
+    queue = f"{row['qdisc']} {row['options']}".strip()
+    beside = f" beside {row['beside']}" if row["beside"] else ""
+    delays = f"{row['delay_p50_s'] * 1e3:8.1f} {row['delay_p99_s'] * 1e3:8.1f}"
+    asked = f"{row['probe_p99_s'] * 1e3:8.1f} {row['request_p99_s'] * 1e3:8.1f} {row['name_p99_s'] * 1e3:8.1f}"
+    numbers = f"{delays} {row['goodput_mbit']:8.3f} {asked} {row['drops']:7} {row['marks']:6}"
+    return f"{row['case']:10} {row['cc'] + beside:20} {queue:14} {numbers}"
+
+
+HEAD = (
+    f"{'case':10} {'flows of':20} {'queue':14} {'p50, ms':>8} {'p99, ms':>8} {'Mbit/s':>8} {'probe':>8} {'request':>8}"
+    f" {'name':>8} {'drops':>7} {'marks':>6}"
+)
+
+
+def run(arguments: argparse.Namespace, engine: Engine) -> int:
+    """Measure what was asked for, and show it."""
+    began = time.monotonic()
+    planned = requests(chosen(arguments.case, arguments.quick), arguments.seeds, arguments.kernel)
+    study = Study(arguments.out / STUDY)
+    measured = measure(PROGRAM, study, engine, planned, guests=arguments.j, fresh=arguments.fresh)
+    summary = write(arguments.out, measured)
+    print("\n".join([HEAD, *(line(row) for row in summary["rows"])]))
+    missed = [goal for goal in summary["goals"] if not goal["met"]]
+    for goal in missed:
+        wanted = f"{goal['name']} {goal['op']} {goal['limit']:g}"
+        print(f"  MISSED  {goal['case']}, {goal['cc']}: {wanted}, measured {goal['measured']:g}")
+    minutes = (time.monotonic() - began) / 60
+    print(f"\n{len(summary['goals']) - len(missed)} of {len(summary['goals'])} goals are met. {minutes:.1f} minutes.")
+    print(f"{arguments.out / 'summary.json'} has all rows; scripts/lab report {study.folder} draws them.")
+    return FAILED if missed else 0
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Status 1 if a goal is missed or something could not be measured, 2 for bad input, 130 if interrupted."""
+    if arguments.list:
+        print("\n".join(case.name for case in chosen(arguments.case, arguments.quick)))
+        return 0
+    return in_guests(PROGRAM, lambda engine: run(arguments, engine))

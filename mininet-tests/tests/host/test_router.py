@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: GPL-2.0
+"""lab router: which runs there are, what is measured of one, and by what it is judged."""
+
+import base64
+import json
+import zlib
+
+import fake_lab
+import numpy as np
+import pytest
+from lab import cli
+from lab.analyse import router as found
+from lab.analyse.figures import RECEIVED, Figures
+from lab.front import measuring, router
+from lab.front.router import CASES, QUICK
+from lab.model.errors import PlanError, RunError
+from lab.model.scenario import load
+from lab.store.sweep import planned
+
+CASE = "8-20-20"
+
+
+def runs_of(cases, seeds=1):
+    return [run for request in router.requests(cases, seeds) for run in planned(request, [("6.1", "")])]
+
+
+def test_the_cases_are_all_combinations_but_the_slowest():
+    assert len(CASES) == 16
+    assert not [case for case in CASES.values() if (case.flows, case.rate_mbit) == (50, 2)]
+    runs = runs_of(CASES.values())
+    # three congestion controls over three queues; of several flows half of each, and once without delay control
+    assert len(runs) == 16 * 9 + 10 * 4
+    assert {run.qdisc for run in runs if run.values["options"]} == {"fq_rr"}
+
+
+def test_flows_are_half_and_half_and_send_their_packets():
+    for run in runs_of([CASES[CASE], CASES["50-20-100"]]):
+        flows = run.plan.measured
+        groups = {cc: len(group) for cc, group in found.groups(run.plan).items()}
+        assert groups == ({"pktpair": len(flows) / 2, "cubic": len(flows) / 2} if run.values["beside"] else
+                          {run.cc: len(flows)})  # fmt: skip
+        begin_s, end_s = run.plan.window_s
+        packets = (end_s - begin_s) * run.values["rate_mbit"] * 1e6 / 8 / 1500
+        assert packets >= 500 * len(flows) and end_s - begin_s >= 5 - 1e-3
+
+
+def test_one_flow_is_not_half_and_half():
+    one = load("router")
+    with pytest.raises(PlanError, match="beside=cubic: flows=1: must be at least 2"):
+        one.plan({**{name: p.default for name, p in one.parameters.items()}, "flows": 1, "beside": "cubic"},
+                 "pktpair", "fq_rr", 1)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--case", "8-20-21"], "--case 8-20-21: must be one of the 16 cases that --list shows"),
+        (["--seeds", "11"], "--seeds: 11: must be at most 10"),
+        (["--seeds", "0"], "--seeds: 0: must be at least 1"),
+    ],
+)
+def test_bad_input_names_the_value_and_the_limit(words, message, capsys):
+    try:
+        status = cli.main(["router", *words])
+    except SystemExit as stopped:
+        status = stopped.code
+    assert status == 2
+    assert message in capsys.readouterr().err
+
+
+def row(**more):
+    asked = {"case": CASE, "flows": 8, "rate_mbit": 20.0, "path_s": 0.02, "qdisc": "fq_rr", "options": "", "seed": 1}
+    figures = {"delay_p50_s": 0.05, "delay_p99_s": 0.1, "goodput_mbit": 19.0, "retransmits": 0, "drops": 0, "marks": 0}
+    return {**asked, "cc": "cubic", "beside": "", **figures, **dict.fromkeys(found.ASKED, 0.02), **more}
+
+
+def beside_peers(**ours):
+    return found.judge([row(**ours), row(qdisc="fq_codel", goodput_mbit=19.1), row(qdisc="cake", delay_p99_s=0.2)])
+
+
+def test_as_good_as_the_peers_meets_every_goal():
+    verdicts = beside_peers()
+    assert len(verdicts) == 6 and all(one.met for one in verdicts)
+
+
+@pytest.mark.parametrize(
+    ("figure", "limit", "worse"),
+    [
+        # 1.05 of the better peer's; ten packets of a flow at its share are 48 ms
+        ("delay_p50_s", 0.0525, 0.0526),
+        ("delay_p99_s", 0.105, 0.1051),
+        # 0.99 of 19.0, since 0.97 of 19.1 is less
+        ("goodput_mbit", 18.81, 18.80),
+        # and one full packet's time
+        ("probe_p99_s", 0.0206, 0.0207),
+        ("request_p99_s", 0.0206, 0.0207),
+        ("name_p99_s", 0.0206, 0.0207),
+    ],
+)
+def test_each_goal_has_its_limit(figure, limit, worse):
+    def goal(value):
+        return next(one for one in beside_peers(**{figure: value}) if one.name == figure)
+
+    assert goal(limit).limit == pytest.approx(limit, abs=1e-9)
+    assert goal(limit).met and not goal(worse).met
+
+
+def test_ten_packets_of_a_slow_flow_are_allowed():
+    verdicts = found.judge([row(delay_p50_s=0.048), row(qdisc="fq_codel", delay_p50_s=0.005), row(qdisc="cake")])
+    assert next(one for one in verdicts if one.name == "delay_p50_s").met
+
+
+def test_packet_pair_meets_no_delay_control():
+    pair = {"cc": "pktpair", "beside": "cubic"}
+
+    def missed(**ours):
+        verdicts = found.judge([row(**pair, **ours), row(**pair, options="no-aqm")])
+        assert len(verdicts) == 2
+        return [one.name for one in verdicts if not one.met]
+
+    assert missed(delay_p99_s=0.11) == []
+    assert missed(delay_p99_s=0.1101) == ["delay_p99_s"]
+    assert missed(retransmits=1) == ["retransmits"]
+
+
+def test_what_has_no_peer_is_not_judged():
+    assert found.judge([row(), row(qdisc="cake")]) == []
+    assert found.judge([row(qdisc="cake")]) == []
+
+
+def test_means_over_seeds_are_judged():
+    verdicts = found.judge(
+        [row(delay_p99_s=0.05), row(delay_p99_s=0.155, seed=2), row(qdisc="fq_codel"), row(qdisc="cake")]
+    )
+    one = next(one for one in verdicts if one.name == "delay_p99_s")
+    assert one.measured == pytest.approx(0.1025) and one.met
+
+
+def test_marks_of_each_queue_are_counted():
+    assert found.marks([{"kind": "fq_rr", "marks_aqm": 3, "marks_ce": 0}]) == 3
+    assert found.marks([{"kind": "fq_codel", "ecn_mark": 4}]) == 4
+    assert found.marks([{"kind": "cake", "tins": [{"ecn_mark": 5}, {"ecn_mark": 1}]}]) == 6
+    assert found.marks([{"kind": "fq_rr", "marks_aqm": None}]) == 0
+
+
+def ack_line(time_s, port, rtt_us, acked, retrans):
+    return (
+        f" x-1 [000] b.s2. {time_s:.6f}: ack: sport={port} rtt_us={rtt_us} acked={acked} delivered={acked // 1448}"
+        f" retrans={retrans}"
+    )
+
+
+def test_a_group_has_the_figures_of_its_own_flows():
+    (run,) = [run for run in runs_of([CASES[CASE]]) if run.values["beside"] and run.values["options"]]
+    begin_s, end_s = run.plan.window_s
+    lines = []
+    for flow in run.plan.measured:
+        pair = flow.cc == "pktpair"
+        for number, at_s in enumerate(np.arange(0.5, end_s, 0.01)):
+            # CUBIC's packets wait for 50 ms, packet pair's for 10, and one of the latter is lost in the window
+            rtt_us = 30_000 if pair else 70_000
+            lost = int(flow.name == "f1" and at_s > begin_s + 1)
+            lines.append(ack_line(100 + at_s, run.plan.port(flow), rtt_us, 1448 * number, lost))
+    records = np.zeros(10, dtype=RECEIVED)
+    records["sent_ns"] = np.linspace(begin_s + 0.1, end_s - 0.1, 10) * 1e9
+    records["delay_ns"] = 2_000_000
+    answers = [
+        {"name": flow.name, "exchanges": [(0, 20_000_000)] * len(flow.exchanges)}
+        for flow in run.plan.flows
+        if flow.background
+    ]
+    raw = {
+        "trace": "\n".join(lines),
+        "begin_s": 100.0,
+        "received": base64.b64encode(zlib.compress(records.tobytes())).decode(),
+        "flows": [*({"name": flow.name} for flow in run.plan.measured), *answers],
+        "qdiscs": {"r-x": [{"kind": "fq_rr", "marks_aqm": 2}]},
+    }
+    metrics = found.metrics(run.plan, raw)
+    assert metrics["pktpair_delay_p99_s"] == pytest.approx(0.010, abs=1e-3)
+    assert metrics["cubic_delay_p99_s"] == pytest.approx(0.050, abs=1e-3)
+    assert (metrics["pktpair_retransmits"], metrics["cubic_retransmits"]) == (1, 0)
+    asked = {name: metrics[name] for name in (*found.ASKED, "marks")}
+    assert asked == {"probe_p99_s": 0.002, "request_p99_s": 0.02, "name_p99_s": 0.02, "marks": 2}
+
+
+class Known(fake_lab.FakeEngine):
+    """Has what the scenario needs."""
+
+
+@pytest.fixture
+def campaign(tmp_path, monkeypatch):
+    """A campaign of which nothing is measured: a command's status and summary."""
+    (tmp_path / "engine").mkdir()
+    engine = Known(tmp_path / "engine")
+
+    def of_run(run, raw):
+        own = {name: row()[name] for name in found.OF_GROUP}
+        metrics = {f"{cc}_{name}": value for cc in found.groups(run.plan) for name, value in own.items()}
+        return Figures(metrics={**metrics, **{name: row()[name] for name in found.OF_RUN}, "kernel_warnings": 0})
+
+    monkeypatch.setattr(measuring, "figures_of", of_run)
+    monkeypatch.setattr(router, "in_guests", lambda program, run: run(engine))
+
+    def done(*words):
+        status = cli.main(["router", "--out", str(tmp_path / "out"), *words])
+        return status, json.loads((tmp_path / "out" / "summary.json").read_text())
+
+    return done
+
+
+def test_a_campaign_has_a_row_for_each_group_of_each_run(campaign, capsys):
+    status, summary = campaign("--quick")
+    assert status == 0
+    cases = [CASES[name] for name in QUICK]
+    assert len(summary["rows"]) == sum(len(found.groups(run.plan)) for run in runs_of(cases))
+    assert {"case", "flows", "cc", "rate_mbit", "path_s", "qdisc", "seed", "delay_p50_s", "delay_p99_s",
+            "goodput_mbit", "probe_p99_s", "drops", "marks"} <= set(summary["rows"][0])  # fmt: skip
+    assert {"commit", "kernel", "modules", "clock"} <= set(summary)
+    assert all(goal["met"] for goal in summary["goals"]) and summary["goals"]
+    assert f"{len(summary['goals'])} of {len(summary['goals'])} goals are met" in capsys.readouterr().out
+
+
+def test_nothing_acknowledged_is_said():
+    (run,) = [run for run in runs_of([CASES["1-2-20"]]) if (run.cc, run.qdisc) == ("cubic", "fq_rr")]
+    line = ack_line(100.5, run.plan.port(run.plan.measured[0]), 30_000, 1448, 0)
+    with pytest.raises(RunError, match=r"no flow of cubic was acknowledged from"):
+        found.metrics(run.plan, {"trace": line, "begin_s": 100.0})
