@@ -26,6 +26,7 @@ COMMANDS = {
     "list": ("the scenarios and their claims", "lab.front.list"),
     "run": ("scenarios, one after another", "lab.front.run"),
     "sweep": ("every combination of parameters, several guests at once, into a study", "lab.front.sweep"),
+    "restore": ("put real machines back that a run on them has left changed", "lab.front.restore"),
     "report": ("a page of a study's tables and plots", "lab.front.report"),
     "new": ("a commented scenario to begin with", "lab.front.new"),
     "plot": ("one tcp_pktpair flow of a kept trace, drawn", "lab.front.plot"),

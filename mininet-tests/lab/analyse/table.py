@@ -17,11 +17,12 @@ import pyarrow.parquet
 from ..model.errors import PlanError
 from ..model.plan import Plan
 from ..model.scenario import Scenario, load
+from ..store.engine import VIRTUAL
 from ..store.run import Run
 from ..store.study import Study, StudyError
 from .figures import Figures
 
-LABELS = ("run", "scenario", "seed", "cc", "qdisc", "build", "kernel")
+LABELS = ("run", "scenario", "seed", "cc", "qdisc", "build", "kernel", "clock")
 TEXTS = ("flow", "flow_cc", "error")
 COUNTS = ("checks_passed", "checks_failed")
 INT64 = range(-(2**63), 2**63)
@@ -120,7 +121,8 @@ def opened(study: Study, asked: Row, scenario: Scenario) -> tuple[Run, Row]:
     """A run of a study and its raw result."""
     record = study.load(asked["run"])
     labels = {name: asked[name] for name in ("values", "cc", "qdisc", "seed", "build", "kernel")}
-    return Run(scenario, plan=Plan.of(record["job"]), **labels), record["raw"]
+    clock = asked.get("clock", VIRTUAL)
+    return Run(scenario, plan=Plan.of(record["job"]), clock=clock, **labels), record["raw"]
 
 
 def _tabulate(runs: Sequence[Found], missing: list[Row]) -> Table:
@@ -131,7 +133,7 @@ def _tabulate(runs: Sequence[Found], missing: list[Row]) -> Table:
     rows, places = [], []
     for place, one in enumerate(runs):
         passed = [bool(check["pass"]) for check in one.figures.checks]
-        common = {name: one.asked[name] for name in LABELS}
+        common = {"clock": VIRTUAL, **{name: one.asked[name] for name in LABELS if name in one.asked}}
         common |= {parameters[name]: value for name, value in one.asked["values"].items()}
         common |= {of_run[name]: value for name, value in _scalars(one.figures.metrics).items()}
         common |= {"checks_passed": sum(passed), "checks_failed": len(passed) - sum(passed), "error": one.figures.error}

@@ -16,13 +16,15 @@ import os
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import files
 from ..checkout import TOP
+from ..hosts.engine import RealHosts
+from ..hosts.file import Machines
 from ..machines.kernels import find_kernel
 from ..model import scenario
 from ..model.errors import LabError, PlanError
@@ -30,8 +32,9 @@ from ..model.our_modules import TURNS_EVENT
 from ..model.plan import MAX_SAMPLES, TRAFFIC, Plan
 from ..store import sweep as sweeping
 from ..store.digest import modules_of, of_text, programs_of
-from ..store.engine import EngineError
+from ..store.engine import Engine, EngineError, Surroundings
 from ..store.run import Run
+from . import real_hosts
 from .measuring import FiguresOf, figures_of, source_version, versions
 from .options import BAD_INPUT, FAILED, MAX_SEED, chosen, complain, whole_number
 from .own_guest import add_guest_options, announce, begin
@@ -58,6 +61,7 @@ SAMPLE_S = 0.02
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The guest, what is run, and what is kept; values are checked by ``requested``."""
     add_guest_options(parser)
+    real_hosts.add_options(parser)
     parser.add_argument("scenarios", nargs="+", metavar="SCENARIO|FILE.py")
     parser.add_argument("--cc", action="append", metavar="A", help="congestion control (may be repeated)")
     parser.add_argument("--qdisc", action="append", metavar="B", help="queue of the bottleneck (may be repeated)")
@@ -138,8 +142,11 @@ def names(option: str, texts: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for text in texts or () for name in chosen(option, text)))
 
 
-def requested(arguments: argparse.Namespace) -> list[Run]:
-    """Everything that was asked for, checked before anything is booted; PlanError names what is wrong."""
+def requested(arguments: argparse.Namespace, on: Surroundings | None = None) -> list[Run]:
+    """Everything that was asked for, checked before anything is booted; PlanError names what is wrong.
+
+    :param on: real machines, or None for a guest
+    """
     request = sweeping.Request(
         scenarios=tuple(scenario.load(name) for name in dict.fromkeys(arguments.scenarios)),
         settings=tuple(arguments.set),
@@ -148,12 +155,14 @@ def requested(arguments: argparse.Namespace) -> list[Run]:
         seeds=(whole_number(f"--seed {arguments.seed}", arguments.seed, 1, MAX_SEED),),
         traffic=arguments.traffic or "",
     )
+    recordings = Recordings(arguments.pcap, arguments.trace)
+    if on is not None:
+        return [recordings.of(run) for run in sweeping.planned(request, [(on.release, "")], on.clock)]
     kernel = "" if arguments.clock == "here" else find_kernel(arguments.kernel)
     if kernel:
         from ..machines.engine import known_ccs
 
         sweeping.check_ccs(request.ccs, known_ccs(kernel))
-    recordings = Recordings(arguments.pcap, arguments.trace)
     return [recordings.of(run) for run in sweeping.planned(request, [(kernel, "")])]
 
 
@@ -192,11 +201,13 @@ class Place:
 
     :param kernel: its release
     :param modules: source versions of the project's modules
+    :param machines: of the run that has ended, which real machines it was on, and their clocks
     """
 
     kernel: str
     clock: str
     modules: Mapping[str, str]
+    machines: Callable[[], Mapping[str, Any]] | None = None
 
 
 def as_data(run: Run, place: Place, raw: dict[str, Any], found: Figures) -> dict[str, Any]:
@@ -210,6 +221,7 @@ def as_data(run: Run, place: Place, raw: dict[str, Any], found: Figures) -> dict
         "kernel": place.kernel,
         "modules": dict(place.modules),
         "clock": place.clock,
+        **({"machines": dict(place.machines())} if place.machines else {}),
         "traffic": run.plan.traffic,
         "flows": [_flow(one) for one in found.flows],
         "qdiscs": _qdiscs(run.plan, raw),
@@ -305,6 +317,7 @@ class Runs:
         self._figures = figures
         self._recordings = recordings
         self._began = time.monotonic()
+        self.count = len(runs)
         self.done: list[dict[str, Any]] = []
 
     def begin(self, index: int) -> None:
@@ -343,13 +356,18 @@ def in_copies(runs: Sequence[Run], progress: Runs) -> None:
         except EngineError as error:
             raise LabError(str(error)) from None
         place = Place(surroundings.release, "virtual", versions(surroundings))
-        for index, run in enumerate(runs):
-            progress.begin(index)
-            try:
-                raw = engine.run(run)
-            except (EngineError, PlanError) as error:
-                raw = {"error": str(error), "warnings": [], "dmesg_tail": getattr(error, "log", [])}
-            progress.end(index, raw, place, float(raw.get("cpu_s", 0.0)))
+        one_by_one(runs, engine, place, progress)
+
+
+def one_by_one(runs: Sequence[Run], engine: Engine, place: Place, progress: Runs) -> None:
+    """Each by itself; what fails is that run's error."""
+    for index, run in enumerate(runs):
+        progress.begin(index)
+        try:
+            raw = engine.run(run)
+        except (EngineError, PlanError) as error:
+            raw = {"error": str(error), "warnings": [], "dmesg_tail": getattr(error, "log", [])}
+        progress.end(index, raw, place, float(raw.get("cpu_s", 0.0)))
 
 
 def in_one_boot(runs: Sequence[Run], guest: Plans, progress: Runs) -> None:
@@ -390,6 +408,9 @@ def run(arguments: argparse.Namespace, figures: FiguresOf) -> int:
     from ..machines.plans import plan_guest
 
     try:
+        machines = real_hosts.machines_of(arguments)
+        if machines is not None:
+            return on_machines(arguments, machines, figures)
         runs = requested(arguments)
         guest = plan_guest(arguments.kernel, arguments.clock, arguments.cpus)
         check_installed(runs, guest)
@@ -397,25 +418,55 @@ def run(arguments: argparse.Namespace, figures: FiguresOf) -> int:
     except PlanError as error:
         complain(error)
         return BAD_INPUT
-    recordings = Recordings(arguments.pcap, arguments.trace)
-    progress = Runs(runs, figures, recordings)
+    progress = Runs(runs, figures, Recordings(arguments.pcap, arguments.trace))
     print(f"lab: kernel {guest.kernel}, clock {guest.clock}", file=sys.stderr)
+    return finished(arguments, progress, lambda: in_guest(runs, guest, progress))
+
+
+def in_guest(runs: Sequence[Run], guest: Plans, progress: Runs) -> None:
+    """All of them, in a guest of the kind that the clock needs."""
+    if guest.clock == "virtual":
+        in_copies(runs, progress)
+    else:
+        in_one_boot(runs, guest, progress)
+
+
+def on_machines(arguments: argparse.Namespace, machines: Machines, figures: FiguresOf) -> int:
+    """All of them on real machines, or what would be done there; PlanError before anything is changed."""
+    prepare(arguments.json)
+    with RealHosts(machines) as engine:
+        try:
+            surroundings = engine.surroundings("", "")
+        except EngineError as error:
+            raise PlanError(str(error)) from None
+        runs = requested(arguments, surroundings)
+        engine.check(runs)
+        if arguments.dry_run:
+            return real_hosts.dry_run(engine, runs)
+        place = Place(surroundings.release, surroundings.clock, surroundings.noted["modules"], engine.provenance)
+        progress = Runs(runs, figures, Recordings(False, arguments.trace))
+        print(f"lab: kernel {place.kernel}, clock {place.clock}, {', '.join(machines.hosts)}", file=sys.stderr)
+        return finished(arguments, progress, lambda: one_by_one(runs, engine, place, progress))
+
+
+def finished(arguments: argparse.Namespace, progress: Runs, do: Callable[[], None]) -> int:
+    """Do all runs, and keep what was asked for of them; the exit status."""
     try:
-        if guest.clock == "virtual":
-            in_copies(runs, progress)
-        else:
-            in_one_boot(runs, guest, progress)
+        do()
     finally:
         # those that have ended, whatever ends the command
         if arguments.json and progress.done:
             files.write(arguments.json, json.dumps(progress.done, indent=1, default=_plain) + "\n")
     if arguments.pcap or arguments.trace:
         print(f"lab: recordings are in {RECORDINGS}", file=sys.stderr)
-    passed = len(progress.done) == len(runs) and all(one["pass"] for one in progress.done)
+    passed = len(progress.done) == progress.count and all(one["pass"] for one in progress.done)
     return 0 if passed else FAILED
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Run them."""
-    begin(arguments)
+    if arguments.machines is not None:
+        real_hosts.leave_nothing_changed()
+    else:
+        begin(arguments)
     return run(arguments, figures_of)

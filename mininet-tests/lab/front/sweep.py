@@ -9,8 +9,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from ..hosts.engine import RealHosts
+from ..hosts.file import Machines
 from ..machines.guest import leave_no_guest
 from ..model import scenario
 from ..model.errors import PlanError
@@ -19,7 +22,9 @@ from ..show.progress import Progress
 from ..store import sweep as sweeping
 from ..store.engine import Engine, EngineError
 from ..store.manifest import Manifest
+from ..store.run import Run
 from ..store.study import Study, StudyError
+from . import real_hosts
 from .measuring import FiguresOf, figures_of
 from .options import BAD_INPUT, FAILED, INTERRUPTED, MAX_GUESTS, chosen, complain, seeds, whole_number
 
@@ -36,6 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--kernel", metavar="A,B", help="unpacked kernels (default: Debian 12's)")
     parser.add_argument("--traffic", choices=TRAFFIC, help="what drives the flows (default: the scenario's choice)")
+    real_hosts.add_options(parser)
     cpus = len(os.sched_getaffinity(0))
     parser.add_argument("-j", default=str(cpus), metavar="N", help=f"guests at a time; each uses one core ({cpus})")
     parser.add_argument("--out", default="study", metavar="FOLDER", help="the study, which may be there already")
@@ -55,10 +61,16 @@ def request_of(arguments: argparse.Namespace) -> sweeping.Request:
     )
 
 
-def sweep(arguments: argparse.Namespace, engine: Engine, figures: FiguresOf) -> int:
+def sweep(
+    arguments: argparse.Namespace,
+    engine: Engine,
+    figures: FiguresOf,
+    check: Callable[[Sequence[Run]], None] = lambda due: None,
+) -> int:
     """Lab sweep: 0 if every run has a raw result, 1 if one failed, 2 for bad input, 130 if interrupted.
 
     :param figures: from a run and its raw result, for the tables
+    :param check: PlanError if runs that are due cannot be done
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -71,6 +83,7 @@ def sweep(arguments: argparse.Namespace, engine: Engine, figures: FiguresOf) -> 
             asked = sweeping.expand(request, engine)
             stack.enter_context(study.locked())
             work = sweeping.Sweep(study, engine, asked)
+            check(work.due)
             manifest = Manifest(study, request.as_data(), asked.runs, asked.surroundings)
             manifest.write()
         except (PlanError, EngineError, StudyError) as error:
@@ -110,6 +123,27 @@ def main(arguments: argparse.Namespace) -> int:
     """Measure what is not there yet."""
     from ..machines.engine import Guests
 
+    try:
+        machines = real_hosts.machines_of(arguments)
+    except PlanError as error:
+        complain(error)
+        return BAD_INPUT
+    if machines is not None:
+        return on_machines(arguments, machines)
     leave_no_guest()
     with Guests() as guests:
         return sweep(arguments, guests, figures_of)
+
+
+def on_machines(arguments: argparse.Namespace, machines: Machines) -> int:
+    """On real machines, of which each run needs all."""
+    real_hosts.leave_nothing_changed()
+    arguments.j = "1"
+    with RealHosts(machines) as engine:
+        if not arguments.dry_run:
+            return sweep(arguments, engine, figures_of, engine.check)
+        try:
+            return real_hosts.dry_run(engine, list(sweeping.expand(request_of(arguments), engine).runs))
+        except (PlanError, EngineError) as error:
+            complain(error)
+            return BAD_INPUT

@@ -16,6 +16,11 @@
  * the experiment: each end of a flow is a thread in a blocking system call, payload is
  * not copied to user space, sinks are read and files are written after the run.
  *
+ * Built with -DSPLIT=1 it has one machine's part of a run, the same plan being given to each
+ * machine. Before "ready" it writes "listening", when all that others connect to is there, and
+ * reads the line "connect". After the last of its own flows and sources it writes "sent", and
+ * reads the line "stop", until which its sinks receive.
+ *
  * PLAN: a line "KIND KEY=VALUE ..." for each item, words separated by one space. Empty
  * lines and lines that begin with # are ignored. Keys in brackets may be absent. Numbers
  * are decimal, and 0 unless another default is given.
@@ -23,6 +28,8 @@
  * flow: one TCP connection
  *	name, from, to		from and to: namespace files of client and server
  *	from_address, to_address, port	port of the client; the server's is higher by 20000
+ *	[part]			with SPLIT, also of a source: this machine has the client, the
+ *				server, or none; default: both ends
  *	[start_ns]
  *	bytes			the client sends that many,
  *	  or seconds_ns		or sends until start_ns + seconds_ns, and one byte more,
@@ -105,6 +112,10 @@
 #include <linux/tcp.h>
 #include <linux/udp.h>
 
+/* constant, and no #ifdef around code: what measures in virtual time executes not one instruction more */
+#ifndef SPLIT
+#define SPLIT 0
+#endif
 #define NSEC_PER_SEC 1000000000LL
 #define USEC_PER_SEC 1000000
 #define NSEC_PER_USEC 1000
@@ -152,7 +163,7 @@ static_assert(offsetof(struct sockaddr_in, sin_port) ==
 struct ends {
 	size_t line;	/* of the plan */
 	char *who;	/* in messages */
-	char *name, *from, *to, *from_address, *to_address;
+	char *name, *from, *to, *from_address, *to_address, *part;
 	u64 port;
 	union address client, server;
 };
@@ -373,6 +384,17 @@ static void sleep_until(s64 ns)
 		;
 }
 
+/* Whether an end is on this machine */
+static bool has_client(const struct ends *ends)
+{
+	return !SPLIT || !ends->part || !strcmp(ends->part, "client");
+}
+
+static bool has_server(const struct ends *ends)
+{
+	return !SPLIT || !ends->part || !strcmp(ends->part, "server");
+}
+
 /* The plan */
 
 struct key {
@@ -385,7 +407,13 @@ struct key {
 #define TEXT(key, type, member, required) { key, offsetof(type, member), required, 0, 0 }
 #define NUMBER(key, type, member, required, least, most) \
 	{ key, offsetof(type, member), required, least, most }
+#if SPLIT
+#define PART(type) TEXT("part", type, ends.part, false),
+#else
+#define PART(type)
+#endif
 #define ENDS(type)						\
+	PART(type)						\
 	TEXT("name", type, ends.name, true),			\
 	TEXT("from", type, ends.from, true),			\
 	TEXT("to", type, ends.to, true),			\
@@ -499,6 +527,9 @@ static void parse_ends(size_t line, const char *kind, u64 last_port, struct ends
 	ends->server = parse_address(line, ends->to_address);
 	if (ends->client.any.sa_family != ends->server.any.sa_family)
 		plan_fault(line, "addresses of two families");
+	if (SPLIT && ends->part && strcmp(ends->part, "client") &&
+	    strcmp(ends->part, "server") && strcmp(ends->part, "none"))
+		plan_fault(line, "part=%s is neither client nor server nor none", ends->part);
 	if (last_port > UINT16_MAX)
 		plan_fault(line, "port=%" PRIu64 " is too high", ends->port);
 }
@@ -718,7 +749,7 @@ static bool connects_at_start(const struct flow *flow)
 	return flow->connect && !strcmp(flow->connect, "start");
 }
 
-static void open_flow(struct flow *flow)
+static void open_listener(struct flow *flow)
 {
 	const struct ends *ends = &flow->ends;
 
@@ -727,6 +758,12 @@ static void open_flow(struct flow *flow)
 	must(bind_to(flow->listener, ends->server, ends->port + SERVER_PORT_OFFSET),
 	     ends->who, "bind server");
 	must(listen(flow->listener, 1), ends->who, "listen");
+}
+
+static void open_client(struct flow *flow)
+{
+	const struct ends *ends = &flow->ends;
+
 	flow->client = socket_in(ends->from, ends, SOCK_STREAM);
 	set_flow_options(flow, flow->client);
 	if (flow->mss)
@@ -735,10 +772,29 @@ static void open_flow(struct flow *flow)
 	must(bind_to(flow->client, ends->client, ends->port), ends->who, "bind client");
 	/* no page fault when it is sent: all of it is the kernel's page of zeros */
 	must(madvise(run.zeros, flow->write, MADV_POPULATE_READ), ends->who, "madvise");
+}
+
+static void join_flow(struct flow *flow)
+{
+	const struct ends *ends = &flow->ends;
+
 	if (connects_at_start(flow))
 		return;
-	must(connect_client(flow), ends->who, "connect");
-	must(accept_server(flow), ends->who, "accept");
+	if (has_client(ends))
+		must(connect_client(flow), ends->who, "connect");
+	if (has_server(ends))
+		must(accept_server(flow), ends->who, "accept");
+}
+
+static void open_flow(struct flow *flow)
+{
+	if (has_server(&flow->ends))
+		open_listener(flow);
+	if (has_client(&flow->ends))
+		open_client(flow);
+	/* the other end may be on another machine, which has no listener yet */
+	if (!SPLIT)
+		join_flow(flow);
 }
 
 /* All sources with the same namespace and address have one sink */
@@ -801,8 +857,12 @@ static void open_source(struct source *source)
 	u32 index = source - run.sources;
 	size_t i;
 
-	read_times(source);
-	open_sink(&source->ends);
+	if (has_client(&source->ends))
+		read_times(source);
+	if (has_server(&source->ends))
+		open_sink(&source->ends);
+	if (!has_client(&source->ends))
+		return;
 	source->senders = calloc(source->ports, sizeof(*source->senders));
 	source->payload = calloc(source->burst, source->payload_bytes);
 	if (!source->senders || !source->payload)
@@ -881,7 +941,8 @@ static void flow_finish(struct flow *flow, s64 ended_ns, const char *failed)
 		errno = error;
 		if (failed)
 			snprintf(flow->error, sizeof(flow->error), "%s: %m", failed);
-		one_finished();
+		if (has_client(&flow->ends))
+			one_finished();
 	}
 	pthread_mutex_unlock(&run.lock);
 }
@@ -1311,6 +1372,8 @@ static void read_sinks(void)
 	u64 sent = 0;
 	size_t i, try;
 
+	if (SPLIT && !run.sink_count)
+		return;
 	for (i = 0; i < run.source_count; i++)
 		sent += run.sources[i].sent;
 	for (try = 0; try <= DRAIN_TRIES && (!try || run.received_count < sent); try++) {
@@ -1331,6 +1394,29 @@ static void read_sinks(void)
 }
 
 /* The run */
+
+/* Says that something is so, and waits to be told what it is then to do */
+static void await_word(const char *is_so, const char *word)
+{
+	char line[32];
+
+	puts(is_so);
+	fflush(stdout);
+	if (!fgets(line, sizeof(line), stdin))
+		die("standard input ended before %s", word);
+	line[strcspn(line, "\n")] = '\0';
+	if (strcmp(line, word))
+		die("standard input is not %s: %s", word, line);
+}
+
+static void await_connected(void)
+{
+	size_t i;
+
+	await_word("listening", "connect");
+	for (i = 0; i < run.flow_count; i++)
+		join_flow(&run.flows[i]);
+}
 
 static void await_begin(void)
 {
@@ -1367,10 +1453,14 @@ static pthread_t start_all(void)
 	pthread_t sources;
 	size_t i;
 
-	run.unfinished = run.flow_count + !run.end.with_flows;
+	run.unfinished = !run.end.with_flows;
+	for (i = 0; i < run.flow_count; i++)
+		run.unfinished += has_client(&run.flows[i].ends);
 	for (i = 0; i < run.flow_count; i++) {
-		start_thread(run_server, &run.flows[i]);
-		start_thread(run_client, &run.flows[i]);
+		if (has_server(&run.flows[i].ends))
+			start_thread(run_server, &run.flows[i]);
+		if (has_client(&run.flows[i].ends))
+			start_thread(run_client, &run.flows[i]);
 	}
 	sources = start_thread(run_sources, NULL);
 	if (run.sample_every_ns)
@@ -1393,6 +1483,11 @@ static void await_end(void)
 	while (run.unfinished &&
 	       pthread_cond_timedwait(&run.all_finished, &run.lock, &end) != ETIMEDOUT)
 		;
+	if (SPLIT) {
+		pthread_mutex_unlock(&run.lock);
+		await_word("sent", "stop");
+		pthread_mutex_lock(&run.lock);
+	}
 	run.over = true;
 	for (i = 0; i < run.flow_count; i++) {
 		struct flow *flow = &run.flows[i];
@@ -1494,6 +1589,8 @@ int main(int argc, char **argv)
 	pthread_cond_init(&run.all_finished, &clock);
 	parse_plan(argv[1]);
 	open_all(argv[2]);
+	if (SPLIT)
+		await_connected();
 	await_begin();
 	sources = start_all();
 	await_end();

@@ -29,15 +29,19 @@ PROGRAMS = TOP / "build" / "lab"
 TRAFFIC, TOLD = "traffic", "told"
 
 
-def guest_program(name: str) -> Path:
-    """One of the guest's programs in C, built if its source has changed; LabError if it cannot be."""
-    program, file = PROGRAMS / name, SOURCES / f"{name}.c"
+def guest_program(name: str, split: bool = False) -> Path:
+    """One of the guest's programs in C, built if its source has changed; LabError if it cannot be.
+
+    :param split: the traffic engine that has one machine's part of a run
+    """
+    program, file = PROGRAMS / (f"{name}-split" if split else name), SOURCES / f"{name}.c"
     PROGRAMS.mkdir(parents=True, exist_ok=True)
     with files.locked(PROGRAMS / "lock"):
         source = file.read_bytes()
         kept = program.with_suffix(".c")
         if not program.exists() or not kept.exists() or kept.read_bytes() != source:
             command = ["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-static", "-pthread"]
+            command += ["-DSPLIT=1"] if split else []
             done = subprocess.run(
                 [*command, "-o", str(program), str(file)], capture_output=True, text=True, check=False
             )

@@ -119,6 +119,16 @@ class Layout:
                 found.append(f"{network(number, family)} via {self._peer(device, family)}")
         return found
 
+    def beyond(self, node: str) -> list[tuple[int, Device]]:
+        """Networks that are none of a node's own and can be reached: the number of each, and the device there."""
+        mine = {self._link_of(device) for device in self.of_node(node)}
+        found = ((number, self._next.get((node, number))) for number in range(1, len(self.links) + 1))
+        return [(number, device) for number, device in found if number not in mine and device is not None]
+
+    def number_of(self, device: Device) -> int:
+        """The number of a device's network."""
+        return self._link_of(device)
+
     def _peer(self, device: Device, family: int) -> str:
         peer = self.devices[f"{device.peer}-{device.node}"]
         return peer.address if family == IPV4 else peer.address6

@@ -33,14 +33,14 @@ MAX_CATEGORIES = 12
 MAX_DRAWN = 12
 # Of a scenario, in the page: all are in the table.
 MAX_LISTED = 1000
-VARIANT = ("build", "kernel")
+VARIANT = ("build", "kernel", "clock")
 
 
 @dataclass
 class Combination:
     """What was run once for each seed.
 
-    :param kind: the number of what it is beside the swept parameters: cc, queue, build, kernel
+    :param kind: the number of what it is beside the swept parameters: cc, queue, build, kernel, clock
     :param figures: by column, a value for each run that differs by digest
     :param checks: by quantity and what it should be: how often it passed, and what was measured where it failed
     """
@@ -122,7 +122,9 @@ def _broken(table: Table) -> Iterator[tuple[str, Found]]:
                     if any(r.asked["values"].get(name) != value for r in runs)
                 ]
                 build = [f"modules {asked['build']}"] if asked["build"] else []
-                words = [asked["scenario"], f"{asked['cc']}+{asked['qdisc']}", *told, f"seed {asked['seed']}", *build]
+                clock = [f"clock {asked['clock']}"] if "clock" in asked else []
+                words = [asked["scenario"], f"{asked['cc']}+{asked['qdisc']}", *told, f"seed {asked['seed']}"]
+                words += [*build, *clock]
                 yield " ".join(words), one
 
 

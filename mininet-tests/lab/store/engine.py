@@ -10,6 +10,8 @@ from typing import Any, Protocol
 
 from .run import Run
 
+VIRTUAL = "virtual"
+
 
 class EngineError(Exception):
     """A guest could not be had, or died; the message goes to the user.
@@ -38,6 +40,7 @@ class Surroundings:
     :param machine: what else a result may depend on, such as the CPU model that the guest sees
     :param noted: for the manifest only: under which circumstances the guests run
     :param ccs: congestion controls that the guest has; () if it is not known
+    :param clock: what time is: "virtual", or "real" on real machines
     """
 
     release: str
@@ -50,6 +53,7 @@ class Surroundings:
     ccs: tuple[str, ...] = ()
     programs: Mapping[str, Callable[[], Sequence[Path]]] = field(default_factory=dict)
     noted: Mapping[str, Any] = field(default_factory=dict)
+    clock: str = VIRTUAL
 
 
 class Engine(Protocol):

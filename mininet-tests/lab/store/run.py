@@ -34,6 +34,7 @@ class Run:
     :param values: of all the scenario's parameters, and what ``--traffic`` has changed
     :param build: label of the modules as ``--modules`` named them; "" is the checkout's own
     :param kernel: what the kernel calls itself
+    :param clock: what time is: "virtual", or "real" on real machines
     """
 
     scenario: Scenario = field(repr=False)
@@ -44,6 +45,7 @@ class Run:
     build: str
     kernel: str
     plan: Plan = field(repr=False)
+    clock: str = "virtual"
 
     @property
     def title(self) -> str:
@@ -51,13 +53,16 @@ class Run:
         defaults = {name: one.default for name, one in self.scenario.parameters.items()}
         chosen = [f"{name}={value}" for name, value in self.values.items() if value != defaults.get(name)]
         build = [f"modules {self.build}"] if self.build else []
-        return " ".join([self.scenario.name, f"{self.cc}+{self.qdisc}", *chosen, f"seed {self.seed}", *build])
+        clock = [f"clock {self.clock}"] if self.clock != "virtual" else []
+        return " ".join([self.scenario.name, f"{self.cc}+{self.qdisc}", *chosen, f"seed {self.seed}", *build, *clock])
 
     @property
     def identity(self) -> dict[str, Any]:
         """What was asked for, as JSON can hold it: two runs that are alike in it replace each other in a study."""
         labels = {name: getattr(self, name) for name in ("cc", "qdisc", "seed", "build", "kernel")}
-        return {"scenario": self.scenario.name, **labels, "values": dict(self.values)}
+        # studies of before there were others have none
+        clock = {"clock": self.clock} if self.clock != "virtual" else {}
+        return {"scenario": self.scenario.name, **labels, **clock, "values": dict(self.values)}
 
     def described(self, found: Found) -> dict[str, Any]:
         """What was asked for and what was found, for JSON: files, and a scenario's ``draw``."""

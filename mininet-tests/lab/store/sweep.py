@@ -15,7 +15,7 @@ from ..model.errors import PlanError
 from ..model.plan import Plan
 from ..model.scenario import TRAFFIC_LABEL, Scenario, Value, Values, nearest
 from .digest import canonical, digest, ingredients
-from .engine import Engine, EngineError, Surroundings
+from .engine import VIRTUAL, Engine, EngineError, Surroundings
 from .manifest import Counts
 from .run import Run
 from .study import Study, StudyError
@@ -73,24 +73,25 @@ def expand_all(requests: Sequence[Request], engine: Engine) -> Asked:
     runs: dict[str, Run] = {}
     _check_names([scenario for request in requests for scenario in request.scenarios])
     for request in requests:
-        machines = []
+        machines: list[tuple[str, str]] = []
         for named in itertools.product(request.kernels, request.builds):
             one = known[named] = known.get(named) or engine.surroundings(*named)
             # whichever way it was named, it is one kernel
             machines.append((one.release, named[1]))
             surroundings[machines[-1]] = one
             check_ccs(request.ccs, one.ccs)
-        for run in planned(request, machines):
+        for run in planned(request, machines, one.clock):
             runs.setdefault(canonical(run.identity), run)
         _check_count(len(runs))
     asked = Asked({}, surroundings)
     return replace(asked, runs={run: digest(asked.ingredients(run)) for run in runs.values()})
 
 
-def planned(request: Request, machines: Sequence[tuple[str, str]]) -> list[Run]:
+def planned(request: Request, machines: Sequence[tuple[str, str]], clock: str = VIRTUAL) -> list[Run]:
     """Every run of a request, each once; PlanError names what cannot be.
 
     :param machines: kernels and builds
+    :param clock: what time is there
     """
     _check_names(request.scenarios)
     _check_qdiscs(request)
@@ -100,7 +101,7 @@ def planned(request: Request, machines: Sequence[tuple[str, str]]) -> list[Run]:
     _check_count(of_each * len(request.seeds) * len(machines))
     runs: dict[str, Run] = {}
     for scenario, own in pairs:
-        for run in _runs(scenario, own, request, machines):
+        for run in _runs(scenario, own, request, machines, clock):
             runs.setdefault(canonical(run.identity), run)
     return list(runs.values())
 
@@ -119,7 +120,11 @@ def _axes(scenario: Scenario, request: Request) -> dict[str, list[Value]]:
 
 
 def _runs(
-    scenario: Scenario, axes: Mapping[str, Sequence[Value]], request: Request, machines: Sequence[tuple[str, str]]
+    scenario: Scenario,
+    axes: Mapping[str, Sequence[Value]],
+    request: Request,
+    machines: Sequence[tuple[str, str]],
+    clock: str,
 ) -> Iterable[Run]:
     for values in scenario.values(axes):
         for cc, qdisc in _combinations(scenario, request):
@@ -130,7 +135,7 @@ def _runs(
                 if other:
                     plan = _plan(scenario, values, cc, qdisc, seed, request.traffic)
                 for kernel, build in machines:
-                    yield Run(scenario, chosen, cc, qdisc, seed, build, kernel, plan)
+                    yield Run(scenario, chosen, cc, qdisc, seed, build, kernel, plan, clock)
 
 
 def _settings_of(scenario: Scenario, request: Request) -> list[str]:

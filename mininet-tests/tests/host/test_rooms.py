@@ -15,11 +15,13 @@ ALLOWED: dict[str, set[str]] = {
     "guest": {"model", "topo"},
     # the engine is what a sweep asks for, and is told runs
     "machines": {"model", "guest", "btf", "store.engine", "store.run"},
+    # what an agent on a host has of the guest's, and what is built for both
+    "hosts": {"model", "guest", "btf", "machines.plans", "store.engine", "store.run"},
     "store": {"model"},
     "analyse": {"model", "store"},
     # a report opens a study
     "show": {"model", "analyse", "store.study", "store.digest"},
-    "front": {"model", "guest", "machines", "store", "analyse", "show"},
+    "front": {"model", "guest", "machines", "hosts", "store", "analyse", "show"},
     # Mininet's side of a topology, and the kernel's type information
     "topo": {"model"},
     "btf": {"model"},

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What a host was before the lab changed it: written down before each change, replayed backwards.
+
+Runs on the host, with the distribution's own Python and standard library only.
+
+The journal is a file of JSON lines. The first says when it was begun, in which boot, and what the host was.
+Each other line is what undoes one change, and is on the disk before the change is made. A line that is
+not whole is of a change that was not made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+FOLDER = Path("/var/lib/pktpair-lab")
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+NAMESPACE = Path("/proc/self/ns/net")
+# What ip, tc, rmmod, rmdir and the shell say of a thing that is gone, or never was there: nothing is left to undo.
+GONE = (
+    "Cannot find device",
+    "does not exist",
+    "No such device",
+    "No such file or directory",
+    "No such process",
+    "Cannot assign requested address",
+    "Address not found",
+    "Cannot delete qdisc with handle of zero",
+    "Cannot find specified qdisc",
+    "Invalid handle",
+    "is not currently loaded",
+    "Module not loaded",
+)
+
+Argv = Sequence[str]
+
+
+class JournalError(Exception):
+    """A journal that is in the way, or cannot be written; the message goes to the user."""
+
+
+class ChangeError(Exception):
+    """A change that failed; the message has the command and what it said."""
+
+
+def boot() -> str:
+    """Which boot of the machine this is."""
+    return BOOT_ID.read_text().strip()
+
+
+def namespace() -> int:
+    """Which network namespace this is: each has its own interfaces, and so its own journal."""
+    return NAMESPACE.stat().st_ino
+
+
+def run(argv: Argv) -> tuple[int, str]:
+    """A command's status, and what it said."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    except OSError as error:
+        return 127, f"{argv[0]}: {error.strerror}"
+    return done.returncode, (done.stderr.strip() or done.stdout.strip())
+
+
+class Journal:
+    """The journal of this host; whoever has it open holds its lock, which ends with the process."""
+
+    def __init__(self, path: Path, file: IO[str], header: dict[str, Any]) -> None:
+        self.path = path
+        self._file = file
+        self.header = header
+
+    @classmethod
+    def begin(
+        cls, before: dict[str, str], watched: Sequence[Sequence[str]] = ((), ()), folder: Path = FOLDER
+    ) -> Journal:
+        """A new one; JournalError if there is one.
+
+        :param before: what the host is now, by a name for each part
+        :param watched: interfaces and sysctls that this is about
+        """
+        path = path_in(folder)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            file = path.open("x+")
+        except FileExistsError:
+            raise JournalError(f"{path}: there is one already") from None
+        except OSError as error:
+            raise JournalError(f"{error.filename}: {error.strerror}") from None
+        fcntl.flock(file, fcntl.LOCK_EX)
+        header = {"boot": boot(), "pid": os.getpid(), "before": before, "watched": [list(names) for names in watched]}
+        journal = cls(path, file, header)
+        journal._append(header)
+        # the name of the file has to last as well
+        descriptor = os.open(folder, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+        return journal
+
+    @classmethod
+    def there(cls, folder: Path = FOLDER, patience: Callable[[], bool] = lambda: False) -> Journal | None:
+        """The one that another process has left, or None; JournalError if that process is still at work.
+
+        :param patience: asked while it is: whether to try again
+        """
+        path = path_in(folder)
+        while True:
+            try:
+                file = path.open("r+")
+            except FileNotFoundError:
+                return None
+            except OSError as error:
+                raise JournalError(f"{path}: {error.strerror}") from None
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                file.close()
+                if patience():
+                    continue
+                raise JournalError(f"{path}: is held by a process that is at work") from None
+            # whoever held it may have removed it meanwhile
+            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                lines = _whole_lines(file)
+                return cls(path, file, lines[0] if lines else {})
+            file.close()
+
+    def _append(self, line: dict[str, Any]) -> None:
+        try:
+            self._file.seek(0, os.SEEK_END)
+            self._file.write(json.dumps(line) + "\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise JournalError(f"{self.path}: {error.strerror}") from None
+
+    def change(self, do: Sequence[Argv], undo: Sequence[Argv]) -> None:
+        """Make a change; ChangeError if a command of it fails, and then part of it may be made."""
+        if undo:
+            self._append({"undo": [list(argv) for argv in undo]})
+        for argv in do:
+            status, said = run(argv)
+            if status:
+                raise ChangeError(f"{' '.join(argv)}: {said or f'status {status}'}")
+
+    @property
+    def changes(self) -> int:
+        """How many changes it can undo."""
+        return len(_whole_lines(self._file)[1:])
+
+    def undo(self) -> list[str]:
+        """Put back all that was changed, last first; what could not be put back.
+
+        It may be done again: what is back already stays as it is. Nothing is done if the machine was
+        started anew since, which has put everything back.
+        """
+        if self.header.get("boot") != boot():
+            return []
+        problems = []
+        for entry in reversed(_whole_lines(self._file)[1:]):
+            for argv in entry["undo"]:
+                status, said = run(argv)
+                if status and not any(words in said for words in GONE):
+                    problems.append(f"{' '.join(argv)}: {said or f'status {status}'}")
+        return problems
+
+    def differences(self, now: dict[str, str]) -> list[str]:
+        """What is not as it was before the first change: lines of each part, with - for what was and + for what is."""
+        if self.header.get("boot") != boot():
+            return []
+        found = []
+        for what, before in self.header.get("before", {}).items():
+            old, new = before.splitlines(), now.get(what, "").splitlines()
+            found += [f"{what}: - {line}" for line in old if line not in new]
+            found += [f"{what}: + {line}" for line in new if line not in old]
+        return found
+
+    def remove(self) -> None:
+        """All is put back."""
+        with contextlib.suppress(FileNotFoundError):
+            self.path.unlink()
+        self._file.close()
+
+    def close(self) -> None:
+        """Let others have it; it stays."""
+        self._file.close()
+
+
+def path_in(folder: Path) -> Path:
+    """Where this host's journal is."""
+    return folder / f"journal-{namespace()}"
+
+
+def _whole_lines(file: IO[str]) -> list[dict[str, Any]]:
+    file.seek(0)
+    found = []
+    for line in file:
+        if not line.endswith("\n"):
+            break
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            break
+    return found
