@@ -1,32 +1,42 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Namespaces that are real hosts to the lab: each with an sshd of its own, cabled to each other by veth pairs.
+"""Runs on real machines, in a guest: namespaces are the machines, each with an sshd of its own, and cabled to others.
+
+    .venv/bin/python -m in_guest.real_hosts
 
     anna (sender) --- bert (router) --- carl (receiver)
 
 Each has one more device for ssh alone, to the namespace that gives the orders. All is in a guest, and ends with it.
-What a host is, its own programs say: queues, addresses, routes, sysctls, offloads.
+What a host is, its own programs say: queues, addresses, routes, sysctls, offloads. The last line of what is printed
+is JSON: of each case what was seen, for a test to judge.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import os
 import re
 import shutil
 import signal
 import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from lab import cli
+
 TOP = Path(__file__).resolve().parents[2]
-LAB = TOP / "scripts" / "lab"
 SSHD = TOP / ".cache" / "sshd" / "usr" / "sbin" / "sshd"
 FOLDER = Path("/tmp/real-hosts")
 JOURNALS = Path("/var/lib/pktpair-lab")
 # Of documentation (RFC 5737): nobody's.
 SSH_NETWORK = "192.0.2"
+# Of the machine that gives the orders.
+OWN_ADDRESS = "127.0.0.7"
 CABLES = (("anna", "to-bert", "bert", "to-anna"), ("bert", "to-carl", "carl", "to-bert"))
 ROLES = {"anna": "sender", "bert": "router", "carl": "receiver"}
 # What the lab may set on a host.
@@ -51,11 +61,36 @@ def inside(host: str, *argv: str | Path) -> list[str]:
     return ["nsenter", f"--net=/run/netns/{host}", *map(str, argv)]
 
 
-def lab(*words: str | Path, **more: Any) -> subprocess.CompletedProcess[str]:
-    """scripts/lab with these words."""
-    return subprocess.run(
-        [str(LAB), *map(str, words)], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, **more
-    )
+class Command:
+    """scripts/lab with these words, in a process of its own that has loaded all that is slow to load."""
+
+    def __init__(self, *words: str | Path) -> None:
+        sys.stdout.flush()
+        self._output = tempfile.TemporaryFile("w+")  # noqa: SIM115 read when the process has ended
+        self.pid = os.fork()
+        if self.pid == 0:
+            status = 99
+            try:
+                # a command that is killed is killed with nothing but its connections
+                os.setsid()
+                for fd in (1, 2):
+                    os.dup2(self._output.fileno(), fd)
+                status = cli.main([str(word) for word in words])
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(status)
+
+    def end(self) -> tuple[int, str]:
+        """Wait for it: its status, and what it said."""
+        _, status = os.waitpid(self.pid, 0)
+        self._output.seek(0)
+        return os.waitstatus_to_exitcode(status), self._output.read()
+
+
+def lab(*words: str | Path) -> tuple[int, str]:
+    """Status and output of scripts/lab with these words."""
+    return Command(*words).end()
 
 
 class Hosts:
@@ -63,7 +98,8 @@ class Hosts:
 
     def __init__(self) -> None:
         FOLDER.mkdir()
-        for name in ("build", ".cache"):
+        must("mount", "-t", "tmpfs", "tmpfs", FOLDER)
+        for name in ("build", ".cache", "out"):
             _writable((TOP / name).resolve(), FOLDER / name)
         # sshd wants a user for its unprivileged part, an empty folder for it, and a root that may log in by key
         with open("/etc/passwd", "a") as passwd:
@@ -79,6 +115,10 @@ class Hosts:
             self._add(number, host)
         for one, device, other, its_device in CABLES:
             must("ip", "-n", one, "link", "add", device, "type", "veth", "peer", "name", its_device, "netns", other)
+            for owner, name in ((one, device), (other, its_device)):
+                # the kernel gives a device that is up for the first time what it has ever after
+                must("ip", "-n", owner, "link", "set", name, "up")
+                must("ip", "-n", owner, "link", "set", name, "down")
         # one of them is up before the lab comes, with an address and a route of its own
         must("ip", "-n", "anna", "link", "set", "to-bert", "up")
         must("ip", "-n", "anna", "address", "add", "10.9.8.7/24", "dev", "to-bert")
@@ -86,7 +126,7 @@ class Hosts:
         host_key = (FOLDER / "host.pub").read_text().split()[:2]
         known = [f"{address} {' '.join(host_key)}\n" for address in self.addresses.values()]
         (FOLDER / "known").write_text("".join(known))
-        self.write("machines.toml")
+        self.file = self.write("machines.toml")
 
     def _add(self, number: int, host: str) -> None:
         near, far = f"{SSH_NETWORK}.{4 * number + 1}", self.addresses[host]
@@ -97,28 +137,42 @@ class Hosts:
         must("ip", "-n", host, "address", "add", f"{far}/30", "dev", "ssh")
         must("ip", "-n", host, "link", "set", "ssh", "up")
         must("ip", "-n", host, "link", "set", "lo", "up")
+        self.serve(host, far, inside(host))
+
+    def serve(self, name: str, address: str, where: Sequence[str]) -> None:
+        """An sshd of its own.
+
+        :param where: what runs a command there
+        """
         options = {
             "AuthorizedKeysFile": FOLDER / "authorized",
             "StrictModes": "no",
             "UsePAM": "no",
-            "ListenAddress": far,
-            "PidFile": FOLDER / f"sshd-{host}",
+            "ListenAddress": address,
+            "PidFile": FOLDER / f"sshd-{name}",
         }
         words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
         # with a kernel's file systems as they are: "ip netns exec" would hide the kernel's tracing
-        must(*inside(host, SSHD, "-f", "/dev/null", "-h", FOLDER / "host", "-E", FOLDER / f"log-{host}", *words))
+        must(*where, SSHD, "-f", "/dev/null", "-h", FOLDER / "host", "-E", FOLDER / f"log-{name}", *words)
 
-    def write(self, name: str, *, key: str = "user", known: str = "known", **changed: Mapping[str, Any]) -> Path:
+    def write(
+        self, name: str, *, key: str = "user", known: str = "known", first: str = "", ssh: str = "", **changed: Any
+    ) -> Path:
         """A file of the machines.
 
+        :param key: whose key is shown
+        :param known: the file of the hosts' keys
+        :param first: the file's first lines
+        :param ssh: what goes before all else in ssh's own file
         :param changed: keys of single hosts
         """
         (FOLDER / f"{name}.ssh").write_text(
-            "".join(f"Host {host}\n  HostName {address}\n" for host, address in self.addresses.items())
+            ssh
+            + "".join(f"Host {host}\n  HostName {address}\n" for host, address in self.addresses.items())
             + f"Host *\n  User root\n  IdentityFile {FOLDER / key}\n  IdentitiesOnly yes\n"
             + f"  UserKnownHostsFile {FOLDER / known}\n  GlobalKnownHostsFile /dev/null\n"
         )
-        lines = [f'ssh_config = "{name}.ssh"\n']
+        lines = [first, f'ssh_config = "{name}.ssh"\n']
         for host, role in ROLES.items():
             cables = {device: peer for one, device, peer, _ in CABLES if one == host}
             cables |= {device: peer for peer, _, one, device in CABLES if one == host}
@@ -135,11 +189,11 @@ class Hosts:
             for argv in (
                 ("tc", "qdisc", "show"),
                 ("ip", "-4", "-o", "address"),
-                ("ip", "route", "show", "table", "all"),
+                ("ip", "-4", "route", "show", "table", "all"),
                 ("ip", "-o", "link"),
                 ("sysctl", "-e", *SYSCTLS),
             ):
-                found[f"{host}: {' '.join(argv[:3])}"] = must(*inside(host, *argv))
+                found[f"{host}: {' '.join(argv[:4])}"] = must(*inside(host, *argv))
             for one, device, other, its_device in CABLES:
                 for owner, name in ((one, device), (other, its_device)):
                     if owner == host:
@@ -196,18 +250,6 @@ def differences(before: Mapping[str, str], now: Mapping[str, str]) -> dict[str, 
     return {name: [before[name], now.get(name, "")] for name in before if before[name] != now.get(name)}
 
 
-def started(*words: str | Path) -> subprocess.Popen[str]:
-    """scripts/lab in the background; its python is the process itself."""
-    return subprocess.Popen(
-        [str(LAB), *map(str, words)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-
-
 def is_sending() -> bool:
     """Whether the run is in its middle: data pass the router."""
     text = must(*inside("bert", "tc", "-s", "qdisc", "show", "dev", "to-carl"))
@@ -219,3 +261,161 @@ def kill(pids: Sequence[int]) -> None:
     """At once, and whatever they do."""
     for pid in pids:
         os.kill(pid, signal.SIGKILL)
+
+
+RUN = ("one-router", "--cc", "pktpair", "--qdisc", "fq_rr")
+# Of each case: what the file of the machines says otherwise, and further words of the command.
+Case = tuple[dict[str, Any], tuple[str, ...]]
+OTHER_PORT = "Host bert\n  Port 2\n"
+REFUSED: dict[str, Case] = {
+    "unreachable": ({"ssh": OTHER_PORT}, ()),
+    "wrong key": ({"key": "stranger"}, ()),
+    "unknown host key": ({"known": "nobody"}, ()),
+    "changed host key": ({"known": "others"}, ()),
+    "no root right": ({"ssh": "Host anna\n  User plain\n"}, ()),
+    "control machine": ({"ssh": f"Host bert\n  HostName {OWN_ADDRESS}\n"}, ()),
+    "same machine": ({"ssh": "Host carl\n  HostName 192.0.2.2\n"}, ()),
+    "unknown interface": ({"bert": {"interfaces": {"eth7": "anna", "to-carl": "carl"}}}, ()),
+    "ssh's interface": ({"carl": {"interfaces": {"ssh": "bert"}}}, ()),
+    "default route": ({"carl": {"interfaces": {"uplink": "bert"}}}, ()),
+    "somebody's queue": ({"carl": {"interfaces": {"queued": "bert"}}}, ()),
+    "overlapping network": ({"first": 'network = "10.77.0.0/16"\n'}, ()),
+    "too few senders": ({}, ("--set", "pairs=3")),
+    "unknown module": ({}, ("--cc", "nonesuch")),
+    "unsigned module": ({}, ("--cc", "vptfrc")),
+    "missing tool": ({}, ()),
+}
+
+
+@contextlib.contextmanager
+def covered(path: str, text: str) -> Iterator[None]:
+    """A file has another content meanwhile, and nobody may run it."""
+    cover = FOLDER / "cover"
+    cover.write_text(text)
+    must("mount", "--bind", cover, path)
+    try:
+        yield
+    finally:
+        must("umount", path)
+
+
+def prepare_refusals(hosts: Hosts) -> None:
+    """What the cases need that machines have."""
+    for device, words in (("uplink", ("route", "add", "default", "dev", "uplink")), ("queued", ())):
+        must("ip", "-n", "carl", "link", "add", device, "type", "dummy")
+        must("ip", "-n", "carl", "link", "set", device, "up")
+        if words:
+            must("ip", "-n", "carl", *words)
+    must(*inside("carl", "tc", "qdisc", "add", "dev", "queued", "root", "handle", "7:", "pfifo"))
+    with open("/etc/passwd", "a") as passwd, open("/etc/shadow", "a") as shadow:
+        passwd.write("plain:x:1000:1000::/tmp:/bin/sh\n")
+        shadow.write("plain:*:20000:0:99999:7:::\n")
+    (FOLDER / "nobody").write_text("")
+    stranger = " ".join((FOLDER / "stranger.pub").read_text().split()[:2])
+    (FOLDER / "others").write_text("".join(f"{address} {stranger}\n" for address in hosts.addresses.values()))
+    must("ip", "address", "add", f"{OWN_ADDRESS}/32", "dev", "lo")
+    hosts.serve("own", OWN_ADDRESS, ())
+    with (FOLDER / "known").open("a") as known:
+        known.write(f"{OWN_ADDRESS} {' '.join((FOLDER / 'host.pub').read_text().split()[:2])}\n")
+    # neither loaded nor installed, so that it would be built
+    must("rmmod", "tcp_vptfrc")
+
+
+def refused(hosts: Hosts, name: str) -> list[Any]:
+    """Status and message of a run that cannot be."""
+    changed, words = REFUSED[name]
+    path = hosts.write("refused.toml", **changed)
+    with contextlib.ExitStack() as stack:
+        if name == "unsigned module":
+            stack.enter_context(covered("/sys/module/module/parameters/sig_enforce", "Y\n"))
+        if name == "missing tool":
+            stack.enter_context(covered("/usr/sbin/ethtool", ""))
+        run = ("one-router", *words) if "--cc" in words else (*RUN, *words)
+        return list(lab("run", *run, "--machines", path))
+
+
+def middle(hosts: Hosts, *words: str) -> Command:
+    """A run that is in its middle."""
+    command = Command("run", *RUN, *words, "--set", "seconds=60", "--machines", hosts.file)
+    until(lambda: is_sending() or os.waitpid(command.pid, os.WNOHANG)[0])
+    return command
+
+
+def kill_control(hosts: Hosts) -> list[str]:
+    """The program that gives the orders dies: the agents put their hosts back, without being told to."""
+    command = middle(hosts)
+    while_it_ran = [Path(path).name for path in JOURNALS.glob("*")]
+    kill([command.pid])
+    command.end()
+    until(lambda: not agents())
+    return while_it_ran
+
+
+def kill_agents(hosts: Hosts) -> dict[str, Any]:
+    """The agents die: what they have changed stays until it is restored."""
+    command = middle(hosts)
+    kill(agents())
+    found: dict[str, Any] = {"run": command.end(), "changed": hosts.state()}
+    found["again"] = lab("run", *RUN, "--machines", hosts.file)
+    found["dry"] = lab("restore", "--machines", hosts.file, "--dry-run")
+    found["restore"] = lab("restore", "--machines", hosts.file)
+    found["restored"] = hosts.state()
+    found["restore again"] = lab("restore", "--machines", hosts.file)
+    return found
+
+
+def lose_network(hosts: Hosts) -> tuple[int, str]:
+    """The router's connection is lost: it puts itself back, and the others are told to."""
+    command = middle(hosts)
+    must("ip", "link", "set", "ssh-bert", "down")
+    said = command.end()
+    until(lambda: not agents())
+    must("ip", "link", "set", "ssh-bert", "up")
+    return said
+
+
+def study(hosts: Hosts) -> dict[str, Any]:
+    """A sweep of two runs, its table and its report; the same again."""
+    words = ("sweep", "one-router", "--set", "seconds=3", "--machines", hosts.file, "--out", FOLDER / "study")
+    found: dict[str, Any] = {"sweep": lab(*words), "again": lab(*words)}
+    table = FOLDER / "study" / "table.csv"
+    found["table"] = table.read_text() if table.exists() else ""
+    manifest = FOLDER / "study" / "manifest.json"
+    found["builds"] = json.loads(manifest.read_text())["sweeps"][0]["builds"] if manifest.exists() else []
+    return found
+
+
+def main() -> None:
+    """All cases, one after another; each begins with hosts that nobody has changed."""
+    began = time.monotonic()
+    hosts = Hosts()
+    prepare_refusals(hosts)
+    before = hosts.state()
+    found: dict[str, Any] = {}
+    chosen = sys.argv[1:]
+    cases: dict[str, Callable[[], Any]] = {
+        **{f"refused: {name}": functools.partial(refused, hosts, name) for name in REFUSED},
+        "dry run": lambda: lab("run", *RUN, "--machines", hosts.file, "--dry-run"),
+        "run": lambda: (
+            lab("run", *RUN, "--set", "seconds=3", "--machines", hosts.file, "--json", FOLDER / "run.json"),
+            json.loads((FOLDER / "run.json").read_text()) if (FOLDER / "run.json").exists() else [],
+        ),
+        "study": lambda: study(hosts),
+        "kill control": lambda: kill_control(hosts),
+        "kill agents": lambda: kill_agents(hosts),
+        "lost network": lambda: lose_network(hosts),
+    }
+    for name, case in cases.items():
+        if chosen and not any(name.startswith(one) for one in chosen):
+            continue
+        try:
+            saw = case()
+        except Exception as error:
+            saw = {"failed": f"{type(error).__name__}: {error}"}
+        found[name] = {"saw": saw, "differences": differences(before, hosts.state())}
+        print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+    print(json.dumps({"before": before, "cases": found}))
+
+
+if __name__ == "__main__":
+    main()

@@ -174,7 +174,9 @@ def state(devices: Sequence[str], sysctls: Sequence[str]) -> dict[str, str]:
     found = {"ip route": LEFT.sub("", said("ip", "-4", "route", "show", "table", "all"))}
     for device in devices:
         link = listed("ip", "-j", "link", "show", "dev", device)
-        found[f"tc qdisc {device}"] = said("tc", "qdisc", "show", "dev", device)
+        # a device that never was up has none, and this one when it has been
+        qdiscs = said("tc", "qdisc", "show", "dev", device).splitlines()
+        found[f"tc qdisc {device}"] = "\n".join(line for line in qdiscs if " noqueue 0: " not in line)
         found[f"ip address {device}"] = LEFT.sub("", said("ip", "-4", "-o", "address", "show", "dev", device))
         found[f"ip link {device}"] = "\n".join(
             f"mtu {one['mtu']} {'up' if 'UP' in one['flags'] else 'down'}" for one in link
