@@ -24,10 +24,18 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lab import cli
+from lab.analyse import series  # noqa: F401 what commands load late is loaded before they are copied
+from lab.front import restore, run  # noqa: F401
+from lab.hosts.engine import RealHosts
+from lab.hosts.file import read
+from lab.model.plan import Exchange, Flow, Plan, Source
+from lab.model.scenario import load
+from lab.store.sweep import Request, planned
 
 TOP = Path(__file__).resolve().parents[2]
 SSHD = TOP / ".cache" / "sshd" / "usr" / "sbin" / "sshd"
@@ -155,13 +163,10 @@ class Hosts:
         # with a kernel's file systems as they are: "ip netns exec" would hide the kernel's tracing
         must(*where, SSHD, "-f", "/dev/null", "-h", FOLDER / "host", "-E", FOLDER / f"log-{name}", *words)
 
-    def write(
-        self, name: str, *, key: str = "user", known: str = "known", first: str = "", ssh: str = "", **changed: Any
-    ) -> Path:
+    def write(self, name: str, *, stranger: str = "nobody", first: str = "", ssh: str = "", **changed: Any) -> Path:
         """A file of the machines.
 
-        :param key: whose key is shown
-        :param known: the file of the hosts' keys
+        :param stranger: the host that is shown a key which it does not take
         :param first: the file's first lines
         :param ssh: what goes before all else in ssh's own file
         :param changed: keys of single hosts
@@ -169,8 +174,10 @@ class Hosts:
         (FOLDER / f"{name}.ssh").write_text(
             ssh
             + "".join(f"Host {host}\n  HostName {address}\n" for host, address in self.addresses.items())
-            + f"Host *\n  User root\n  IdentityFile {FOLDER / key}\n  IdentitiesOnly yes\n"
-            + f"  UserKnownHostsFile {FOLDER / known}\n  GlobalKnownHostsFile /dev/null\n"
+            + f"Host {stranger}\n  IdentityFile {FOLDER / 'stranger'}\n"
+            + f"Host * !{stranger}\n  IdentityFile {FOLDER / 'user'}\n"
+            + f"Host *\n  User root\n  IdentitiesOnly yes\n  UserKnownHostsFile {FOLDER / 'known'}\n"
+            + "  GlobalKnownHostsFile /dev/null\n"
         )
         lines = [first, f'ssh_config = "{name}.ssh"\n']
         for host, role in ROLES.items():
@@ -264,33 +271,44 @@ def kill(pids: Sequence[int]) -> None:
 
 
 RUN = ("one-router", "--cc", "pktpair", "--qdisc", "fq_rr")
-# Of each case: what the file of the machines says otherwise, and further words of the command.
+# Of each case: what the file of the machines says otherwise, and further words of the command. Each host has a fault of
+# its own, and each is named.
 Case = tuple[dict[str, Any], tuple[str, ...]]
-OTHER_PORT = "Host bert\n  Port 2\n"
 REFUSED: dict[str, Case] = {
-    "unreachable": ({"ssh": OTHER_PORT}, ()),
-    "wrong key": ({"key": "stranger"}, ()),
-    "unknown host key": ({"known": "nobody"}, ()),
-    "changed host key": ({"known": "others"}, ()),
-    "no root right": ({"ssh": "Host anna\n  User plain\n"}, ()),
-    "control machine": ({"ssh": f"Host bert\n  HostName {OWN_ADDRESS}\n"}, ()),
-    "same machine": ({"ssh": "Host carl\n  HostName 192.0.2.2\n"}, ()),
-    "unknown interface": ({"bert": {"interfaces": {"eth7": "anna", "to-carl": "carl"}}}, ()),
-    "ssh's interface": ({"carl": {"interfaces": {"ssh": "bert"}}}, ()),
-    "default route": ({"carl": {"interfaces": {"uplink": "bert"}}}, ()),
-    "somebody's queue": ({"carl": {"interfaces": {"queued": "bert"}}}, ()),
-    "overlapping network": ({"first": 'network = "10.77.0.0/16"\n'}, ()),
-    "too few senders": ({}, ("--set", "pairs=3")),
-    "unknown module": ({}, ("--cc", "nonesuch")),
-    "unsigned module": ({}, ("--cc", "vptfrc")),
-    "missing tool": ({}, ()),
+    "no way there": (
+        {
+            "ssh": f"Host anna\n  Port 2\nHost carl\n  UserKnownHostsFile {FOLDER / 'nobody'}\n",
+            "stranger": "bert",
+        },
+        (),
+    ),
+    "no right there": ({"ssh": f"Host anna\n  User plain\nHost carl\n  UserKnownHostsFile {FOLDER / 'others'}\n"}, ()),
+    "which machine": (
+        {"ssh": f"Host bert\n  HostName {OWN_ADDRESS}\nHost carl\n  HostName 192.0.2.2\n"},
+        (),
+    ),
+    "what it has": (
+        {
+            "bert": {"interfaces": {"eth7": "anna", "to-carl": "carl"}},
+            "carl": {"interfaces": {"ssh": "bert"}},
+            "first": 'network = "10.77.0.0/16"\n',
+        },
+        ("--cc", "vptfrc"),
+    ),
+    "what it is": (
+        {
+            "bert": {"interfaces": {"queued": "anna", "to-carl": "carl"}},
+            "carl": {"interfaces": {"uplink": "bert"}},
+        },
+        ("--cc", "nonesuch"),
+    ),
 }
 
 
 @contextlib.contextmanager
 def covered(path: str, text: str) -> Iterator[None]:
     """A file has another content meanwhile, and nobody may run it."""
-    cover = FOLDER / "cover"
+    cover = FOLDER / f"cover-{Path(path).name}"
     cover.write_text(text)
     must("mount", "--bind", cover, path)
     try:
@@ -301,12 +319,11 @@ def covered(path: str, text: str) -> Iterator[None]:
 
 def prepare_refusals(hosts: Hosts) -> None:
     """What the cases need that machines have."""
-    for device, words in (("uplink", ("route", "add", "default", "dev", "uplink")), ("queued", ())):
-        must("ip", "-n", "carl", "link", "add", device, "type", "dummy")
-        must("ip", "-n", "carl", "link", "set", device, "up")
-        if words:
-            must("ip", "-n", "carl", *words)
-    must(*inside("carl", "tc", "qdisc", "add", "dev", "queued", "root", "handle", "7:", "pfifo"))
+    for host, device in (("carl", "uplink"), ("bert", "queued")):
+        must("ip", "-n", host, "link", "add", device, "type", "dummy")
+        must("ip", "-n", host, "link", "set", device, "up")
+    must("ip", "-n", "carl", "route", "add", "default", "dev", "uplink")
+    must(*inside("bert", "tc", "qdisc", "add", "dev", "queued", "root", "handle", "7:", "pfifo"))
     with open("/etc/passwd", "a") as passwd, open("/etc/shadow", "a") as shadow:
         passwd.write("plain:x:1000:1000::/tmp:/bin/sh\n")
         shadow.write("plain:*:20000:0:99999:7:::\n")
@@ -326,9 +343,8 @@ def refused(hosts: Hosts, name: str) -> list[Any]:
     changed, words = REFUSED[name]
     path = hosts.write("refused.toml", **changed)
     with contextlib.ExitStack() as stack:
-        if name == "unsigned module":
+        if name == "what it has":
             stack.enter_context(covered("/sys/module/module/parameters/sig_enforce", "Y\n"))
-        if name == "missing tool":
             stack.enter_context(covered("/usr/sbin/ethtool", ""))
         run = ("one-router", *words) if "--cc" in words else (*RUN, *words)
         return list(lab("run", *run, "--machines", path))
@@ -374,15 +390,32 @@ def lose_network(hosts: Hosts) -> tuple[int, str]:
     return said
 
 
-def study(hosts: Hosts) -> dict[str, Any]:
-    """A sweep of two runs, its table and its report; the same again."""
-    words = ("sweep", "one-router", "--set", "seconds=3", "--machines", hosts.file, "--out", FOLDER / "study")
-    found: dict[str, Any] = {"sweep": lab(*words), "again": lab(*words)}
-    table = FOLDER / "study" / "table.csv"
-    found["table"] = table.read_text() if table.exists() else ""
-    manifest = FOLDER / "study" / "manifest.json"
-    found["builds"] = json.loads(manifest.read_text())["sweeps"][0]["builds"] if manifest.exists() else []
+def whole(hosts: Hosts) -> dict[str, Any]:
+    """Raw results of a run of each combination, as a sweep keeps them, and of UDP packets and exchanges."""
+    found: dict[str, Any] = {}
+    with RealHosts(read(hosts.file)) as engine:
+        surroundings = engine.surroundings("", "")
+        request = Request((load("one-router"),), settings=("seconds=3",))
+        machines = [(surroundings.release, "")]
+        runs = planned(request, machines, surroundings.clock)
+        engine.check(runs)
+        for run in runs:
+            found[f"{run.cc}+{run.qdisc}"] = engine.run(run)
+        found["other traffic"] = engine.run(replace(runs[1], plan=other_traffic(runs[1].plan)))
+        found["surroundings"] = {"release": surroundings.release, "clock": surroundings.clock}
+        found["surroundings"] |= {"machine": dict(surroundings.machine), "noted": dict(surroundings.noted)}
     return found
+
+
+def other_traffic(plan: Plan) -> Plan:
+    """UDP packets there, and a file and exchanges back; queues and flows are sampled, and the router merges."""
+    flows = (
+        Flow("file", "d1", "s1", "cubic", bytes=200_000),
+        Flow("talk", "s1", "d1", "cubic", exchanges=(Exchange(100, 50_000, 0.1), Exchange(100, 1_000))),
+    )
+    source = Source("packets", "s1", "d1", {"model": "constant", "rate_packets_s": 100.0}, 1.0, 200)
+    record = replace(plan.record, sample_s=0.1)
+    return replace(plan, flows=flows, sources=(source,), record=record, sysctls={"r": {"net.ipv4.tcp_ecn": "1"}})
 
 
 def main() -> None:
@@ -396,11 +429,8 @@ def main() -> None:
     cases: dict[str, Callable[[], Any]] = {
         **{f"refused: {name}": functools.partial(refused, hosts, name) for name in REFUSED},
         "dry run": lambda: lab("run", *RUN, "--machines", hosts.file, "--dry-run"),
-        "run": lambda: (
-            lab("run", *RUN, "--set", "seconds=3", "--machines", hosts.file, "--json", FOLDER / "run.json"),
-            json.loads((FOLDER / "run.json").read_text()) if (FOLDER / "run.json").exists() else [],
-        ),
-        "study": lambda: study(hosts),
+        "run": lambda: lab("run", *RUN, "--set", "seconds=2", "--machines", hosts.file),
+        "whole": lambda: whole(hosts),
         "kill control": lambda: kill_control(hosts),
         "kill agents": lambda: kill_agents(hosts),
         "lost network": lambda: lose_network(hosts),

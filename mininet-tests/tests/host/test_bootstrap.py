@@ -34,6 +34,9 @@ def complete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for path in (kernel / "boot" / "vmlinuz-6.1", kernel / "build" / "Makefile", kernel / "complete"):
         path.touch()
     (venv / "bin" / "vng").touch(0o755)
+    sshd = cache / "sshd" / "usr" / "sbin" / "sshd"
+    sshd.parent.mkdir(parents=True)
+    sshd.touch(0o755)
     (venv / PACKAGE).mkdir(parents=True)
     shutil.copy(TOP / "scripts" / "requirements.txt", venv / "requirements.installed")
     answers = {

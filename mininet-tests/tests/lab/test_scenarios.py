@@ -33,6 +33,7 @@ SHORT: dict[str, dict[str, str]] = {
     "delay-inside-a-flow": {},
     "demo-dumbbell": {"rate_mbit": "10", "seconds": "8"},
     "mixed-packet-sizes": {"packet": "1500", "other_packet": "150"},
+    "one-router": {},
     "pacing-follows-the-backlog": {},
     "pair-gap-is-n-packet-times": {"flows": "2", "round_trip": "40", "samples": "1000", "settle": "1"},
     # of what a receiver can do: ACKs that are thinned, merged packets, a queue on the way back
