@@ -1,0 +1,441 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Plans on real machines, as far as no machine is needed: the file, the fit, what is refused, and the journal."""
+
+import ipaddress
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import TOP, lab
+from lab.front import options, real_hosts
+from lab.hosts import changes, facts, journal, lacks, merge, ssh
+from lab.hosts.file import read
+from lab.model.errors import PlanError
+from lab.model.plan import Command, Flow, Plan, Source
+from lab.model.scenario import load
+
+THREE = """
+[hosts.anna]
+ssh = "root@192.0.2.1"
+role = "sender"
+interfaces = { eth0 = "bert" }
+[hosts.bert]
+ssh = "bert"
+role = "router"
+interfaces = { eth0 = "anna", eth1 = "carl" }
+[hosts.carl]
+ssh = "carl"
+role = "receiver"
+interfaces = { eth0 = "bert" }
+"""
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Path:
+    path = tmp_path / "three.toml"
+    path.write_text(THREE)
+    return path
+
+
+def plan_of(**values: Any) -> Plan:
+    scenario = load("one-router")
+    own = {name: one.default for name, one in scenario.parameters.items()}
+    return scenario.plan({**own, **values}, "pktpair", "fq_rr", 1)
+
+
+MALFORMED = [
+    ("hosts = 3", "hosts: must be a table"),
+    ("[hosts", "is not TOML"),
+    ("colour = 1", "colour: is not known: must be one of network, ssh_config, hosts"),
+    ('network = "10.0.0.0/24"', "network 10.0.0.0/24: must be a /16"),
+    ('network = "10.0.0.1/16"', "network 10.0.0.1/16: 10.0.0.1/16 has host bits set"),
+    ('ssh_config = "none"', "none: there is no such file"),
+]
+# What replaces what in the file of three, and what is said.
+WRONG = [
+    ('role = "sender"', 'role = "king"', "host anna: role 'king': must be one of sender, router, receiver"),
+    ('role = "sender"', "role = []", "host anna: role []: must be one of"),
+    ('role = "sender"', "", "host anna: role is missing"),
+    ('role = "sender"', 'role = "sender"\nport = 22', "host anna: port: is not known: must be one of ssh, role"),
+    ('ssh = "bert"', 'ssh = "-oProxyCommand=x"', "host bert: ssh '-oProxyCommand=x': must be as user@host"),
+    ('ssh = "bert"', "ssh = 7", "host bert: ssh 7: must be a text"),
+    (
+        'eth0 = "bert" }\n[hosts.bert]',
+        'eth0 = "dora" }\n[hosts.bert]',
+        "host anna: interface eth0: dora: must be one of",
+    ),
+    ('eth1 = "carl"', 'eth1 = "anna"', "host bert: interfaces eth0 and eth1: both lead to anna: must be one"),
+    ('eth1 = "carl"', 'eth1 = "bert"', "host bert: interface eth1: leads to bert itself"),
+    (', eth1 = "carl"', "", "host carl: interface eth0: leads to bert, of which no interface leads to carl"),
+    ('eth1 = "carl"', '"a b" = "carl"', "host bert: interface 'a b': must be a network interface's name"),
+    ('eth1 = "carl"', 'lo = "carl"', "host bert: interface 'lo': must be a network interface's name"),
+    ("[hosts.anna]", "[hosts.'an na']", "host 'an na': a name has letters"),
+    (
+        'role = "sender"',
+        'role = "sender"\nnode = "x"',
+        "host anna: node x: the plan has no such node; it has: r, s1, d1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), MALFORMED)
+def test_a_file_that_cannot_be(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "machines.toml"
+    path.write_text(text if text.startswith(("hosts", "[")) else text + THREE)
+    with pytest.raises(PlanError) as refused:
+        read(path)
+    assert str(path) in str(refused.value) and said in str(refused.value)
+
+
+@pytest.mark.parametrize(("part", "other", "said"), WRONG)
+def test_a_machine_that_cannot_be(part: str, other: str, said: str, three: Path) -> None:
+    assert part in THREE
+    three.write_text(THREE.replace(part, other, 1))
+    with pytest.raises(PlanError) as refused:
+        changes.place(plan_of(), read(three))
+    assert said in str(refused.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    done = lab("run", "one-router", "--machines", tmp_path / "none.toml")
+    assert (done.returncode, done.stdout) == (options.BAD_INPUT, "")
+    assert done.stderr == f"lab: --machines {tmp_path}/none.toml: No such file or directory\n"
+
+
+OPTIONS = {
+    ("--dry-run",): "--dry-run: is about real machines: needs --machines FILE",
+    ("--kernel", "6.1"): "--kernel 6.1: real machines have their own: must be left out with --machines",
+    ("--clock", "here"): "--clock here: is of a guest: must be left out with --machines",
+    ("--pcap",): "--pcap: packets are captured in guests only: must be left out with --machines",
+}
+
+
+@pytest.mark.parametrize("words", OPTIONS)
+def test_options_that_do_not_go_together(words: tuple[str, ...], three: Path) -> None:
+    machines = () if words == ("--dry-run",) else ("--machines", three)
+    done = lab("run", "one-router", *words, *machines)
+    assert (done.returncode, done.stderr) == (options.BAD_INPUT, f"lab: {OPTIONS[words]}\n")
+
+
+def test_the_fit_goes_by_roles_and_cables(three: Path) -> None:
+    placement = changes.place(plan_of(), read(three))
+    found = {node: placed.machine.name for node, placed in placement.nodes.items()}
+    assert found == {"r": "bert", "s1": "anna", "d1": "carl"}
+    assert placement.nodes["r"].interfaces == {"r-s1": "eth0", "r-d1": "eth1"}
+    assert (placement.node_address("s1"), placement.node_address("d1")) == ("198.18.1.1", "198.18.2.2")
+
+
+def test_a_plan_that_does_not_fit_says_how_many(three: Path) -> None:
+    with pytest.raises(PlanError) as refused:
+        changes.place(plan_of(pairs=3), read(three))
+    said = f"has 3 senders (s1, s2, s3), and {three} has 1 sender (anna): must be at least 3"
+    assert str(refused.value) == f"topology one_router: {said}"
+
+
+def test_a_plan_whose_links_have_no_cable(three: Path) -> None:
+    """Enough machines of each role, and yet no way."""
+    text = THREE.replace(', eth1 = "carl"', "") + 'node = ""\n'
+    three.write_text(text.replace('node = ""\n', "").replace('eth0 = "bert" }\n', 'eth0 = "anna" }\n').replace(
+        '[hosts.anna]\nssh = "root@192.0.2.1"\nrole = "sender"\ninterfaces = { eth0 = "anna" }',
+        '[hosts.anna]\nssh = "root@192.0.2.1"\nrole = "sender"\ninterfaces = { eth0 = "bert", eth1 = "carl" }',
+    ))  # fmt: skip
+    with pytest.raises(PlanError) as refused:
+        changes.place(plan_of(), read(three))
+    assert f"its links (s1-r, r-d1) cannot be laid over the cables of {three} (anna-bert, anna-carl)" in str(
+        refused.value
+    )
+
+
+def test_several_of_each(tmp_path: Path) -> None:
+    """Two pairs: each sender's receiver is behind the router, and equals are taken in the file's order."""
+    hosts = {"r": "router", "a": "sender", "b": "sender", "x": "receiver", "y": "receiver", "spare": "sender"}
+    lines = []
+    for name, role in hosts.items():
+        ends = {f"e{other}": other for other in hosts if other != "r"} if name == "r" else {"e0": "r"}
+        cables = ", ".join(f'{device} = "{peer}"' for device, peer in ends.items())
+        lines.append(f'[hosts.{name}]\nssh = "{name}"\nrole = "{role}"\ninterfaces = {{ {cables} }}\n')
+    path = tmp_path / "six.toml"
+    path.write_text("".join(lines))
+    found = {node: one.machine.name for node, one in changes.place(plan_of(pairs=2), read(path)).nodes.items()}
+    assert found == {"r": "r", "s1": "a", "s2": "b", "d1": "x", "d2": "y"}
+    path.write_text("".join(lines).replace('ssh = "b"', 'ssh = "b"\nnode = "s1"'))
+    found = {node: one.machine.name for node, one in changes.place(plan_of(pairs=2), read(path)).nodes.items()}
+    assert found == {"r": "r", "s1": "b", "s2": "a", "d1": "x", "d2": "y"}
+
+
+def only(**more: Any) -> Plan:
+    one = plan_of()
+    return Plan(one.topology, one.flows, **more)
+
+
+CANNOT = {
+    "commands: must be empty": only(commands=(Command("c", 0.0, "r", ("true",)),)),
+    "sysctls of root: must be empty": only(sysctls={"root": {"vm.swappiness": "1"}}),
+    "traffic iperf3: must be engine": only(traffic="iperf3"),
+    "flow v6: family 6: must be 4": Plan(plan_of().topology, (Flow("v6", "s1", "d1", bytes=1, family=6),)),
+    "source u: family 6: must be 4": Plan(
+        plan_of().topology,
+        sources=(Source("u", "s1", "d1", {"model": "constant", "rate_packets_s": 1}, 1, 100, family=6),),
+    ),
+}
+
+
+@pytest.mark.parametrize("said", CANNOT)
+def test_a_plan_that_only_a_guest_can_do(said: str, three: Path) -> None:
+    with pytest.raises(PlanError, match=said):
+        changes.place(CANNOT[said], read(three))
+
+
+def of_machine(**more: Any) -> dict[str, Any]:
+    """What a machine says of itself that may be bert, with some of it otherwise."""
+    qdiscs = [{"kind": "mq", "handle": "0:", "root": True}]
+    card = {"mtu": 1500, "up": True, "carrier": True, "master": "", "addresses": [], "qdiscs": qdiscs, "managed": False}
+    good = {
+        "kernel": "6.1.0-9-amd64", "machine": "x86_64", "boot": "b", "namespace": 1, "root": True, "net_admin": True,
+        "tools": dict.fromkeys((*lacks.TOOLS, *lacks.BUILDING), "/usr/bin/x"),
+        "interfaces": {"eth0": card, "eth1": card},
+        "all_interfaces": ["lo", "eth0", "eth1"], "ssh_devices": ["wlan0"], "default_devices": ["wlan0"],
+        "routes": ["192.0.2.0/24"], "modules": {"sch_fq_rr": {"state": "installed", "version": "1", "signed": True}},
+        "headers": True, "lockdown": "none", "sig_enforce": False, "secure_boot": False, "ccs": ["cubic"],
+        "default_qdisc": "fq_codel", "sysctls": {}, "tracing": "/sys/kernel/tracing", "btf": "x", "journal": "",
+    }  # fmt: skip
+    return {**good, **more}
+
+
+def card(**more: Any) -> dict[str, Any]:
+    return {"interfaces": {**of_machine()["interfaces"], "eth1": {**of_machine()["interfaces"]["eth1"], **more}}}
+
+
+NOT_THERE = {"sch_fq_rr": {"state": "missing", "version": "", "signed": False}}
+UNSIGNED = {"sch_fq_rr": {"state": "installed", "version": "", "signed": False}}
+SECURE = {"lockdown": "integrity", "secure_boot": True}
+LACKS: list[tuple[dict[str, Any], str]] = [
+    ({"root": False}, "no root right: the user must be root, or be allowed sudo without a password"),
+    ({"net_admin": False}, "root may not change networks here (CAP_NET_ADMIN): it is in a container"),
+    ({"journal": "left"}, "an earlier lab has changed it and was killed: lab restore --machines "),
+    ({"journal": "held"}, "another lab is at work on it"),
+    (
+        {"tools": {**of_machine()["tools"], "tc": "", "ethtool": ""}},
+        "has no tc, ethtool: apt-get install iproute2 ethtool",
+    ),
+    ({"machine": "aarch64"}, "is aarch64: the traffic engine is built for x86_64"),
+    ({"modules": NOT_THERE, "headers": False}, "apt-get install linux-headers-6.1.0-9-amd64"),
+    ({"modules": NOT_THERE, "tools": {**of_machine()["tools"], "gcc": ""}}, "has no gcc: apt-get install gcc"),
+    (
+        {"modules": UNSIGNED, **SECURE},
+        "Secure Boot is enabled, and the kernel takes signed modules only (lockdown integ",
+    ),
+    (
+        {"modules": NOT_THERE, "sig_enforce": True},
+        "takes signed modules only (module.sig_enforce), and sch_fq_rr is not",
+    ),
+    ({"interfaces": {"eth0": None, "eth1": None}}, "has no interface eth1; it has: lo, eth0, eth1"),
+    ({"ssh_devices": ["eth1"]}, "interface eth1 carries this ssh connection, which the lab would cut off"),
+    ({"default_devices": ["eth1"]}, "interface eth1 has a default route, which the lab would cut off"),
+    (card(master="br0"), "interface eth1 belongs to br0: must be in no bridge or bond"),
+    (
+        card(qdiscs=[{"kind": "tbf", "handle": "1:", "root": True}]),
+        "somebody has set up (tbf 1:), which cannot be put back",
+    ),
+    (card(qdiscs=[{"kind": "clsact", "handle": "ffff:"}]), "somebody has set up (clsact ffff:)"),
+    (
+        card(qdiscs=[{"kind": "fq", "handle": "0:", "root": True}]),
+        "has fq, and net.core.default_qdisc is fq_codel by now",
+    ),
+    ({"routes": ["198.16.0.0/14"]}, "has a route to 198.16.0.0/14, which overlaps the plan's network 198.18.0.0/16"),
+    ({"sysctls": {"net.core.txrehash": None}}, "has no sysctl net.core.txrehash: the plan sets it"),
+    ({"tracing": ""}, "shows no kernel tracing"),
+    ({"btf": ""}, "has no type information of its kernel"),
+]
+
+
+def refusals(three: Path, control: tuple[str, int] = ("c", 1), **more: Any) -> list[str]:
+    machines = read(three)
+    placed = changes.place(plan_of(), machines).nodes["r"]
+    said = of_machine(**more)
+    said["sysctls"] = {**dict.fromkeys(placed.sysctls, "0"), **said["sysctls"]}
+    loaded = {"state": "loaded", "version": "", "signed": True}
+    said["modules"] = {**dict.fromkeys(placed.modules, loaded), **said["modules"]}
+    return lacks.refusals(placed, said, machines, control, True)
+
+
+def test_a_machine_that_lacks_nothing(three: Path) -> None:
+    assert refusals(three) == []
+    # a module that is loaded needs no signature, and an interface that the lab does not use may be anything
+    assert refusals(three, **SECURE, default_devices=["wlan0"]) == []
+
+
+@pytest.mark.parametrize(("what", "said"), LACKS)
+def test_what_a_machine_lacks_is_said(what: dict[str, Any], said: str, three: Path) -> None:
+    found = refusals(three, **what)
+    assert any(line.startswith("host bert: ") and said in line for line in found), found
+
+
+def test_a_router_that_gives_the_orders(three: Path) -> None:
+    assert refusals(three, control=("b", 1)) == [
+        "host bert: is this machine, which gives the orders: a router must be another one"
+    ]
+
+
+SSH_SAYS = {
+    "ssh: connect to host x port 22: No route to host": "cannot be reached: ssh: connect to host x port 22",
+    "No ED25519 host key is known for x and you have requested strict checking.\nHost key verification failed.": (
+        "its host key is not known: compare it and log in once by hand: ssh me@x"
+    ),
+    "@ REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed.": "has another host key than is known",
+    "me@x: Permission denied (publickey).": "ssh me@x: takes no key of yours",
+    "sudo: a password is required": "no root right: sudo: a password is required",
+    "sh: 1: python3: not found": "has no python3: apt-get install python3",
+    "Timeout, server x not responding.": "the connection was lost: Timeout, server x not responding.",
+}
+
+
+@pytest.mark.parametrize("said", SSH_SAYS)
+def test_what_ssh_says_is_explained(said: str) -> None:
+    assert ssh.reason("me@x", ssh.LOST, said).startswith(SSH_SAYS[said])
+
+
+def test_ssh_is_told_to_ask_nothing_and_to_take_no_unknown_host(three: Path) -> None:
+    words = ssh.command(read(three), read(three).hosts["anna"])
+    assert {"BatchMode=yes", "StrictHostKeyChecking=yes", "ServerAliveInterval=5"} <= set(words)
+    # the destination is no option, whatever it is
+    assert words[words.index("--") + 1] == "root@192.0.2.1"
+
+
+# The journal
+
+
+def test_what_was_changed_is_undone_backwards_and_again(tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    one = journal.Journal.begin({}, folder=tmp_path / "j")
+    for number in range(3):
+        one.change(
+            [["sh", "-c", f"echo {number} >>{file}"]],
+            [["sh", "-c", f"sed -i '/^{number}$/q1' {file} && exit 1; sed -i '$d' {file}"]],
+        )
+    assert file.read_text() == "0\n1\n2\n"
+    assert one.undo() == []
+    assert file.read_text() == ""
+
+
+def killed_after(changes_made: int, folder: Path) -> None:
+    """A process that makes changes and is killed in the middle of the next, by that change's own command."""
+    text = f"""
+        import os, sys
+        from pathlib import Path
+        from lab.hosts.journal import Journal
+        one = Journal.begin({{"files": ""}}, folder=Path({str(folder / "j")!r}))
+        for number in range(9):
+            path = f"{folder}/changed-{{number}}"
+            kill = f"kill -9 {{os.getpid()}}" if number == {changes_made} else "true"
+            one.change([["sh", "-c", f"touch {{path}}; {{kill}}"]], [["rm", path]])
+    """
+    words = [sys.executable, "-c", textwrap.dedent(text)]
+    done = subprocess.run(words, env={**os.environ, "PYTHONPATH": str(TOP / "mininet-tests")}, check=False)
+    assert done.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("changes_made", [0, 1, 5])
+def test_killed_in_the_middle(changes_made: int, tmp_path: Path) -> None:
+    """Also the change that it was at is undone: what undoes it was written before."""
+    killed_after(changes_made, tmp_path)
+    assert len(list(tmp_path.glob("changed-*"))) == changes_made + 1
+    left = journal.Journal.there(tmp_path / "j")
+    assert left is not None and left.changes == changes_made + 1
+    with pytest.raises(journal.JournalError, match="there is one already"):
+        journal.Journal.begin({}, folder=tmp_path / "j")
+    assert left.undo() == [] and not list(tmp_path.glob("changed-*"))
+    # what is undone already, or was never made, is no error
+    assert left.undo() == []
+    left.remove()
+    assert journal.Journal.there(tmp_path / "j") is None
+
+
+def test_a_line_that_is_not_whole_is_of_no_change(tmp_path: Path) -> None:
+    killed_after(1, tmp_path)
+    (path,) = (tmp_path / "j").iterdir()
+    path.write_text(path.read_text() + '{"undo": [["rm", "-r", "/tm')
+    left = journal.Journal.there(tmp_path / "j")
+    assert left is not None and left.changes == 2 and left.undo() == []
+
+
+def test_what_cannot_be_put_back_is_said(tmp_path: Path) -> None:
+    one = journal.Journal.begin({}, folder=tmp_path)
+    one.change([["true"]], [["sh", "-c", "echo not now >&2; exit 3"]])
+    assert one.undo() == ["sh -c echo not now >&2; exit 3: not now"]
+
+
+def test_another_boot_needs_nothing_undone(tmp_path: Path) -> None:
+    killed_after(1, tmp_path)
+    (path,) = (tmp_path / "j").iterdir()
+    head, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([json.dumps({**json.loads(head), "boot": "of before"}), *lines]) + "\n")
+    left = journal.Journal.there(tmp_path / "j")
+    assert left is not None and left.undo() == []
+    assert len(list(tmp_path.glob("changed-*"))) == 2
+
+
+def test_a_journal_is_of_one_lab_at_a_time(tmp_path: Path) -> None:
+    one = journal.Journal.begin({}, folder=tmp_path)
+    with pytest.raises(journal.JournalError, match="is held by a process that is at work"):
+        journal.Journal.there(tmp_path)
+    one.close()
+    assert journal.Journal.there(tmp_path) is not None
+
+
+def test_a_difference_is_named(tmp_path: Path) -> None:
+    one = journal.Journal.begin({"ip route": "a\nb", "sysctl": "c"}, folder=tmp_path)
+    assert one.differences({"ip route": "b\nd", "sysctl": "c"}) == ["ip route: - a", "ip route: + d"]
+
+
+# What a machine is, and what comes back
+
+
+def test_secure_boot_is_seen(tmp_path: Path) -> None:
+    assert facts.lockdown(tmp_path) == {"lockdown": "none", "sig_enforce": False, "secure_boot": False}
+    for name, content in {
+        "sys/kernel/security/lockdown": b"none [integrity] confidentiality\n",
+        "sys/module/module/parameters/sig_enforce": b"Y\n",
+        facts.SECURE_BOOT: b"\6\0\0\0\1",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(content)
+    assert facts.lockdown(tmp_path) == {"lockdown": "integrity", "sig_enforce": True, "secure_boot": True}
+
+
+def test_the_offset_is_of_the_fastest_answer() -> None:
+    """Asked at 100, answered at 104: it was 102 here when it was 1102 there, to within 2."""
+    found = merge.measured([(0, 50, 1030, 5030), (100, 104, 1102, 5102), (200, 230, 1220, 5220)])
+    assert found == merge.Clock(offset_ns=1000, error_ns=2, real_ns=4000)
+
+
+def test_traces_are_on_one_clock() -> None:
+    line = "  swapper-0 [000] d..1. 12.000005: ack: (tcp_rate_gen+0x0/0x1) sport=10001"
+    head = "# entries-in-buffer/entries-written: 1/1   #P:1\n"
+    clocks = {"a": merge.Clock(2_000_000_000, 1, 0), "b": merge.Clock(-1_000, 1, 0)}
+    found = merge._trace({"a": head + line, "b": head + line}, clocks)
+    assert "entries-written: 2/2" in found
+    assert [part.split()[3] for part in found.splitlines()[1:]] == ["10.000005:", "12.000006:"]
+
+
+def test_the_network_is_for_benchmarks(three: Path) -> None:
+    """RFC 2544's."""
+    assert read(three).network.subnet_of(ipaddress.IPv4Network("198.18.0.0/15"))
+
+
+def test_a_signal_ends_a_command_as_an_interrupt_does() -> None:
+    """So that machines are put back."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        real_hosts.leave_nothing_changed()
+        with pytest.raises(SystemExit):
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
