@@ -221,7 +221,7 @@ def as_data(run: Run, place: Place, raw: dict[str, Any], found: Figures) -> dict
         "kernel": place.kernel,
         "modules": dict(place.modules),
         "clock": place.clock,
-        **({"machines": dict(place.machines())} if place.machines else {}),
+        "machines": dict(place.machines()) if place.machines else {},
         "traffic": run.plan.traffic,
         "flows": [_flow(one) for one in found.flows],
         "qdiscs": _qdiscs(run.plan, raw),

@@ -37,6 +37,8 @@ CLOCK = "real"
 CLOCK_QUESTIONS = 20
 # From when all is ready until time 0.
 LEAD_NS = 2_000_000_000
+# What was checked so lately is taken to be so still.
+CHECKED_S = 60.0
 # What is under way arrives after the last sender has ended: queues, and the longest way there.
 DRAIN_S = 0.5
 # The modules' source, as scripts/build-modules wants it.
@@ -57,6 +59,8 @@ class RealHosts:
         self._lock = threading.Lock()
         self._stopped = False
         self._provenance_of_last: Mapping[str, Any] = {}
+        # what has just been checked is not asked for again
+        self._checked: dict[int, tuple[Placement, float]] = {}
         self._folder = tempfile.TemporaryDirectory(prefix="pktpair-hosts-")
 
     def __enter__(self) -> RealHosts:
@@ -150,7 +154,7 @@ class RealHosts:
         """PlanError with all that stands against these runs, before anything is touched."""
         try:
             for run in runs:
-                self._placed(run.plan)
+                self._checked[id(run.plan)] = self._placed(run.plan), time.monotonic()
         except HostError as error:
             raise PlanError(str(error)) from None
 
@@ -294,7 +298,10 @@ class RealHosts:
             self._remotes[placed.machine.name].ask("keep", files=due)
 
     def _run(self, plan: Plan) -> dict[str, Any]:
-        placement = self._placed(plan)
+        placement, at_s = self._checked.pop(id(plan), (None, 0.0))
+        lost = placement is not None and {one.machine.name for one in placement.nodes.values()} - self._remotes.keys()
+        if placement is None or lost or time.monotonic() - at_s > CHECKED_S:
+            placement = self._placed(plan)
         try:
             raw = self._changed_and_run(placement)
         except BaseException as error:

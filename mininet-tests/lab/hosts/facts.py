@@ -65,6 +65,12 @@ def features(device: str) -> dict[str, tuple[bool, bool]]:
     return found
 
 
+def link(name: str) -> dict[str, Any]:
+    """Whether an interface is up, and its MTU."""
+    links = listed("ip", "-j", "link", "show", "dev", name)
+    return {"up": "UP" in links[0]["flags"], "mtu": links[0]["mtu"]} if links else {"up": False, "mtu": 0}
+
+
 def interface(name: str) -> dict[str, Any] | None:
     """A network interface, or None if there is none of this name."""
     links = listed("ip", "-j", "-d", "link", "show", "dev", name)
@@ -85,11 +91,11 @@ def interface(name: str) -> dict[str, Any] | None:
             for one in listed("tc", "-j", "qdisc", "show", "dev", name)
         ],
         "driver": _field(said("ethtool", "-i", name), "driver"),
-        "managed": _managed(name),
+        "managed": managed(name),
     }
 
 
-def _managed(name: str) -> bool:
+def managed(name: str) -> bool:
     """Whether NetworkManager sees to an interface, and would undo what is set there."""
     return said("nmcli", "-g", "GENERAL.NM-MANAGED", "device", "show", name).strip() == "yes"
 

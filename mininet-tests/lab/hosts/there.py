@@ -125,14 +125,14 @@ def commands(step: dict[str, Any]) -> tuple[list[Argv], list[Argv]]:
     if kind == "offloads":
         return _offloads(*what)
     if kind == "up":
-        is_up = (facts.interface(what) or {"up": False})["up"]
+        is_up = facts.link(what)["up"]
         return ([], []) if is_up else ([_link(what, "up")], [_link(what, "down")])
     if kind == "mtu":
-        before = (facts.interface(what[0]) or {"mtu": 0})["mtu"]
+        before = facts.link(what[0])["mtu"]
         return ([], []) if before == what[1] else ([_link(what[0], "mtu", what[1])], [_link(what[0], "mtu", before)])
     if kind == "unmanage":
         words = ["nmcli", "device", "set", what, "managed"]
-        return ([[*words, "no"]], [[*words, "yes"]]) if (facts.interface(what) or {}).get("managed") else ([], [])
+        return ([[*words, "no"]], [[*words, "yes"]]) if facts.managed(what) else ([], [])
     if kind == "module":
         name, load = what
         return ([], []) if Path("/sys/module", name).exists() else ([load], [["rmmod", name]])

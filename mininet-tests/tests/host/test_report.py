@@ -55,7 +55,7 @@ def test_columns(engine, out) -> None:
     assert sweep(engine, "--set", "flows=0,2", "--seeds", "1-2", "--out", out) == 0
     frame = pd.read_parquet(out / "table.parquet")
     assert list(frame.columns) == [
-        *("run", "scenario", "seed", "cc", "qdisc", "build", "kernel"),
+        *("run", "scenario", "seed", "cc", "qdisc", "build", "kernel", "clock"),
         *("rate_mbit", "loss", "flows", "pause_s", "note"),
         *("flow", "flow_cc", "goodput_bit_s", "delay_s", "run_goodput_bit_s", "window_s_1", "window_s_2", "drops"),
         *("checks_passed", "checks_failed", "error"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Plans on real machines: namespaces of a guest, each with an sshd of its own, which runs and kills leave as they were."""
+"""Plans on real machines: namespaces of a guest with an sshd each, which runs and kills leave as they were."""
 
 import json
 import re
