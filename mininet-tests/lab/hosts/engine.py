@@ -95,7 +95,10 @@ class RealHosts:
             raise EngineError(f"--modules {modules}: real machines have their own: must be left out with --machines")
         try:
             self._connect(self._machines.hosts.values())
-            self._ask_facts({name: ((), lacks.OWN_MODULES, ()) for name in self._machines.hosts})
+            own = sorted(lacks.OWN_MODULES)
+            remotes = list(self._remotes.values())
+            found = together(remotes, lambda remote: remote.ask("identity", modules=own))
+            self._facts = {name: found[remotes.index(self._remotes[name])] for name in self._machines.hosts}
         except HostError as error:
             raise EngineError(str(error)) from None
         releases = sorted({facts["kernel"] for facts in self._facts.values()})

@@ -192,21 +192,30 @@ def state(devices: Sequence[str], sysctls: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def facts(interfaces: Sequence[str], modules: Sequence[str], sysctls: Sequence[str]) -> dict[str, Any]:
-    """All that decides whether a plan can be run here."""
-    found: Mapping[str, Any] = {
+def identity(modules: Sequence[str]) -> dict[str, Any]:
+    """What tells a host from others, and its versions."""
+    return {
         "kernel": platform.release(),
         "machine": platform.machine(),
         "name": platform.node(),
+        "cpu": _field(text_of(Path("/proc/cpuinfo")).replace("\t", ""), "model name"),
+        "cpus": os.cpu_count(),
+        "tc": said("tc", "-V").strip(),
+        "modules": {name: module(name) for name in modules},
+    }
+
+
+def facts(interfaces: Sequence[str], modules: Sequence[str], sysctls: Sequence[str]) -> dict[str, Any]:
+    """All that decides whether a plan can be run here."""
+    routes = listed("ip", "-j", "-4", "route", "show", "table", "all")
+    found: Mapping[str, Any] = {
+        **identity(modules),
         "boot": journal.boot(),
         "namespace": journal.namespace(),
         "python": platform.python_version(),
-        "cpu": _field(text_of(Path("/proc/cpuinfo")).replace("\t", ""), "model name"),
-        "cpus": os.cpu_count(),
         "root": os.geteuid() == 0,
         "net_admin": _net_admin(),
         "tools": {name: shutil.which(name) or "" for name in (*TOOLS, *MORE_TOOLS)},
-        "tc": said("tc", "-V").strip(),
         "fq_rr": fq_rr_known(),
         "interfaces": {name: interface(name) for name in interfaces},
         "all_interfaces": [link["ifname"] for link in listed("ip", "-j", "link", "show")],
@@ -214,19 +223,11 @@ def facts(interfaces: Sequence[str], modules: Sequence[str], sysctls: Sequence[s
         "default_devices": sorted(
             {
                 one["dev"]
-                for family in ("-4", "-6")
-                for one in listed("ip", "-j", family, "route", "show", "table", "all", "default")
-                if "dev" in one and one.get("type") != "unreachable"
+                for one in (*routes, *listed("ip", "-j", "-6", "route", "show", "table", "all", "default"))
+                if one.get("dst") == "default" and "dev" in one and one.get("type") != "unreachable"
             }
         ),
-        "routes": sorted(
-            {
-                one["dst"]
-                for one in listed("ip", "-j", "-4", "route", "show", "table", "all")
-                if one.get("dst", "default") != "default"
-            }
-        ),
-        "modules": {name: module(name) for name in modules},
+        "routes": sorted({one["dst"] for one in routes if one.get("dst", "default") != "default"}),
         "headers": Path("/lib/modules", platform.release(), "build", "Makefile").exists(),
         **lockdown(),
         "ccs": text_of(Path("/proc/sys/net/ipv4/tcp_available_congestion_control")).split(),

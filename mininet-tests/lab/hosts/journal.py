@@ -36,6 +36,7 @@ GONE = (
     "Invalid handle",
     "is not currently loaded",
     "Module not loaded",
+    "is builtin",
 )
 
 Argv = Sequence[str]

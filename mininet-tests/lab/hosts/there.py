@@ -135,7 +135,8 @@ def commands(step: dict[str, Any]) -> tuple[list[Argv], list[Argv]]:
         return ([[*words, "no"]], [[*words, "yes"]]) if facts.managed(what) else ([], [])
     if kind == "module":
         name, load = what
-        return ([], []) if Path("/sys/module", name).exists() else ([load], [["rmmod", name]])
+        # one that is built in need not show itself below /sys/module
+        return ([], []) if facts.module(name)["state"] == "loaded" else ([load], [["rmmod", name]])
     if kind == "probe":
         events = f"{facts.tracing()}/kprobe_events"
         definition = what.replace("p:lab/ack ", f"p:{probe_name()}/ack ", 1)
@@ -308,6 +309,10 @@ class Host:
     def do_facts(self, order: dict[str, Any]) -> dict[str, Any]:
         """What this host is and has."""
         return facts.facts(order["interfaces"], order["modules"], order["sysctls"])
+
+    def do_identity(self, order: dict[str, Any]) -> dict[str, Any]:
+        """What tells this host from others."""
+        return facts.identity(order["modules"])
 
     def do_btf(self, order: dict[str, Any]) -> str:
         """The type information of its kernel."""
