@@ -30,7 +30,6 @@ from .cluster_file import ClusterFile
 from .dask_start import connected
 from .engine import Guests
 from .frozen import orders
-from .kernels import uncompressed_image
 from .parcel import Content, Parcel, code, parcel
 
 POLL_S = 0.5
@@ -186,8 +185,7 @@ class Cluster:
                 continue
             one = surroundings[run.kernel, run.build]
             copies, modules = self._guests.parts(run.kernel, run.build)
-            image = uncompressed_image(one.release)
-            self._parcels[key] = parcel(of_code, one.release, image, copies, modules, key[2])
+            self._parcels[key] = parcel(of_code, one.release, one.kernel, copies, modules, key[2])
             told = json.loads(one.machine["job"])
             # what the worker's guest adds itself
             self._jobs[key[:2]] = {name: value for name, value in told.items() if name not in ("clock", "top")}
@@ -334,6 +332,14 @@ class Cluster:
 
     def _watch(self) -> None:
         """Look at workers that come, and notice those that go, until the sweep is over."""
+        try:
+            self._look_around()
+        except BaseException as error:
+            # nobody would wait any more for what cannot come
+            self._end(f"{self._cluster.name}: {type(error).__name__}: {error}")
+            raise
+
+    def _look_around(self) -> None:
         heard = time.monotonic()
         with ThreadPoolExecutor(AT_ONCE) as pool:
             while not self._stopped and not self._gone:
@@ -380,7 +386,7 @@ class Cluster:
         """Give up if no worker is left, and none is to be expected."""
         if self._accepted:
             return
-        names = {one["name"] for one in self.refused}
+        names = {one["worker"] for one in self.refused}
         present = {str(one["name"]) for one in found.values()}
         expected = self._cluster.workers if self._cluster.kind != "scheduler" else 1
         if self._cluster.kind == "ssh":

@@ -67,7 +67,10 @@ def _leave(client: Any) -> None:
         client.close(timeout=2)
 
 
-def _first_line(error: Exception) -> str:
+def _first_line(error: BaseException) -> str:
+    """What it comes from, where it says so."""
+    while error.__cause__ is not None:
+        error = error.__cause__
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
