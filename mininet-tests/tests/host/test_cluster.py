@@ -557,7 +557,10 @@ def env_of(bench: Bench) -> str:
 
 # In place of Slurm's: a job is a session of processes, of which the number is the job's.
 SBATCH = """#!/bin/sh
-setsid env {env} sh "$1" >{folder}/job.log 2>&1 &
+# Dask removes its script at once
+script={folder}/job-$$
+cp "$1" $script
+setsid env {env} sh $script >{folder}/job.log 2>&1 &
 echo $! >>{folder}/jobs
 echo "Submitted batch job $!"
 """
@@ -602,6 +605,9 @@ class Sshd:
         self._is_up = threading.Event()
         threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True).start()
         self._is_up.wait()
+        self.known = folder / "known_hosts"
+        public = self._host_key.export_public_key().decode()
+        self.known.write_text(f"[127.0.0.1]:{self.port} {public}")
 
     async def _serve(self) -> None:
         server = await asyncssh.listen(
@@ -644,7 +650,7 @@ def test_a_cluster_over_ssh(bench, capsys, key) -> None:
     path.write_text(
         f'kind = "ssh"\nhosts = ["127.0.0.1", "127.0.0.1"]\nstore = "{bench.folder}/store"\n'
         '[options]\nscheduler_options = {port = 0, dashboard_address = "127.0.0.1:0"}\n'
-        f'connect_options = {{port = {sshd.port}, username = "me", client_keys = ["{sshd.key}"], known_hosts = []}}\n'
+        f'connect_options = {{port = {sshd.port}, username = "me", client_keys = ["{sshd.key}"], known_hosts = "{sshd.known}"}}\n'
     )
     status = bench.sweep(file=path)
     if key == "wrong":
