@@ -650,7 +650,8 @@ def test_a_cluster_over_ssh(bench, capsys, key) -> None:
     path.write_text(
         f'kind = "ssh"\nhosts = ["127.0.0.1", "127.0.0.1"]\nstore = "{bench.folder}/store"\n'
         '[options]\nscheduler_options = {port = 0, dashboard_address = "127.0.0.1:0"}\n'
-        f'connect_options = {{port = {sshd.port}, username = "me", client_keys = ["{sshd.key}"], known_hosts = "{sshd.known}"}}\n'
+        f'connect_options = {{port = {sshd.port}, username = "me", '
+        f'client_keys = ["{sshd.key}"], known_hosts = "{sshd.known}"}}\n'
     )
     status = bench.sweep(file=path)
     if key == "wrong":
