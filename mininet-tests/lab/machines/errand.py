@@ -7,7 +7,6 @@ store, under the digest of their content, and are kept for the next sweep::
 
     files/SHA-256            each file once
     parcels/DIGEST/          what runs are made of, hard links to files: checkout, kernel, modules
-    cores/                   which core has a guest, for all workers of the machine
     tmp/                     of guests that run
 """
 
@@ -49,7 +48,7 @@ def store_of(text: str) -> Path:
     # in a folder that all may write to, somebody else could have made it first
     if folder.stat().st_uid != os.getuid():
         raise OSError(0, "belongs to another user", str(folder))
-    for name in ("files", "parcels", "cores", "tmp"):
+    for name in ("files", "parcels", "tmp"):
         (folder / name).mkdir(exist_ok=True)
     return folder
 
@@ -165,7 +164,6 @@ def unpack(text: str, parcel: str, files: dict[str, str]) -> dict[str, Any]:
                 path = partial / name
                 path.parent.mkdir(parents=True, exist_ok=True)
                 os.link(folder / "files" / digest, path)
-            (partial / "cache" / "cores").symlink_to(folder / "cores")
             try:
                 partial.rename(place)
             except OSError:
