@@ -198,6 +198,7 @@ struct fq_rr_snapshot {
 	u32 longest;
 	u32 memory;
 	u32 quantum;
+	struct fq_rr_limits limits;
 	struct qlbp qlbp;
 	u64 pacing_rate_Bps;
 	u64 lost_ns;
@@ -227,6 +228,8 @@ static void fq_rr_take_snapshot(struct Qdisc *sch, struct fq_rr_snapshot *snap)
 	snap->flows_active = q->buffer.rr.active;
 	snap->memory = q->buffer.memory;
 	snap->quantum = q->quantum_bytes;
+	snap->limits.packets = q->buffer.limit;
+	snap->limits.memory = q->buffer.memory_limit;
 	snap->qlbp = q->config.rule;
 	snap->pacing_rate_Bps = q->shaper.rate_Bps;
 	snap->lost_ns = q->shaper.lost_ns;
@@ -277,6 +280,8 @@ static int fq_rr_put_stats(struct sk_buff *skb,
 		{ TCA_FQ_RR_STATS_MEMORY, snap->memory },
 		{ TCA_FQ_RR_STATS_MEMORY_MAX, stats->memory_max },
 		{ TCA_FQ_RR_STATS_QUANTUM, snap->quantum },
+		{ TCA_FQ_RR_STATS_LIMIT, snap->limits.packets },
+		{ TCA_FQ_RR_STATS_MEMORY_LIMIT, snap->limits.memory },
 	};
 	unsigned int i;
 

@@ -19,8 +19,8 @@
 /**
  * struct fq_rr_config - options as the user gave them
  * @rate_Bps: bytes per second, FQ_RR_RATE_NONE: no limit
- * @limit: packets
- * @memory_limit: bytes
+ * @limit: packets, or FQ_RR_LIMIT_AUTO
+ * @memory_limit: bytes, or FQ_RR_MEMORY_LIMIT_AUTO
  * @flows: queues
  * @quantum: bytes, or FQ_RR_QUANTUM_AUTO
  * @overhead: bytes per packet
@@ -108,10 +108,10 @@ struct fq_rr_option {
 static const struct fq_rr_option fq_rr_options[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_LIMIT] = {
 		"limit", " packets", FQ_RR_LIMIT_MIN, FQ_RR_LIMIT_MAX,
-		FQ_RR_LIMIT_MIN, FQ_RR_OPTION_AT(limit) },
+		FQ_RR_LIMIT_AUTO, FQ_RR_OPTION_AT(limit) },
 	[TCA_FQ_RR_MEMORY_LIMIT] = {
 		"memory-limit", " bytes", FQ_RR_MEMORY_LIMIT_MIN,
-		FQ_RR_MEMORY_LIMIT_MAX, FQ_RR_MEMORY_LIMIT_MIN,
+		FQ_RR_MEMORY_LIMIT_MAX, FQ_RR_MEMORY_LIMIT_AUTO,
 		FQ_RR_OPTION_AT(memory_limit) },
 	[TCA_FQ_RR_FLOWS] = {
 		"flows", "", FQ_RR_FLOWS_MIN, FQ_RR_FLOWS_MAX,
@@ -315,8 +315,8 @@ static inline void fq_rr_options_default(struct fq_rr_config *config)
 {
 	*config = (struct fq_rr_config) {
 		.rate_Bps = FQ_RR_RATE_NONE,
-		.limit = FQ_RR_LIMIT_DEFAULT,
-		.memory_limit = FQ_RR_MEMORY_LIMIT_DEFAULT,
+		.limit = FQ_RR_LIMIT_AUTO,
+		.memory_limit = FQ_RR_MEMORY_LIMIT_AUTO,
 		.flows = FQ_RR_FLOWS_DEFAULT,
 		.quantum = FQ_RR_QUANTUM_AUTO,
 		.scheduler = FQ_RR_SCHEDULER_DRR,
@@ -359,6 +359,42 @@ static inline u32 fq_rr_quantum_bytes(const struct fq_rr_config *config,
 		packet_bytes = config->quantum;
 	return clamp_t(u32, packet_bytes, FQ_RR_QUANTUM_MIN,
 		       FQ_RR_QUANTUM_MAX);
+}
+
+/**
+ * struct fq_rr_limits - the buffer that options come to
+ * @packets: that may wait, FQ_RR_LIMIT_MIN to FQ_RR_LIMIT_MAX
+ * @memory: that they may occupy (bytes), FQ_RR_MEMORY_LIMIT_MIN to FQ_RR_MEMORY_LIMIT_MAX
+ */
+struct fq_rr_limits {
+	u32 packets;
+	u32 memory;
+};
+
+/**
+ * fq_rr_limits - the buffer that options come to
+ * @config: options, as fq_rr_options_set() left them
+ *
+ * The reasons stand at FQ_RR_LIMIT_AUTO.
+ *
+ * Return: its limits.
+ */
+static inline struct fq_rr_limits fq_rr_limits(const struct fq_rr_config *config)
+{
+	u64 rate_Bps = fq_rr_link_Bps(config), memory;
+	struct fq_rr_limits limits = {
+		.packets = config->limit ?: FQ_RR_AUTO_PACKETS_MAX,
+		.memory = config->memory_limit ?: FQ_RR_AUTO_MEMORY_MAX,
+	};
+
+	if (config->limit != FQ_RR_LIMIT_AUTO ||
+	    config->memory_limit != FQ_RR_MEMORY_LIMIT_AUTO || !rate_Bps)
+		return limits;
+	/* 2^37 bytes per second times 2^26 us have room in 64 bits */
+	memory = div_u64(rate_Bps * FQ_RR_AUTO_INTERVALS * config->interval, USEC_PER_SEC);
+	limits.memory = clamp_t(u64, memory, FQ_RR_AUTO_MEMORY_MIN, limits.memory);
+	limits.packets = min_t(u32, limits.memory / FQ_RR_AUTO_PACKET_BYTES, limits.packets);
+	return limits;
 }
 
 /* the tables that the number of flows sizes, and the hash's key, stay */

@@ -857,6 +857,7 @@ static void fq_rr_apply_aqm(struct fq_rr_sched *q, bool was_on)
 static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct fq_rr_limits limits = fq_rr_limits(config);
 	u64 rate_Bps = fq_rr_link_Bps(config);
 	bool was_strict = fq_rr_strict(q);
 	bool had_aqm = q->config.aqm;
@@ -864,9 +865,9 @@ static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 
 	fq_rr_options_publish(&q->config, config);
 	fq_rr_apply_aqm(q, had_aqm);
-	WRITE_ONCE(sch->limit, config->limit);
-	q->buffer.limit = config->limit;
-	q->buffer.memory_limit = config->memory_limit;
+	WRITE_ONCE(sch->limit, limits.packets);
+	q->buffer.limit = limits.packets;
+	q->buffer.memory_limit = limits.memory;
 	q->buffer.drop = config->drop;
 	q->buffer.charge = config->charge_drops;
 	q->buffer.strict = fq_rr_strict(q);

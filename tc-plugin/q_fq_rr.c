@@ -101,10 +101,12 @@ struct fq_rr_option {
 
 static const struct fq_rr_option fq_rr_options[] = {
 	{ .key = "limit", .form = FQ_RR_FORM_NUMBER, .type = TCA_FQ_RR_LIMIT,
-	  .min = FQ_RR_LIMIT_MIN, .max = FQ_RR_LIMIT_MAX },
+	  .min = FQ_RR_LIMIT_MIN, .max = FQ_RR_LIMIT_MAX,
+	  .special = "auto", .special_value = FQ_RR_LIMIT_AUTO },
 	{ .key = "memory-limit", .json = "memory_limit",
 	  .form = FQ_RR_FORM_SIZE, .type = TCA_FQ_RR_MEMORY_LIMIT,
-	  .min = FQ_RR_MEMORY_LIMIT_MIN, .max = FQ_RR_MEMORY_LIMIT_MAX },
+	  .min = FQ_RR_MEMORY_LIMIT_MIN, .max = FQ_RR_MEMORY_LIMIT_MAX,
+	  .special = "auto", .special_value = FQ_RR_MEMORY_LIMIT_AUTO },
 	{ .key = "flows", .form = FQ_RR_FORM_NUMBER, .type = TCA_FQ_RR_FLOWS,
 	  .min = FQ_RR_FLOWS_MIN, .max = FQ_RR_FLOWS_MAX },
 	{ .key = "quantum", .form = FQ_RR_FORM_SIZE,
@@ -227,7 +229,7 @@ struct fq_rr_options {
 static void fq_rr_explain(void)
 {
 	fprintf(stderr,
-		"Usage: ... fq_rr [ limit PACKETS ] [ memory-limit BYTES ] [ flows NUMBER ]\n"
+		"Usage: ... fq_rr [ limit PACKETS | auto ] [ memory-limit BYTES | auto ] [ flows NUMBER ]\n"
 		"                 [ quantum BYTES | auto ] [ rate RATE | unlimited ] [ catch-up TIME ]\n"
 		"                 [ overhead BYTES ] [ mpu BYTES ]\n"
 		"                 [ scheduler drr | strict ]\n"
@@ -785,7 +787,9 @@ static const struct {
 	{ TCA_FQ_RR_STATS_LONGEST_MAX, "longest_max_bytes", " max" },
 	{ TCA_FQ_RR_STATS_MEMORY, "memory_bytes", " memory (bytes)" },
 	{ TCA_FQ_RR_STATS_MEMORY_MAX, "memory_max_bytes", " max" },
-	{ TCA_FQ_RR_STATS_QUANTUM, "quantum_bytes", "\n  quantum (bytes)" },
+	{ TCA_FQ_RR_STATS_LIMIT, "limit_packets", "\n  limit (packets)" },
+	{ TCA_FQ_RR_STATS_MEMORY_LIMIT, "memory_limit_bytes", " memory-limit (bytes)" },
+	{ TCA_FQ_RR_STATS_QUANTUM, "quantum_bytes", " quantum (bytes)" },
 	{ TCA_FQ_RR_STATS_LAG_MAX, "lag_max_ns", " lag max (ns)" },
 	{ TCA_FQ_RR_STATS_LOST, "lost_ns", " lost (ns)" },
 	{ TCA_FQ_RR_STATS_MU_MIN, "mu_min_Bps", "\n  qlbp mu-min (bytes/s)" },

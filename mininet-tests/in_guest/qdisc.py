@@ -214,6 +214,8 @@ STATISTICS = [
     "drops_aqm",
     "marks_aqm",
     "marks_ce",
+    "limit_packets",
+    "memory_limit_bytes",
 ]
 # a class: number of the nest of its queue, and names of what is in it
 STATS_FLOW = 23

@@ -50,7 +50,7 @@ PING = "ping -c 1 -W 0.5 -I $DUMMY 10.10.10.1 > /dev/null || true"
 DRAINED = "sleep 300"
 
 DEFAULTS = (
-    "limit 10240 memory-limit 32Mb flows 1024 quantum auto rate unlimited overhead 0 mpu 0 scheduler drr"
+    "limit auto memory-limit auto flows 1024 quantum auto rate unlimited overhead 0 mpu 0 scheduler drr"
     " drop longest-queue split-gso seed random"
 )
 # what is typed, and how tc shows it
@@ -154,7 +154,7 @@ def options() -> Iterator[Case]:
         [f"{add} flows 16"],
         f"{change} flows 32 limit 5",
         SHOW,
-        f"{shown}limit 10240 .*flows 16 ",
+        f"{shown}limit auto .*flows 16 ",
         status=2,
     )
     yield case(

@@ -19,10 +19,10 @@ static inline bool naive_option(struct fq_rr_config *c, unsigned int type, s64 v
 	switch (type) {
 	case TCA_FQ_RR_LIMIT:
 		c->limit = bits;
-		return bits >= 1 && bits <= 1048576;
+		return bits <= 1048576;
 	case TCA_FQ_RR_MEMORY_LIMIT:
 		c->memory_limit = bits;
-		return bits >= 131072 && bits <= 1073741824;
+		return !bits || (bits >= 131072 && bits <= 1073741824);
 	case TCA_FQ_RR_FLOWS:
 		c->flows = bits;
 		return bits >= 1 && bits <= 65536;

@@ -90,8 +90,8 @@ static void options_are_what_the_manual_page_says(void **state)
 		const char *name, *unit;
 		s64 min, max, also;
 	} rows[] = {
-		{ TCA_FQ_RR_LIMIT, "limit", " packets", 1, 1048576, 1 },
-		{ TCA_FQ_RR_MEMORY_LIMIT, "memory-limit", " bytes", 131072, 1073741824, 131072 },
+		{ TCA_FQ_RR_LIMIT, "limit", " packets", 1, 1048576, 0 },
+		{ TCA_FQ_RR_MEMORY_LIMIT, "memory-limit", " bytes", 131072, 1073741824, 0 },
 		{ TCA_FQ_RR_FLOWS, "flows", "", 1, 65536, 1 },
 		{ TCA_FQ_RR_QUANTUM, "quantum", " bytes", 256, 1048576, 0 },
 		{ TCA_FQ_RR_RATE64, "rate", " bytes/s", 1000, 125000000000, -1 },
@@ -146,8 +146,8 @@ static void what_is_wrong_is_named(void **state)
 		struct fq_rr_fault fault;
 		const char *reason;
 	} rows[] = {
-		{ { { TCA_FQ_RR_LIMIT, 0 } },
-		  { FQ_RR_FAULT_RANGE, TCA_FQ_RR_LIMIT, 0, 10240 }, "none" },
+		{ { { TCA_FQ_RR_LIMIT, 1048577 } },
+		  { FQ_RR_FAULT_RANGE, TCA_FQ_RR_LIMIT, 1048577, 0 }, "too many" },
 		{ { { TCA_FQ_RR_OVERHEAD, -65 } },
 		  { FQ_RR_FAULT_RANGE, TCA_FQ_RR_OVERHEAD, (u64)-65, 0 },
 		  "below zero" },
@@ -211,6 +211,47 @@ static void what_is_wrong_is_named(void **state)
 				 found.kind, found.type,
 				 (unsigned long long)found.value,
 				 (unsigned long long)found.than);
+	}
+}
+
+/* the buffer in force: what the manual page says of each user's rate */
+static void the_buffer_follows_the_rate(void **state)
+{
+	static const struct {
+		u64 rate_Bps;
+		u32 interval_us, limit, memory_limit;
+		struct fq_rr_limits limits;
+		const char *why;
+	} rows[] = {
+		{ ~0ULL, 100000, 0, 0, { 10240, 33554432 }, "no rate: a constant" },
+		{ 1000, 100000, 0, 0, { 4096, 4194304 }, "the least" },
+		{ 10485760, 100000, 0, 0, { 4096, 4194304 }, "84 Mbit/s: 400 ms are the least" },
+		{ 12500000, 100000, 0, 0, { 4882, 5000000 }, "100 Mbit/s: 400 ms" },
+		{ 12500000, 200000, 0, 0, { 9765, 10000000 }, "a longer path" },
+		{ 37500000, 100000, 0, 0, { 10240, 15000000 }, "300 Mbit/s" },
+		{ 125000000, 100000, 0, 0, { 10240, 33554432 }, "1 Gbit/s: the most" },
+		{ 125000000, 1000, 0, 0, { 4096, 4194304 }, "a short path" },
+		{ 125000000000, 10000000, 0, 0, { 10240, 33554432 }, "nothing overflows" },
+		{ 12500000, 100000, 77, 0, { 77, 33554432 }, "packets are given" },
+		{ 12500000, 100000, 0, 777777, { 10240, 777777 }, "memory is given" },
+		{ 12500000, 100000, 1048576, 1073741824, { 1048576, 1073741824 }, "both are" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct fq_rr_config config = defaults();
+		struct fq_rr_limits found;
+
+		config.rate_Bps = rows[i].rate_Bps;
+		config.interval = rows[i].interval_us;
+		config.limit = rows[i].limit;
+		config.memory_limit = rows[i].memory_limit;
+		found = fq_rr_limits(&config);
+		if (found.packets != rows[i].limits.packets ||
+		    found.memory != rows[i].limits.memory)
+			fail_msg("%s: %u packets, %u bytes", rows[i].why, found.packets,
+				 found.memory);
 	}
 }
 
@@ -355,6 +396,7 @@ int main(void)
 		cmocka_unit_test(every_option_ends_where_the_manual_page_says),
 		cmocka_unit_test(options_are_what_the_manual_page_says),
 		cmocka_unit_test(what_is_wrong_is_named),
+		cmocka_unit_test(the_buffer_follows_the_rate),
 		cmocka_unit_test(what_is_not_named_stays),
 		cmocka_unit_test(a_rule_of_two_rates_needs_none_of_the_link),
 		cmocka_unit_test(any_device_has_a_sound_quantum),

@@ -42,8 +42,8 @@ AQM, TARGET, INTERVAL, CE_THRESHOLD, NOECN = 26, 27, 28, 29, 30
 WEIGHT = 1
 
 DEFAULTS: Json = {
-    "limit": 10240,
-    "memory_limit": 32 << 20,
+    "limit": None,
+    "memory_limit": None,
     "flows": 1024,
     "quantum": None,
     "rate": None,
@@ -98,6 +98,8 @@ LINKS = {
 # what is typed, the key in JSON, the value there
 ROUND_TRIPS: list[tuple[str, str, object]] = [
     ("limit 1", "limit", 1),
+    ("limit auto", "limit", None),
+    ("memory-limit auto", "memory_limit", None),
     ("limit 1048576", "limit", 1 << 20),
     ("memory-limit 131072", "memory_limit", 128 << 10),
     ("memory-limit 1g", "memory_limit", 1 << 30),
@@ -189,7 +191,8 @@ QLBP_ROUND_TRIPS: list[tuple[str, str, object]] = [
 
 # what is typed, and what the message must contain: the value and the limit
 BAD_WORDS: list[tuple[str, list[str]]] = [
-    ("limit 0", ["limit", '"0"', "1..1048576"]),
+    ("limit 0", ["limit", '"0"', "1..1048576", "auto"]),
+    ("memory-limit 0", ["memory-limit", '"0"', "131072..1073741824", "auto"]),
     ("limit 1048577", ["limit", '"1048577"', "1..1048576"]),
     ("limit -1", ["limit", '"-1"', "1..1048576"]),
     ("limit 10x", ["limit", '"10x"', "whole number"]),
@@ -271,10 +274,9 @@ def u64(kind: int, value: int) -> bytes:
 
 # attributes that tc would not send, and what the kernel's message must contain
 BAD_ATTRIBUTES: list[tuple[bytes, list[str]]] = [
-    (u32(LIMIT, 0), ["limit 0 ", "1..1048576 packets"]),
     (u32(LIMIT, 2**20 + 1), ["limit 1048577 ", "1..1048576 packets"]),
     (u32(LIMIT, 2**32 - 1), ["limit 4294967295 ", "1..1048576 packets"]),
-    (u32(MEMORY_LIMIT, 0), ["memory-limit 0 ", "131072..1073741824 bytes"]),
+    (u32(MEMORY_LIMIT, 131071), ["memory-limit 131071 ", "131072..1073741824 bytes"]),
     (u32(MEMORY_LIMIT, 2**30 + 1), ["memory-limit 1073741825 ", "131072..1073741824"]),
     (u32(FLOWS, 0), ["flows 0 ", "1..65536"]),
     (u32(FLOWS, 65537), ["flows 65537 ", "1..65536"]),

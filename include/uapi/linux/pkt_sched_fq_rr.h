@@ -19,8 +19,8 @@
 enum {
 	TCA_FQ_RR_UNSPEC,
 	TCA_FQ_RR_PAD,
-	TCA_FQ_RR_LIMIT,	/* u32, packets in the buffer */
-	TCA_FQ_RR_MEMORY_LIMIT,	/* u32, bytes of memory in the buffer */
+	TCA_FQ_RR_LIMIT,	/* u32, packets in the buffer, or FQ_RR_LIMIT_AUTO */
+	TCA_FQ_RR_MEMORY_LIMIT,	/* u32, bytes of memory in the buffer, or ..._AUTO */
 	TCA_FQ_RR_FLOWS,	/* u32, number of queues, fixed at creation */
 	TCA_FQ_RR_QUANTUM,	/* u32, bytes, or FQ_RR_QUANTUM_AUTO */
 	TCA_FQ_RR_RATE64,	/* u64, bytes per second, or FQ_RR_RATE_NONE */
@@ -137,20 +137,36 @@ enum fq_rr_framing {
 /*
  * limit (packets). Above: 2^20 small packets occupy 0.8 GB, more than any link
  * needs for a second of buffer at 10 Gbit/s of full packets (0.8 million).
- * Default: that of fq_codel, so that the two can be compared.
+ * By default at most that of fq_codel, so that the two can be compared.
  */
 #define FQ_RR_LIMIT_MIN 1U
 #define FQ_RR_LIMIT_MAX (1U << 20)
-#define FQ_RR_LIMIT_DEFAULT 10240U
+#define FQ_RR_AUTO_PACKETS_MAX 10240U
 
 /*
  * memory-limit (bytes, as the kernel accounts packets: with their overhead).
  * Below: one 64 KiB super-packet with its overhead fits. Above: what any user
- * namespace's root may pin with one qdisc. Default: that of fq_codel.
+ * namespace's root may pin with one qdisc. By default at most that
+ * of fq_codel.
  */
 #define FQ_RR_MEMORY_LIMIT_MIN (128U << 10)
 #define FQ_RR_MEMORY_LIMIT_MAX (1U << 30)
-#define FQ_RR_MEMORY_LIMIT_DEFAULT (32U << 20)
+#define FQ_RR_AUTO_MEMORY_MAX (32U << 20)
+
+/*
+ * Where neither limit is given ("auto"), the buffer follows the rate: memory for
+ * what the link sends in FQ_RR_AUTO_INTERVALS times interval, by default in 400 ms, which is
+ * CAKE's rule; and a packet for each FQ_RR_AUTO_PACKET_BYTES of it, which is between what a
+ * small packet occupies (768) and what a full one does (2304). At least 4 MB: 1820 full
+ * packets, so that each of hundreds of flows has room for a train. At most, and without a
+ * rate: the values above. Where one limit is given the other is the value above, so that
+ * the given one decides.
+ */
+#define FQ_RR_LIMIT_AUTO 0U
+#define FQ_RR_MEMORY_LIMIT_AUTO 0U
+#define FQ_RR_AUTO_INTERVALS 4U
+#define FQ_RR_AUTO_PACKET_BYTES 1024U
+#define FQ_RR_AUTO_MEMORY_MIN (4U << 20)
 
 /*
  * flows (queues). Above: 65536 queues occupy 6.9 MB. Default: that of fq_codel and of
@@ -320,6 +336,8 @@ enum {
 	TCA_FQ_RR_STATS_DROPS_AQM,	/* u64, packets, by delay control */
 	TCA_FQ_RR_STATS_MARKS_AQM,	/* u64, packets marked by delay control */
 	TCA_FQ_RR_STATS_MARKS_CE,	/* u64, packets marked by ce-threshold */
+	TCA_FQ_RR_STATS_LIMIT,		/* u32, packets, in force */
+	TCA_FQ_RR_STATS_MEMORY_LIMIT,	/* u32, bytes, in force */
 	__TCA_FQ_RR_STATS_MAX
 };
 
