@@ -26,6 +26,7 @@
 #include "longest_queue.h"
 #include "parents.h"
 #include "round_robin.h"
+#include "sojourn.h"
 
 /**
  * struct packet_link - a packet's place in its queue: how &struct sk_buff begins
@@ -83,6 +84,24 @@ static_assert(offsetof(struct fq_rr_flow, rr) == 0, "a turn is cast to its queue
 static_assert(FQ_RR_FLOWS_MAX <= LQ_QUEUES_MAX, "a queue's number fits the heap's");
 
 /**
+ * struct queue_record - what has happened in one queue, all zero at first
+ * @bytes: length of what it has sent
+ * @packets: segments of that (wraps)
+ * @drops: packets that it has lost (wraps)
+ * @marks: packets marked in it (wraps)
+ * @sojourn: how long its packets have waited
+ *
+ * Apart from &struct fq_rr_flow, so that a busy queue's is one cache line.
+ */
+struct queue_record {
+	u64 bytes;
+	u32 packets;
+	u32 drops;
+	u32 marks;
+	struct sojourn sojourn;
+};
+
+/**
  * struct buffer_counts - what has happened
  * @flushed: packets dropped by flushing a queue
  * @head: packets dropped from the head of a queue
@@ -103,6 +122,7 @@ struct buffer_counts {
 /**
  * struct buffer - queues that share one limit
  * @flows: the queues
+ * @records: what has happened in each
  * @limit: packets that may wait
  * @memory_limit: memory that they may occupy (bytes)
  * @drop: enum fq_rr_drop: what the longest queue loses
@@ -116,6 +136,7 @@ struct buffer_counts {
 struct buffer {
 	/* read mostly */
 	struct fq_rr_flow *flows;
+	struct queue_record *records;
 	u32 limit;
 	u32 memory_limit;
 	u32 drop;
@@ -338,6 +359,7 @@ buffer_drop_one(struct buffer *b, struct fq_rr_flow *flow, struct packet_link *p
 	buffer_taken(b, flow, size);
 	if (!flow->head)
 		rr_idle(&b->rr, &flow->rr);
+	b->records[buffer_number(b, flow)].drops++;
 	outcome->dropped++;
 	outcome->dropped_bytes += size.bytes;
 	buffer_charge(b, flow, size.bytes);
@@ -385,6 +407,7 @@ buffer_flush(struct buffer *b, struct fq_rr_flow *flow, struct packet_link *keep
 	last->next = dropped->first;
 	dropped->first = lost.head;
 	b->memory -= lost.memory - flow->memory;
+	b->records[buffer_number(b, flow)].drops += lost.packets - flow->packets;
 	outcome->dropped += lost.packets - flow->packets;
 	outcome->dropped_bytes += lost.bytes - flow->bytes;
 }

@@ -280,6 +280,8 @@ static int fq_rr_put_stats(struct sk_buff *skb,
 		{ TCA_FQ_RR_STATS_MEMORY, snap->memory },
 		{ TCA_FQ_RR_STATS_MEMORY_MAX, stats->memory_max },
 		{ TCA_FQ_RR_STATS_QUANTUM, snap->quantum },
+		{ TCA_FQ_RR_STATS_AV_DELAY, fq_rr_delay_us(stats->sojourn.average) },
+		{ TCA_FQ_RR_STATS_PK_DELAY, fq_rr_delay_us(stats->sojourn.peak) },
 		{ TCA_FQ_RR_STATS_LIMIT, snap->limits.packets },
 		{ TCA_FQ_RR_STATS_MEMORY_LIMIT, snap->limits.memory },
 	};

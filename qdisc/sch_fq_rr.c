@@ -29,7 +29,7 @@
  *
  * Cost: a packet takes constant time while the buffer is not full, O(log n) of
  * the backlogged flows when it is; so does a flush, whatever the queue's length.
- * An idle queue takes 105 bytes. Memory that nobody has touched for long is what a
+ * An idle queue takes 137 bytes. Memory that nobody has touched for long is what a
  * packet waits for most: one line of its queue, one of its own, is what there is.
  */
 #include <linux/errno.h>
@@ -140,29 +140,23 @@ static struct sk_buff *fq_rr_take_head(struct Qdisc *sch, struct fq_rr_flow *flo
 	return skb;
 }
 
-/**
- * fq_rr_count_drops - packets have been dropped from queues
- * @sch: qdisc
- * @drops: counts them
- * @dropped: they
- * @outcome: of the packet that arrives, to be added to
- * @to_free: list for them
- */
+/* packets have been dropped from queues: the qdisc has them no more, and @to_free has */
 static void fq_rr_count_drops(struct Qdisc *sch, const struct fq_rr_outcome *drops,
 			      const struct packet_list *dropped,
-			      struct fq_rr_outcome *outcome,
 			      struct sk_buff **to_free)
 {
 	if (!drops->dropped)
 		return;
-	dropped->last->next = fq_rr_link(*to_free);
-	*to_free = fq_rr_skb(dropped->first);
 	WRITE_ONCE(sch->q.qlen, sch->q.qlen - drops->dropped);
 	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog - drops->dropped_bytes);
+	if (drops->dropped == 1) {
+		compat_qdisc_drop_overlimit(fq_rr_skb(dropped->first), sch, to_free);
+		return;
+	}
+	/* no reason is noted in each of a flush: none of them is touched */
 	__qdisc_qstats_drop(sch, drops->dropped);
-	outcome->dropped += drops->dropped;
-	outcome->dropped_bytes += drops->dropped_bytes;
-	outcome->own_dropped |= drops->own_dropped;
+	dropped->last->next = fq_rr_link(*to_free);
+	*to_free = fq_rr_skb(dropped->first);
 }
 
 /**
@@ -170,47 +164,48 @@ static void fq_rr_count_drops(struct Qdisc *sch, const struct fq_rr_outcome *dro
  * @sch: qdisc
  * @own: flow of the packet that has just been queued, or NULL
  * @arrived: that packet, or NULL
- * @outcome: counts what is dropped
+ * @drops: out: counts what is dropped
  * @to_free: list for what is dropped
  */
 static noinline void fq_rr_make_room(struct Qdisc *sch,
 				     const struct fq_rr_flow *own,
 				     struct sk_buff *arrived,
-				     struct fq_rr_outcome *outcome,
+				     struct fq_rr_outcome *drops,
 				     struct sk_buff **to_free)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct packet_list dropped = {};
-	struct fq_rr_outcome drops;
 
 	buffer_make_room(&q->buffer, sch->q.qlen, own, fq_rr_link(arrived), fq_rr_size,
-			 &drops, &dropped);
-	fq_rr_count_drops(sch, &drops, &dropped, outcome, to_free);
+			 drops, &dropped);
+	fq_rr_count_drops(sch, drops, &dropped, to_free);
 }
 
 /*
  * Mark a packet that has just been queued if its queue exceeds its part of the
  * buffer. A sender that cannot be marked loses instead what the policy says: who
- * understands marks shall not be worse off.
+ * understands marks shall not be worse off. Then @drops counts that, and true is returned.
  */
-static noinline void fq_rr_mark(struct Qdisc *sch, struct fq_rr_flow *flow,
+static noinline bool fq_rr_mark(struct Qdisc *sch, struct fq_rr_flow *flow,
 				struct sk_buff *skb,
-				struct fq_rr_outcome *outcome,
+				struct fq_rr_outcome *drops,
 				struct sk_buff **to_free)
 {
-	struct fq_rr_outcome drops = { .own_dropped = true };
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct packet_list dropped = {};
 
 	if (!buffer_exceeds_share(&q->buffer, flow, sch->q.qlen, q->config.ecn))
-		return;
+		return false;
 	if (INET_ECN_set_ce(skb)) {
 		q->stats.marks++;
-		return;
+		fq_rr_record(q, flow)->marks++;
+		return false;
 	}
 	q->stats.over_share++;
-	buffer_drop_from(&q->buffer, flow, fq_rr_link(skb), fq_rr_size, &drops, &dropped);
-	fq_rr_count_drops(sch, &drops, &dropped, outcome, to_free);
+	*drops = (struct fq_rr_outcome) { .own_dropped = true };
+	buffer_drop_from(&q->buffer, flow, fq_rr_link(skb), fq_rr_size, drops, &dropped);
+	fq_rr_count_drops(sch, drops, &dropped, to_free);
+	return true;
 }
 
 /* ---- delay ---- */
@@ -309,7 +304,9 @@ static noinline struct sk_buff *fq_rr_choose(struct Qdisc *sch,
 	q->stats.drops_aqm += stats.drop_count;
 	q->stats.marks_aqm += stats.ecn_mark;
 	q->stats.marks_ce += stats.ce_mark;
+	fq_rr_record(q, flow)->marks += stats.ecn_mark + stats.ce_mark;
 	if (stats.drop_count) {
+		fq_rr_record(q, flow)->drops += stats.drop_count;
 		__qdisc_qstats_drop(sch, stats.drop_count);
 		qdisc_tree_reduce_backlog(sch, stats.drop_count, stats.drop_len);
 		fq_rr_follow_backlog(sch, 0);
@@ -337,6 +334,19 @@ static bool fq_rr_calm(const struct fq_rr_sched *q,
 				  flow->rr.of_caller);
 }
 
+/* a packet that is timed for the statistics leaves */
+static noinline void fq_rr_note_sojourn(struct fq_rr_sched *q, struct fq_rr_flow *flow,
+					const struct sk_buff *skb, u64 now_ns)
+{
+	codel_time_t now = (now_ns ?: ktime_get_ns()) >> CODEL_SHIFT;
+	codel_tdiff_t delay = now - fq_rr_cb(skb)->arrived;
+
+	/* of CoDel's times 0 is written as 1 */
+	delay = max(delay, 0);
+	sojourn_add(&q->stats.sojourn, delay);
+	sojourn_add(&fq_rr_record(q, flow)->sojourn, delay);
+}
+
 /* what a flow has lost is paid for once the packet that was sent instead is */
 static noinline void fq_rr_free_dropped(struct fq_rr_sched *q,
 					struct fq_rr_flow *flow)
@@ -345,7 +355,7 @@ static noinline void fq_rr_free_dropped(struct fq_rr_sched *q,
 
 	for (skb = q->dropped; skb; skb = skb->next)
 		buffer_charge(&q->buffer, flow, qdisc_pkt_len(skb));
-	kfree_skb_list(q->dropped);
+	kfree_skb_list_reason(q->dropped, COMPAT_DROP_CONGESTED);
 	q->dropped = NULL;
 }
 
@@ -366,16 +376,35 @@ static __always_inline bool fq_rr_activate(struct fq_rr_sched *q, struct fq_rr_f
 	return rr_backlogged(&q->buffer.rr, &flow->rr);
 }
 
+/* a packet comes that is to be timed for the statistics */
+static noinline void fq_rr_sample(struct fq_rr_sched *q, struct sk_buff *skb, u64 *now_ns)
+{
+	q->next_sample = sojourn_next_sample(&q->samples);
+	if (!*now_ns)
+		*now_ns = ktime_get_ns();
+	fq_rr_cb(skb)->arrived = fq_rr_codel_time(*now_ns);
+	fq_rr_cb(skb)->flags |= FQ_RR_SAMPLED;
+}
+
+/**
+ * enum fq_rr_enqueued - what has become of one packet
+ * @FQ_RR_QUEUED: it is in its queue
+ * @FQ_RR_DROPS: it was put there, and then packets were dropped, it perhaps among them
+ * @FQ_RR_REFUSED: it was dropped before
+ */
+enum fq_rr_enqueued {
+	FQ_RR_QUEUED,
+	FQ_RR_DROPS,
+	FQ_RR_REFUSED,
+};
+
 /*
  * Inlined into both callers: called once per packet. What comes together has one @now_ns.
- * Returns whether the packet has been queued, even if it was dropped then.
+ * @drops is written unless the packet is in its queue, and nothing else has happened.
  */
-static __always_inline bool fq_rr_enqueue_one(struct Qdisc *sch,
-					      struct fq_rr_flow *flow,
-					      struct sk_buff *skb, u16 segs,
-					      u64 *now_ns,
-					      struct fq_rr_outcome *outcome,
-					      struct sk_buff **to_free)
+static __always_inline enum fq_rr_enqueued
+fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow, struct sk_buff *skb, u16 segs,
+		  u64 *now_ns, struct fq_rr_outcome *drops, struct sk_buff **to_free)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	u32 hash = fq_rr_cb(skb)->hash;
@@ -388,10 +417,11 @@ static __always_inline bool fq_rr_enqueue_one(struct Qdisc *sch,
 
 	if (unlikely(buffer_refuses(&q->buffer, sch->q.qlen, skb->truesize))) {
 		q->stats.drops_arriving++;
-		outcome->own_dropped = true;
+		fq_rr_record(q, flow)->drops++;
+		*drops = (struct fq_rr_outcome) { .own_dropped = true };
 		buffer_charge(&q->buffer, flow, len);
-		qdisc_drop(skb, sch, to_free);
-		return false;
+		compat_qdisc_drop_overlimit(skb, sch, to_free);
+		return FQ_RR_REFUSED;
 	}
 	fq_rr_cb(skb)->arrived = 0;
 	if (flow->packets >= q->timed_from) {
@@ -399,6 +429,8 @@ static __always_inline bool fq_rr_enqueue_one(struct Qdisc *sch,
 			*now_ns = ktime_get_ns();
 		fq_rr_cb(skb)->arrived = fq_rr_codel_time(*now_ns);
 	}
+	if (unlikely(!--q->next_sample))
+		fq_rr_sample(q, skb, now_ns);
 	/* what the link has missed while nothing waited it cannot make up for */
 	if (q->shaped && !sch->q.qlen && q->shaper.rate_Bps) {
 		if (!*now_ns)
@@ -416,17 +448,20 @@ static __always_inline bool fq_rr_enqueue_one(struct Qdisc *sch,
 	fq_rr_append(q, flow, skb);
 	q->buffer.memory += skb->truesize;
 	q->stats.enqueued++;
-	q->stats.classified += fq_rr_cb(skb)->classified;
-	q->stats.longest_max = max(q->stats.longest_max, flow->bytes);
-	q->stats.memory_max = max(q->stats.memory_max, q->buffer.memory);
+	if (unlikely(flow->bytes > q->stats.longest_max))
+		q->stats.longest_max = flow->bytes;
+	if (unlikely(q->buffer.memory > q->stats.memory_max))
+		q->stats.memory_max = q->buffer.memory;
 	qdisc_qstats_backlog_inc(sch, skb);
 	qdisc_qlen_inc(sch);
 
-	if (unlikely(buffer_over_limit(&q->buffer, sch->q.qlen)))
-		fq_rr_make_room(sch, flow, skb, outcome, to_free);
-	else if (q->config.ecn)
-		fq_rr_mark(sch, flow, skb, outcome, to_free);
-	return true;
+	if (unlikely(buffer_over_limit(&q->buffer, sch->q.qlen))) {
+		fq_rr_make_room(sch, flow, skb, drops, to_free);
+		return FQ_RR_DROPS;
+	}
+	if (q->config.ecn && fq_rr_mark(sch, flow, skb, drops, to_free))
+		return FQ_RR_DROPS;
+	return FQ_RR_QUEUED;
 }
 
 /* ---- place ---- */
@@ -448,7 +483,7 @@ static noinline void fq_rr_move_guest(struct fq_rr_sched *q,
 		const struct fq_rr_cb *cb = fq_rr_cb(skb);
 
 		next = skb->next;
-		if (cb->classified || !placing_owns(&q->placing,
+		if (cb->flags & FQ_RR_CLASSIFIED || !placing_owns(&q->placing,
 						    buffer_number(&q->buffer, to), cb->hash)) {
 			guests |= !placing_owns(&q->placing,
 						buffer_number(&q->buffer, from), cb->hash);
@@ -508,7 +543,7 @@ fq_rr_place_by_hash(struct fq_rr_sched *q, struct sk_buff *skb)
 {
 	u32 hash;
 
-	fq_rr_cb(skb)->classified = 0;
+	fq_rr_cb(skb)->flags = 0;
 	if (unlikely(!q->as_carried))
 		return fq_rr_place_by_mode(q, skb);
 	hash = fq_rr_carried_hash(q, skb);
@@ -546,8 +581,9 @@ static noinline struct fq_rr_flow *fq_rr_classify(struct Qdisc *sch,
 		return NULL;
 	if (!class)
 		return fq_rr_place_by_hash(q, skb);
+	q->stats.classified++;
 	/* one for all in a class, who share it by intent */
-	fq_rr_cb(skb)->classified = 1;
+	fq_rr_cb(skb)->flags = FQ_RR_CLASSIFIED;
 	fq_rr_cb(skb)->hash = class;
 	return &q->buffer.flows[class - 1];
 }
@@ -576,10 +612,12 @@ static void fq_rr_rehash(struct Qdisc *sch)
 		struct fq_rr_flow *flow;
 
 		next = skb->next;
-		if (!cb->classified)
+		if (cb->flags & FQ_RR_CLASSIFIED) {
+			flow = &q->buffer.flows[cb->hash - 1];
+		} else {
 			cb->hash = fq_rr_hash(q, skb);
-		flow = cb->classified ? &q->buffer.flows[cb->hash - 1] :
-					fq_rr_place(q, cb->hash);
+			flow = fq_rr_place(q, cb->hash);
+		}
 		if (!flow->head)
 			fq_rr_activate(q, flow);
 		fq_rr_append(q, flow, skb);
@@ -663,11 +701,12 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 					struct sk_buff *skb, u32 len,
 					struct sk_buff **to_free)
 {
-	struct fq_rr_outcome outcome = {};
+	struct fq_rr_outcome outcome = {}, drops;
 	netdev_features_t features = netif_skb_features(skb);
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct sk_buff *segs, *next;
 	char cb[sizeof(skb->cb)];
+	enum fq_rr_enqueued enqueued;
 	u64 now_ns = 0;
 	u32 segment;
 
@@ -679,6 +718,9 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 		q->stats.drops_gso++;
 		return qdisc_drop(skb, sch, to_free);
 	}
+	/* the super-packet itself has been counted as one */
+	if (fq_rr_cb(skb)->flags & FQ_RR_CLASSIFIED)
+		q->stats.classified--;
 	q->stats.split++;
 	for (; segs; segs = next) {
 		next = segs->next;
@@ -687,11 +729,18 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 		qdisc_skb_cb(segs)->pkt_len = segs->len;
 		compat_qdisc_set_segs(segs, 1);
 		q->stats.segments++;
+		q->stats.classified += fq_rr_cb(segs)->flags & FQ_RR_CLASSIFIED;
 		segment = segs->len;
-		if (!fq_rr_enqueue_one(sch, flow, segs, 1, &now_ns, &outcome, to_free))
+		enqueued = fq_rr_enqueue_one(sch, flow, segs, 1, &now_ns, &drops, to_free);
+		if (enqueued != FQ_RR_REFUSED) {
+			outcome.queued++;
+			outcome.queued_bytes += segment;
+		}
+		if (enqueued == FQ_RR_QUEUED)
 			continue;
-		outcome.queued++;
-		outcome.queued_bytes += segment;
+		outcome.dropped += drops.dropped;
+		outcome.dropped_bytes += drops.dropped_bytes;
+		outcome.own_dropped |= drops.own_dropped;
 	}
 	consume_skb(skb);
 	fq_rr_follow_backlog(sch, 0);
@@ -701,12 +750,12 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 			 struct sk_buff **to_free)
 {
-	struct fq_rr_outcome outcome = {};
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	u32 len = qdisc_pkt_len(skb), queued_len;
+	struct fq_rr_outcome outcome;
+	enum fq_rr_enqueued enqueued;
 	struct fq_rr_flow *flow;
 	u64 now_ns = 0;
-	bool queued;
 	u16 segs = 1;
 	int verdict;
 
@@ -726,13 +775,18 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	}
 	/* a filter's action may have joined fragments: another length than the parents know */
 	queued_len = qdisc_pkt_len(skb);
-	queued = fq_rr_enqueue_one(sch, flow, skb, segs, &now_ns, &outcome, to_free);
+	enqueued = fq_rr_enqueue_one(sch, flow, skb, segs, &now_ns, &outcome, to_free);
 	fq_rr_follow_backlog(sch, 0);
-	/* what the parents count after that anyway */
-	if (likely(queued && queued_len == len && !outcome.dropped))
-		return NET_XMIT_SUCCESS;
-	outcome.queued = queued;
-	outcome.queued_bytes = queued ? queued_len : 0;
+	if (likely(enqueued == FQ_RR_QUEUED)) {
+		/* what the parents count after that anyway */
+		if (likely(queued_len == len))
+			return NET_XMIT_SUCCESS;
+		outcome = (struct fq_rr_outcome) {};
+	}
+	if (enqueued != FQ_RR_REFUSED) {
+		outcome.queued = 1;
+		outcome.queued_bytes = queued_len;
+	}
 	return fq_rr_notify_parents(sch, flow, &outcome, len);
 }
 
@@ -757,6 +811,7 @@ static __always_inline void fq_rr_fetch_ahead(const struct fq_rr_sched *q)
 static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct queue_record *record;
 	struct fq_rr_flow *flow;
 	struct rr_flow *next;
 	struct sk_buff *skb;
@@ -790,6 +845,11 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 	cost = rr_cost(fq_rr_strict(q), len);
 	rr_sent(&q->buffer.rr, &flow->rr, cost, flow->head);
 	_bstats_update(&sch->bstats, len, fq_rr_cb(skb)->segs);
+	record = fq_rr_record(q, flow);
+	record->bytes += len;
+	record->packets += fq_rr_cb(skb)->segs;
+	if (unlikely(fq_rr_cb(skb)->flags & FQ_RR_SAMPLED))
+		fq_rr_note_sojourn(q, flow, skb, now_ns);
 	fq_rr_fetch_ahead(q);
 	if (q->shaped)
 		fq_rr_pace(sch, skb, now_ns);
@@ -937,6 +997,7 @@ static void fq_rr_destroy(struct Qdisc *sch)
 	kvfree(q->placing.tags);
 	kvfree(q->lq_room);
 	kvfree(q->codel_vars);
+	kvfree(q->buffer.records);
 	kvfree(q->buffer.flows);
 }
 
@@ -971,6 +1032,7 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	/* first: when this fails, destroy is called, and reset before it */
 	qdisc_watchdog_init(&q->watchdog, sch);
 	rr_init(&q->buffer.rr, 1);
+	q->next_sample = 1;
 	lq_reset(&q->buffer.lq);
 	err = tcf_block_get(&q->block, &q->filters, sch, extack);
 	if (err)
@@ -982,12 +1044,14 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	}
 	q->buffer.flows = kvcalloc(config.flows, sizeof(*q->buffer.flows),
 				   GFP_KERNEL_ACCOUNT);
+	q->buffer.records = kvcalloc(config.flows, sizeof(*q->buffer.records),
+				     GFP_KERNEL_ACCOUNT);
 	q->codel_vars = kvcalloc(config.flows, sizeof(*q->codel_vars),
 				 GFP_KERNEL_ACCOUNT);
 	q->lq_room = kvzalloc(lq_room_bytes(config.flows), GFP_KERNEL_ACCOUNT);
 	room = kvmalloc(placing_room_bytes(config.flows), GFP_KERNEL_ACCOUNT);
 	q->placing.tags = room;
-	if (!q->buffer.flows || !q->codel_vars || !q->lq_room || !room)
+	if (!q->buffer.flows || !q->buffer.records || !q->codel_vars || !q->lq_room || !room)
 		return -ENOMEM;
 	lq_init(&q->buffer.lq, q->lq_room, config.flows);
 	sch->flags |= TCQ_F_CAN_BYPASS;

@@ -787,6 +787,8 @@ static const struct {
 	{ TCA_FQ_RR_STATS_LONGEST_MAX, "longest_max_bytes", " max" },
 	{ TCA_FQ_RR_STATS_MEMORY, "memory_bytes", " memory (bytes)" },
 	{ TCA_FQ_RR_STATS_MEMORY_MAX, "memory_max_bytes", " max" },
+	{ TCA_FQ_RR_STATS_AV_DELAY, "avg_delay_us", "\n  av_delay (us)" },
+	{ TCA_FQ_RR_STATS_PK_DELAY, "peak_delay_us", " pk_delay (us)" },
 	{ TCA_FQ_RR_STATS_LIMIT, "limit_packets", "\n  limit (packets)" },
 	{ TCA_FQ_RR_STATS_MEMORY_LIMIT, "memory_limit_bytes", " memory-limit (bytes)" },
 	{ TCA_FQ_RR_STATS_QUANTUM, "quantum_bytes", " quantum (bytes)" },
@@ -806,6 +808,26 @@ static const struct {
 	{ TCA_FQ_RR_STATS_MARKS_CE, "marks_ce", " ce-threshold marks" },
 };
 
+static void fq_rr_print_number(const struct rtattr *attr, const char *json, const char *fmt)
+{
+	__u64 value;
+
+	if (fq_rr_get(attr, &value))
+		print_color_u64(TC_PRINT_ANY, TC_COLOR_NONE, json, fmt, value);
+}
+
+/* a word in text if it is so, true or false in JSON */
+static void fq_rr_print_state(const struct rtattr *attr, const char *word)
+{
+	__u64 value;
+
+	if (!fq_rr_get(attr, &value))
+		return;
+	print_color_bool(TC_PRINT_JSON, TC_COLOR_NONE, word, NULL, value);
+	if (value)
+		print_color_string(TC_PRINT_FP, TC_COLOR_NONE, NULL, " %s", word);
+}
+
 /* what is shown of one queue; the credit may be negative */
 static void fq_rr_print_flow(struct rtattr *nest)
 {
@@ -822,12 +844,18 @@ static void fq_rr_print_flow(struct rtattr *nest)
 	if (fq_rr_get(tb[TCA_FQ_RR_FLOW_HASH], &value))
 		print_color_u64(TC_PRINT_ANY, TC_COLOR_NONE, "hash",
 				" hash %08" PRIx64, value);
-	if (!fq_rr_get(tb[TCA_FQ_RR_FLOW_SPARSE], &value))
-		return;
-	print_color_bool(TC_PRINT_JSON, TC_COLOR_NONE, "sparse", NULL, value);
-	if (value)
-		print_color_string(TC_PRINT_FP, TC_COLOR_NONE, NULL, " %s",
-				   "sparse");
+	fq_rr_print_state(tb[TCA_FQ_RR_FLOW_SPARSE], "sparse");
+	fq_rr_print_number(tb[TCA_FQ_RR_FLOW_AV_DELAY], "avg_delay_us",
+			   "\n  av_delay (us) %" PRIu64);
+	fq_rr_print_number(tb[TCA_FQ_RR_FLOW_PK_DELAY], "peak_delay_us",
+			   " pk_delay (us) %" PRIu64);
+	fq_rr_print_number(tb[TCA_FQ_RR_FLOW_MARKS], "marks", " marks %" PRIu64);
+	fq_rr_print_number(tb[TCA_FQ_RR_FLOW_COUNT], "count", " count %" PRIu64);
+	fq_rr_print_state(tb[TCA_FQ_RR_FLOW_ABOVE], "above");
+	fq_rr_print_state(tb[TCA_FQ_RR_FLOW_DROPPING], "dropping");
+	if (fq_rr_get(tb[TCA_FQ_RR_FLOW_DROP_NEXT], &value))
+		print_color_s64(TC_PRINT_ANY, TC_COLOR_NONE, "drop_next_us",
+				" drop_next (us) %" PRId64, (__s32)value);
 }
 
 static int fq_rr_print_xstats(struct tc_plugin_qdisc *qu, FILE *f,

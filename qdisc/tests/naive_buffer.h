@@ -34,18 +34,21 @@ struct naive_packet {
  * @packets: how many
  * @hash: of the one that came last
  * @charges: dropped packets that it has paid for since it sent one
+ * @drops: packets that it has lost
  */
 struct naive_queue {
 	u32 packet[NAIVE_PACKETS];
 	u32 packets;
 	u32 hash;
 	u32 charges;
+	u32 drops;
 };
 
 /**
  * struct naive_buffer - both buffers
  * @b: that of buffer.h
  * @flow: its queues
+ * @record: what has happened in them
  * @room: of its heap
  * @queue: the naive ones
  * @packet: all packets there are
@@ -61,6 +64,7 @@ struct naive_queue {
 struct naive_buffer {
 	struct buffer b;
 	struct fq_rr_flow flow[NAIVE_QUEUES];
+	struct queue_record record[NAIVE_QUEUES];
 	void *room;
 	struct naive_queue queue[NAIVE_QUEUES];
 	struct naive_packet packet[NAIVE_PACKETS];
@@ -162,6 +166,7 @@ static inline void naive_drop(struct naive_buffer *n, u32 number, u32 place)
 
 	n->dropped[packet] = true;
 	n->drops++;
+	n->queue[number].drops++;
 	n->bytes += n->packet[packet].size.bytes;
 	if (n->b.charge && n->queue[number].charges < RR_CHARGES_MAX)
 		n->queue[number].charges++;
@@ -244,6 +249,8 @@ static inline void naive_check(const struct naive_buffer *n)
 			naive_die("another flow came last");
 		if (flow->rr.charges != queue->charges)
 			naive_die("another number of drops is paid for");
+		if (n->record[i].drops != queue->drops)
+			naive_die("another number of drops of a queue");
 		active += !!queue->packets;
 	}
 	if (n->b.rr.active != active)
@@ -289,6 +296,7 @@ static inline struct naive_buffer *naive_new(u32 queues)
 	n->queues = queues;
 	n->room = calloc(1, lq_room_bytes(queues));
 	n->b.flows = n->flow;
+	n->b.records = n->record;
 	n->b.limit = FQ_RR_LIMIT_MAX;
 	n->b.memory_limit = FQ_RR_MEMORY_LIMIT_MAX;
 	rr_init(&n->b.rr, 1514);

@@ -338,6 +338,8 @@ enum {
 	TCA_FQ_RR_STATS_MARKS_CE,	/* u64, packets marked by ce-threshold */
 	TCA_FQ_RR_STATS_LIMIT,		/* u32, packets, in force */
 	TCA_FQ_RR_STATS_MEMORY_LIMIT,	/* u32, bytes, in force */
+	TCA_FQ_RR_STATS_AV_DELAY,	/* u32, us, average time in the queue */
+	TCA_FQ_RR_STATS_PK_DELAY,	/* u32, us, the same, longest of late */
 	__TCA_FQ_RR_STATS_MAX
 };
 
@@ -345,8 +347,8 @@ enum {
 
 /*
  * A queue with packets is shown as a class, numbered from 1 (the last of 65536
- * is 0); its packets and bytes are in TCA_STATS_QUEUE, and in
- * TCA_FQ_RR_STATS_FLOW:
+ * is 0); what it has sent is in TCA_STATS_BASIC, what waits in it and what it has lost in
+ * TCA_STATS_QUEUE, and in TCA_FQ_RR_STATS_FLOW:
  */
 enum {
 	TCA_FQ_RR_FLOW_UNSPEC,
@@ -355,6 +357,14 @@ enum {
 	TCA_FQ_RR_FLOW_HASH,	/* u32, of the flow whose packet came last */
 	TCA_FQ_RR_FLOW_SPARSE,	/* u32, 1: its first packet goes ahead */
 	TCA_FQ_RR_FLOW_HEAD,	/* u32, bytes of the packet that is next */
+	TCA_FQ_RR_FLOW_MARKS,	/* u32, packets marked */
+	TCA_FQ_RR_FLOW_AV_DELAY, /* u32, us, average time in the queue */
+	TCA_FQ_RR_FLOW_PK_DELAY, /* u32, us, the same, longest of late */
+	/* CoDel's state; only with aqm */
+	TCA_FQ_RR_FLOW_ABOVE,	/* u32, 1: its delay has been above target since it was below */
+	TCA_FQ_RR_FLOW_DROPPING, /* u32, 1: for an interval, so that CoDel drops or marks */
+	TCA_FQ_RR_FLOW_COUNT,	/* u32, drops and marks since then, with what it remembers */
+	TCA_FQ_RR_FLOW_DROP_NEXT, /* s32, us until the next, if dropping */
 	__TCA_FQ_RR_FLOW_MAX
 };
 
