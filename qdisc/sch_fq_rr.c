@@ -855,7 +855,8 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 		fq_rr_pace(sch, skb, now_ns);
 	if (unlikely(q->dropped))
 		fq_rr_free_dropped(q, flow);
-	trace_fq_rr_dequeue(sch, skb, buffer_number(&q->buffer, flow), q->shaper.rate_Bps);
+	trace_fq_rr_dequeue(sch, skb, buffer_number(&q->buffer, flow), q->shaper.rate_Bps,
+			    record);
 	return skb;
 }
 

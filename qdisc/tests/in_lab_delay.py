@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import re
+import signal
 import socket
+import subprocess
 import sys
 import time
 from itertools import pairwise
+from pathlib import Path
 
 from in_guest.link import Capture, Frame, Sender
 from in_guest.qdisc import TRACING, backlogs, classes, configure, run_on_v0, statistics, tc, the_kernel_has_not_complained
 from in_guest.tap import equal, expect
 from in_lab_fq_rr import PARENTS, POLICIES, Link, agree, fresh, place_under, ports, sequences
 
+TOP = Path(__file__).resolve().parents[2]
 ECT_0, CE = 2, 3
 # A packet of 1514 bytes takes 12.1 ms.
 RATE = "rate 1mbit"
@@ -247,6 +251,38 @@ def what_waits_in_each_queue_is_shown() -> None:
     capture.close()
 
 
+def the_live_view_shows_who_is_heavy() -> None:
+    """fq_rr-top.bt: the heaviest flow last, with its rate; delays and drops of its queue."""
+    fresh("rate 8mbit seed 1 aqm")
+    words = ["bpftrace", "-B", "line", str(TOP / "scripts" / "fq_rr-top.bt")]
+    heavy, light, capture = Sender(1), Sender(2), Capture()
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as view:
+        assert view.stdout is not None
+        said = view.stdout.readline()
+        while said and "Looking" not in said:
+            said = view.stdout.readline()
+        for _ in range(60):
+            heavy.send(1514, 90)
+            light.send(114, 1)
+            time.sleep(0.1)
+        view.send_signal(signal.SIGINT)
+        shown = view.stdout.read()
+    expect(shown.count("packets sent --") >= 2, f"pictures: {shown!r}")
+    second = shown.split("packets sent --")[2]
+    flows = re.findall(r"@kbit_s\[\d+, (\S+), (\d+), (\S+), (\d+)\]: (\d+)", second)
+    equal([flow[1] for flow in flows], ["2", "1"], "ports, the heaviest last")
+    expect(7000 < int(flows[1][4]) <= 8200, f"kbit/s of the heavy one: {flows}")
+    expect(1 <= int(flows[0][4]) <= 20, f"of the light one: {flows}")
+    delays = dict(re.findall(r"@delay_us\[\d+, (\d+)\]: (\d+)", second))
+    drops = dict(re.findall(r"@drops\[\d+, (\d+)\]: (\d+)", second))
+    equal(len(drops), 1, f"queues with drops: {second}")
+    (of_heavy,) = drops
+    expect(int(drops[of_heavy]) > 10, f"drops: {drops}")
+    expect(int(delays[of_heavy]) > 5000, f"its delay: {delays}")
+    for thing in (heavy, light, capture):
+        thing.close()
+
+
 def drops_have_a_reason() -> None:
     """Tools that trace drops show more than that nobody said why."""
     enable = TRACING / "events/skb/kfree_skb/enable"
@@ -310,6 +346,7 @@ def main() -> int:
             one_dequeue_drops_no_more_than_256,
             what_waits_in_each_queue_is_shown,
             the_state_of_codel_is_shown,
+            the_live_view_shows_who_is_heavy,
             drops_have_a_reason,
             the_kernel_has_not_complained,
         ]
