@@ -18,7 +18,16 @@ from itertools import pairwise
 from pathlib import Path
 
 from in_guest.link import Capture, Frame, Sender
-from in_guest.qdisc import TRACING, backlogs, classes, configure, run_on_v0, statistics, tc, the_kernel_has_not_complained
+from in_guest.qdisc import (
+    TRACING,
+    backlogs,
+    classes,
+    configure,
+    run_on_v0,
+    statistics,
+    tc,
+    the_kernel_has_not_complained,
+)
 from in_guest.tap import equal, expect
 from in_lab_fq_rr import PARENTS, POLICIES, Link, agree, fresh, place_under, ports, sequences
 
@@ -314,7 +323,9 @@ def the_state_of_codel_is_shown() -> None:
     # nine of each have left: the first eight were not timed
     time.sleep(0.27)
     found = {shown["head_bytes"]: shown for shown in classes().values()}
-    equal({(s["above"], s["dropping"]) for s in found.values()}, {(1, 0)}, "above the target, for less than an interval")
+    equal(
+        {(s["above"], s["dropping"]) for s in found.values()}, {(1, 0)}, "above the target, for less than an interval"
+    )
     time.sleep(0.6)
     found = {shown["head_bytes"]: shown for shown in classes().values()}
     for shown in found.values():

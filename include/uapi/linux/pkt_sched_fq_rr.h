@@ -169,7 +169,7 @@ enum fq_rr_framing {
 #define FQ_RR_AUTO_MEMORY_MIN (4U << 20)
 
 /*
- * flows (queues). Above: 65536 queues occupy 6.9 MB. Default: that of fq_codel and of
+ * flows (queues). Above: 65536 queues occupy 9.0 MB. Default: that of fq_codel and of
  * CAKE: no two of a hundred backlogged flows share a queue, and one in 1700 of 500.
  */
 #define FQ_RR_FLOWS_MIN 1U
