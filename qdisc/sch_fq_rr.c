@@ -477,16 +477,17 @@ static noinline void fq_rr_move_guest(struct fq_rr_sched *q,
 				      struct fq_rr_flow *to)
 {
 	struct sk_buff *skb = fq_rr_skb(buffer_detach(from)), *next;
+	u32 home = buffer_number(&q->buffer, from);
+	u32 queue = buffer_number(&q->buffer, to);
 	bool guests = false;
 
 	for (; skb; skb = next) {
 		const struct fq_rr_cb *cb = fq_rr_cb(skb);
 
 		next = skb->next;
-		if (cb->flags & FQ_RR_CLASSIFIED || !placing_owns(&q->placing,
-						    buffer_number(&q->buffer, to), cb->hash)) {
-			guests |= !placing_owns(&q->placing,
-						buffer_number(&q->buffer, from), cb->hash);
+		if (cb->flags & FQ_RR_CLASSIFIED ||
+		    !placing_owns(&q->placing, queue, cb->hash)) {
+			guests |= !placing_owns(&q->placing, home, cb->hash);
 			fq_rr_append(q, from, skb);
 			continue;
 		}
@@ -496,7 +497,7 @@ static noinline void fq_rr_move_guest(struct fq_rr_sched *q,
 	}
 	if (!from->head)
 		rr_idle(&q->buffer.rr, &from->rr);
-	placing_moved(&q->placing, buffer_number(&q->buffer, from), guests);
+	placing_moved(&q->placing, home, guests);
 }
 
 /* rare while there are far more queues than flows: out of line */
