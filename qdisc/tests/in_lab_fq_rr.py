@@ -103,7 +103,8 @@ class Link:
         qdiscs that it is below of, the uppermost first.
         """
         self.place = nest(*parents)
-        configure(f"rate 8kbit no-split-gso seed 1 no-aqm {arguments}", self.place, create=True)
+        # the limit of a link without a rate: that of 8 kbit/s would not hold what tests queue
+        configure(f"rate 8kbit limit 10240 no-split-gso seed 1 no-aqm {arguments}", self.place, create=True)
         self.senders: dict[int, Sender] = {}
         self.capture = Capture()
         stopper = self.flow(999, segment_bytes=1000)
@@ -574,7 +575,7 @@ def the_buffer_follows_the_rate() -> None:
         configure(words)
         equal(in_force(), wanted, words)
     # and it is the buffer: a slower link drops what waits beyond its own
-    link = Link("flows 1 drop longest-tail")
+    link = Link("flows 1 drop longest-tail limit auto")
     link.flow(1).send(64, 4300)
     expect(statistics()["qlen"] <= 4096 and statistics()["drops_tail"] > 200, f"waiting: {statistics()['qlen']}")
     configure("rate 1gbit")
