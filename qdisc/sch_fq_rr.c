@@ -857,7 +857,7 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 	if (unlikely(q->dropped))
 		fq_rr_free_dropped(q, flow);
 	trace_fq_rr_dequeue(sch, skb, buffer_number(&q->buffer, flow), q->shaper.rate_Bps,
-			    record);
+			    fq_rr_record(q, flow));
 	return skb;
 }
 
