@@ -479,6 +479,24 @@ static inline const struct rr_link *rr_behind(const struct rr_flow *f)
 	return f->link.next;
 }
 
+/**
+ * rr_any - a flow that is backlogged
+ * @rr: scheduler
+ *
+ * To visit all, where each is taken out by rr_idle(): nothing changes by this.
+ *
+ * Return: the flow, or NULL if none is backlogged.
+ */
+static inline struct rr_flow *rr_any(const struct rr *rr)
+{
+	unsigned int list;
+
+	for (list = 0; list < RR_LISTS; list++)
+		if (!rr_link_empty(&rr->list[list]))
+			return (struct rr_flow *)rr->list[list].next;
+	return NULL;
+}
+
 /* what went ahead of the round counts, unless nobody was in the round to wait */
 static inline void rr_count_ahead(struct rr *rr, bool sparse, u32 cost)
 {
