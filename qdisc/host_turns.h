@@ -143,6 +143,12 @@ static inline struct ht_host *ht_host_of(const struct host_turns *ht, u32 queue)
 	return &ht->hosts[ht->host_of[queue]];
 }
 
+/**
+ * ht_of_turn - the host whose turn it is
+ * @turn: one of those at &host_turns.rr
+ *
+ * Return: the host.
+ */
 static inline struct ht_host *ht_of_turn(struct rr_flow *turn)
 {
 	return (struct ht_host *)turn;
@@ -446,7 +452,8 @@ static inline struct rr_flow *ht_longest(const struct host_turns *ht, u32 number
 			if (!looks--)
 				return longest;
 			key = key_of(f, context);
-			if (!longest || key > most) {
+			/* of two that are equal the later one in memory, as in the heap */
+			if (!longest || key > most || (key == most && f > longest)) {
 				longest = f;
 				most = key;
 			}
@@ -468,24 +475,6 @@ static inline struct rr_flow *ht_any(const struct host_turns *ht)
 	struct rr_flow *turn = rr_any(ht->rr);
 
 	return turn ? rr_any(&ht_of_turn(turn)->queues) : NULL;
-}
-
-/**
- * ht_visit_hosts - visit the backlogged hosts
- * @ht: hosts and queues
- * @visit: is told the number of each, and changes no turns
- * @context: for @visit
- */
-static inline void ht_visit_hosts(const struct host_turns *ht,
-				  void (*visit)(u32 number, void *context),
-				  void *context)
-{
-	struct rr_flow *turn;
-	unsigned int list;
-
-	for (list = 0; list < RR_LISTS; list++)
-		rr_for_each(ht->rr, list, turn)
-			visit(ht_of_turn(turn) - ht->hosts, context);
 }
 
 #endif /* _FQ_RR_HOST_TURNS_H */

@@ -359,11 +359,31 @@ static inline void fq_rr_append(struct fq_rr_sched *q, struct fq_rr_flow *flow,
 		      fq_rr_cb(skb)->hash);
 }
 
+/*
+ * The queue of a class, which may be of many hosts, is one of its own. What has no address
+ * is of one host.
+ */
+static noinline bool fq_rr_activate_in_host(struct fq_rr_sched *q, struct fq_rr_flow *flow,
+					    const struct sk_buff *skb)
+{
+	bool alone = fq_rr_cb(skb)->classified;
+	u32 hash = 0;
+
+	if (alone)
+		hash = siphash_3u32(fq_rr_cb(skb)->hash, 0, 0, &q->key);
+	else
+		fq_rr_host_hash(q, skb, q->hosts, &hash);
+	return buffer_backlogged(&q->buffer, flow, hash, alone);
+}
+
 /* a packet comes to a queue that is empty */
-static __always_inline bool fq_rr_activate(struct fq_rr_sched *q, struct fq_rr_flow *flow)
+static __always_inline bool fq_rr_activate(struct fq_rr_sched *q, struct fq_rr_flow *flow,
+					   const struct sk_buff *skb)
 {
 	fq_rr_forget_delay(q, flow);
-	return rr_backlogged(&q->buffer.rr, &flow->rr);
+	if (unlikely(q->buffer.by_host))
+		return fq_rr_activate_in_host(q, flow, skb);
+	return buffer_backlogged(&q->buffer, flow, 0, false);
 }
 
 /*
@@ -389,7 +409,7 @@ static __always_inline bool fq_rr_enqueue_one(struct Qdisc *sch,
 	if (unlikely(buffer_refuses(&q->buffer, sch->q.qlen, skb->truesize))) {
 		q->stats.drops_arriving++;
 		outcome->own_dropped = true;
-		buffer_charge(&q->buffer, flow, len);
+		buffer_charge_refused(&q->buffer, flow, len);
 		qdisc_drop(skb, sch, to_free);
 		return false;
 	}
@@ -407,7 +427,7 @@ static __always_inline bool fq_rr_enqueue_one(struct Qdisc *sch,
 	}
 	if (!flow->head) {
 		q->stats.activations++;
-		q->stats.sparse += fq_rr_activate(q, flow);
+		q->stats.sparse += fq_rr_activate(q, flow, skb);
 	} else if (flow->hash != hash) {
 		q->stats.collisions++;
 	}
@@ -441,7 +461,7 @@ static noinline void fq_rr_move_guest(struct fq_rr_sched *q,
 				      struct fq_rr_flow *from,
 				      struct fq_rr_flow *to)
 {
-	struct sk_buff *skb = fq_rr_skb(buffer_detach(from)), *next;
+	struct sk_buff *skb = fq_rr_skb(buffer_detach(&q->buffer, from)), *next;
 	bool guests = false;
 
 	for (; skb; skb = next) {
@@ -456,11 +476,11 @@ static noinline void fq_rr_move_guest(struct fq_rr_sched *q,
 			continue;
 		}
 		if (!to->head)
-			fq_rr_activate(q, to);
+			fq_rr_activate(q, to, skb);
 		fq_rr_append(q, to, skb);
 	}
 	if (!from->head)
-		rr_idle(&q->buffer.rr, &from->rr);
+		buffer_idle(&q->buffer, from);
 	placing_moved(&q->placing, buffer_number(&q->buffer, from), guests);
 }
 
@@ -555,7 +575,7 @@ static noinline struct fq_rr_flow *fq_rr_classify(struct Qdisc *sch,
 /* ---- rehash ---- */
 
 /**
- * fq_rr_rehash - place all packets anew, after the mode has changed
+ * fq_rr_rehash - place all packets anew, after mode, hosts or nat have changed
  * @sch: qdisc
  *
  * Packets of one flow come out of one queue, in order, and go into one. Everybody
@@ -567,10 +587,9 @@ static void fq_rr_rehash(struct Qdisc *sch)
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb, *next;
 
-	fq_rr_set_mode(q);
 	skb = fq_rr_skb(buffer_detach_all(&q->buffer).first);
-	rr_restart(&q->buffer.rr, q->buffer.rr.quantum);
-	lq_reset(&q->buffer.lq);
+	fq_rr_set_mode(q);
+	buffer_restart(&q->buffer, q->buffer.rr.quantum);
 	for (; skb; skb = next) {
 		struct fq_rr_cb *cb = fq_rr_cb(skb);
 		struct fq_rr_flow *flow;
@@ -581,21 +600,21 @@ static void fq_rr_rehash(struct Qdisc *sch)
 		flow = cb->classified ? &q->buffer.flows[cb->hash - 1] :
 					fq_rr_place(q, cb->hash);
 		if (!flow->head)
-			fq_rr_activate(q, flow);
+			fq_rr_activate(q, flow, skb);
 		fq_rr_append(q, flow, skb);
 	}
 	q->stats.rehashes++;
 }
 
 /*
- * Place all packets anew if the mode has become another, and if few enough wait: a
+ * Place all packets anew if they were placed otherwise, and if few enough wait: a
  * tenant may ask for it in a loop, and all of it is under the lock.
  */
 static noinline void fq_rr_rehash_if_due(struct Qdisc *sch)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 
-	q->rehash_due = q->mode != q->config.mode;
+	q->rehash_due = fq_rr_is_placed_otherwise(q);
 	if (!q->rehash_due || sch->q.qlen > FQ_RR_REHASH_PACKETS)
 		return;
 	q->rehash_due = false;
@@ -747,7 +766,7 @@ static __always_inline void fq_rr_fetch_ahead(const struct fq_rr_sched *q)
 {
 	struct rr_flow *next = rr_upcoming(&q->buffer.rr);
 
-	if (!next)
+	if (!next || unlikely(q->buffer.by_host))
 		return;
 	/* behind the last one that is a list of ours: harmless, and not asked for */
 	prefetchw(rr_behind(next));
@@ -758,11 +777,10 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct fq_rr_flow *flow;
-	struct rr_flow *next;
 	struct sk_buff *skb;
 	u64 now_ns = 0;
-	u32 cost, len;
 	bool timed;
+	u32 len;
 
 	if (!q->buffer.rr.active)
 		return NULL;
@@ -775,10 +793,9 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 			return NULL;
 		}
 	}
-	next = rr_next(&q->buffer.rr);
-	if (unlikely(!next))
+	flow = buffer_next(&q->buffer);
+	if (unlikely(!flow))
 		return NULL;
-	flow = container_of(next, struct fq_rr_flow, rr);
 	timed = fq_rr_times(q, flow);
 	if (timed && !now_ns)
 		now_ns = ktime_get_ns();
@@ -787,8 +804,7 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 	else
 		skb = fq_rr_choose(sch, flow);
 	len = qdisc_pkt_len(skb);
-	cost = rr_cost(fq_rr_strict(q), len);
-	rr_sent(&q->buffer.rr, &flow->rr, cost, flow->head);
+	buffer_sent(&q->buffer, flow, len);
 	_bstats_update(&sch->bstats, len, fq_rr_cb(skb)->segs);
 	fq_rr_fetch_ahead(q);
 	if (q->shaped)
@@ -819,17 +835,60 @@ static void fq_rr_reset(struct Qdisc *sch)
 
 /* ---- change ---- */
 
+/* as random as the seed wants it; with a number, the key of the hash does the mixing */
+static struct flow_mix fq_rr_draw_mix(u32 seed)
+{
+	/* the home is the upper part of the hash */
+	struct flow_mix mix = { .mul = 1ULL << 32 };
+
+	if (seed == FQ_RR_SEED_RANDOM) {
+		mix.mul = get_random_u64();
+		mix.add = get_random_u64();
+	}
+	return mix;
+}
+
+/**
+ * fq_rr_make_hosts - room for hosts, if they are asked for and there is none
+ * @q: qdisc
+ * @config: what is asked for
+ *
+ * Once made it stays, and is used when &buffer.by_host says so: until then nobody but a
+ * change, of which there is one at a time, looks at it.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+static int fq_rr_make_hosts(struct fq_rr_sched *q, const struct fq_rr_config *config)
+{
+	struct flow_mix mix = fq_rr_draw_mix(config->seed);
+	void *room;
+
+	if (config->hosts == FQ_RR_HOSTS_NONE || q->buffer.hosts.hosts)
+		return 0;
+	room = kvzalloc(ht_room_bytes(config->flows), GFP_KERNEL_ACCOUNT);
+	if (!room)
+		return -ENOMEM;
+	ht_init(&q->buffer.hosts, &q->buffer.rr, room, config->flows, &mix);
+	return 0;
+}
+
 static codel_time_t fq_rr_codel_us(u32 us)
 {
 	return (u64)us * NSEC_PER_USEC >> CODEL_SHIFT;
+}
+
+static void fq_rr_begin_delay(struct fq_rr_flow *flow, void *sched)
+{
+	struct fq_rr_sched *q = sched;
+
+	codel_vars_init(&q->codel_vars[buffer_number(&q->buffer, flow)]);
+	flow->rr.of_caller = false;
 }
 
 /* queues that wait while delay control is switched on have no history with it */
 static void fq_rr_apply_aqm(struct fq_rr_sched *q, bool was_on)
 {
 	const struct fq_rr_config *config = &q->config;
-	unsigned int list;
-	struct rr_flow *f;
 
 	codel_params_init(&q->codel);
 	q->codel.target = fq_rr_codel_us(config->target);
@@ -843,14 +902,7 @@ static void fq_rr_apply_aqm(struct fq_rr_sched *q, bool was_on)
 						 FQ_RR_CE_THRESHOLD_OFF);
 	if (was_on || !config->aqm)
 		return;
-	for (list = 0; list < RR_LISTS; list++) {
-		rr_for_each(&q->buffer.rr, list, f) {
-			struct fq_rr_flow *flow = container_of(f, struct fq_rr_flow, rr);
-
-			codel_vars_init(&q->codel_vars[buffer_number(&q->buffer, flow)]);
-			flow->rr.of_caller = false;
-		}
-	}
+	buffer_visit(&q->buffer, fq_rr_begin_delay, q);
 }
 
 /* put a checked configuration into force; cannot fail */
@@ -877,7 +929,7 @@ static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 	quantum = rr_quantum(fq_rr_strict(q), q->quantum_bytes);
 	/* credit of other units would let one flow send for long */
 	if (quantum != q->buffer.rr.quantum || fq_rr_strict(q) != was_strict)
-		rr_restart(&q->buffer.rr, quantum);
+		buffer_restart(&q->buffer, quantum);
 	if (fq_rr_paces(q))
 		rate_Bps = qlbp_rate(&config->rule, sch->qstats.backlog);
 	shaper_set_rate(&q->shaper, rate_Bps, ktime_get_ns());
@@ -904,6 +956,8 @@ static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
 	int err;
 
 	err = fq_rr_parse(&config, true, opt, &request, extack);
+	if (!err)
+		err = fq_rr_make_hosts(q, &config);
 	if (err)
 		return err;
 
@@ -933,6 +987,7 @@ static void fq_rr_destroy(struct Qdisc *sch)
 
 	qdisc_watchdog_cancel(&q->watchdog);
 	tcf_block_put(q->block);
+	kvfree(q->buffer.hosts.hosts);
 	kvfree(q->placing.tags);
 	kvfree(q->lq_room);
 	kvfree(q->codel_vars);
@@ -942,17 +997,13 @@ static void fq_rr_destroy(struct Qdisc *sch)
 /* @room: of placing_room_bytes() */
 static void fq_rr_init_hash(struct fq_rr_sched *q, void *room)
 {
-	struct flow_mix mix = { .mul = 1ULL << 32 };
+	struct flow_mix mix = fq_rr_draw_mix(q->config.seed);
 
 	fq_rr_set_mode(q);
-	if (q->config.seed == FQ_RR_SEED_RANDOM) {
+	if (q->config.seed == FQ_RR_SEED_RANDOM)
 		get_random_bytes(&q->key, sizeof(q->key));
-		mix.mul = get_random_u64();
-		mix.add = get_random_u64();
-	} else {
-		/* the key does the mixing; the home is the upper part of the hash */
+	else
 		q->key.key[0] = q->config.seed;
-	}
 	placing_init(&q->placing, room, q->config.flows, &mix);
 }
 
@@ -988,6 +1039,9 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	q->placing.tags = room;
 	if (!q->buffer.flows || !q->codel_vars || !q->lq_room || !room)
 		return -ENOMEM;
+	err = fq_rr_make_hosts(q, &config);
+	if (err)
+		return err;
 	lq_init(&q->buffer.lq, q->lq_room, config.flows);
 	sch->flags |= TCQ_F_CAN_BYPASS;
 	fq_rr_apply(sch, &config);
