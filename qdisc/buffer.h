@@ -470,6 +470,17 @@ static inline struct packet_link *buffer_detach(struct buffer *b, struct fq_rr_f
 }
 
 /**
+ * buffer_any - a queue that takes turns
+ * @b: buffer
+ *
+ * Return: the queue; NULL: none does.
+ */
+static inline struct fq_rr_flow *buffer_any(const struct buffer *b)
+{
+	return (struct fq_rr_flow *)(b->by_host ? ht_any(&b->hosts) : rr_any(&b->rr));
+}
+
+/**
  * buffer_detach_all - take all packets out of all queues
  * @b: buffer; &buffer.memory still has them in it
  *
@@ -478,11 +489,9 @@ static inline struct packet_link *buffer_detach(struct buffer *b, struct fq_rr_f
 static inline struct packet_list buffer_detach_all(struct buffer *b)
 {
 	struct packet_list all = {};
-	struct rr_flow *f;
+	struct fq_rr_flow *flow;
 
-	while ((f = b->by_host ? ht_any(&b->hosts) : rr_any(&b->rr))) {
-		struct fq_rr_flow *flow = (struct fq_rr_flow *)f;
-
+	while ((flow = buffer_any(b))) {
 		if (all.first)
 			all.last->next = flow->head;
 		else
@@ -617,6 +626,23 @@ buffer_flush(struct buffer *b, struct fq_rr_flow *flow, struct packet_link *keep
 	b->memory -= lost.memory - flow->memory;
 	outcome->dropped += lost.packets - flow->packets;
 	outcome->dropped_bytes += lost.bytes - flow->bytes;
+}
+
+/**
+ * buffer_evict - drop all packets of a queue, whatever the policy
+ * @b: buffer
+ * @flow: queue, which must not be empty
+ * @size_of: tells what a packet takes
+ * @outcome: counts what is dropped
+ * @dropped: packets that are, put before those that are there
+ */
+static __always_inline void
+buffer_evict(struct buffer *b, struct fq_rr_flow *flow,
+	     struct packet_size (*size_of)(const struct packet_link *packet),
+	     struct fq_rr_outcome *outcome, struct packet_list *dropped)
+{
+	PRECONDITION(flow->head);
+	buffer_flush(b, flow, NULL, size_of, outcome, dropped);
 }
 
 /**

@@ -31,6 +31,12 @@
  * A queue's credit is one in its host. In another host it begins as a flow does there that
  * was idle for long.
  *
+ * Queues are shared out too. A flow that finds no idle queue among the 16 of its window
+ * would share its home's, in which another host's flow may be, at that host's expense. So
+ * where another host has two more queues of the window than its own, one of those is emptied
+ * for it; and where its own host has as many as any, it is refused. A host that begins
+ * thousands of flows thus leaves the others as many queues as they want, up to its own number.
+ *
  * When the buffer is full the host with the largest part of it pays, with the longest of its
  * queues. A host's part is what all of its queues have together: one that spreads over a
  * thousand queues pays as if it were one queue, and a longer queue of a host with less does
@@ -460,6 +466,66 @@ static inline struct rr_flow *ht_longest(const struct host_turns *ht, u32 number
 		}
 	}
 	return longest;
+}
+
+/* how many of the queues from @first on are of one host */
+static inline u32 ht_count_host(const struct host_turns *ht, u32 first, u32 count, u32 number)
+{
+	u32 of_it = 0, i;
+
+	for (i = first; i < first + count; i++)
+		of_it += ht->host_of[i] == number;
+	return of_it;
+}
+
+/**
+ * ht_share - where a flow goes that has found no idle queue
+ * @ht: hosts and queues
+ * @first: of the queues that it may have, all backlogged; with @count below the number of
+ *	queues
+ * @count: how many there are
+ * @home: the one that it would share
+ * @hash: of the flow's host
+ * @waiting: how many packets a queue has
+ * @context: for @waiting
+ *
+ * Return: @home, which it shares, with a flow of its own host or where each host has two
+ * queues at most; or another queue, which is to be emptied and becomes the flow's, the
+ * longest of the host that has most; or HT_NONE: its own host has enough, and it is refused.
+ */
+static inline u32 ht_share(const struct host_turns *ht, u32 first, u32 count, u32 home,
+			   u32 hash, placing_waiting_fn waiting, const void *context)
+{
+	u32 own = 0, most = 0, longest = 0, found = home, i;
+
+	PRECONDITION(first < ht->queues && count <= ht->queues - first);
+	PRECONDITION(home - first < count);
+	for (i = first; i < first + count; i++) {
+		u32 number = ht->host_of[i];
+		u32 of_it, packets;
+
+		if (number == HT_NONE)
+			continue;
+		of_it = ht_count_host(ht, first, count, number);
+		if (placing_owns(&ht->placing, number, hash)) {
+			own = of_it;
+			if (number == ht->host_of[home])
+				return home;
+			continue;
+		}
+		/* a host with two has another */
+		if (i == home)
+			continue;
+		packets = waiting(context, i);
+		if (of_it > most || (of_it == most && packets > longest)) {
+			most = of_it;
+			longest = packets;
+			found = i;
+		}
+	}
+	if (most >= own + 2)
+		return found;
+	return own > 1 ? HT_NONE : home;
 }
 
 /**

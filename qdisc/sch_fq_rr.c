@@ -386,6 +386,85 @@ static __always_inline bool fq_rr_activate(struct fq_rr_sched *q, struct fq_rr_f
 	return buffer_backlogged(&q->buffer, flow, 0, false);
 }
 
+static u32 fq_rr_waiting(const void *flows, u32 number)
+{
+	return ((const struct fq_rr_flow *)flows)[number].packets;
+}
+
+/* the queue @to has become a guest's: its packets leave the queue @from, in order */
+static noinline void fq_rr_move_guest(struct fq_rr_sched *q,
+				      struct fq_rr_flow *from,
+				      struct fq_rr_flow *to)
+{
+	struct sk_buff *skb = fq_rr_skb(buffer_detach(&q->buffer, from)), *next;
+	bool guests = false;
+
+	for (; skb; skb = next) {
+		const struct fq_rr_cb *cb = fq_rr_cb(skb);
+
+		next = skb->next;
+		if (cb->classified || !placing_owns(&q->placing,
+						    buffer_number(&q->buffer, to), cb->hash)) {
+			guests |= !placing_owns(&q->placing,
+						buffer_number(&q->buffer, from), cb->hash);
+			fq_rr_append(q, from, skb);
+			continue;
+		}
+		if (!to->head)
+			fq_rr_activate(q, to, skb);
+		fq_rr_append(q, to, skb);
+	}
+	if (!from->head)
+		buffer_idle(&q->buffer, from);
+	placing_moved(&q->placing, buffer_number(&q->buffer, from), guests);
+}
+
+/**
+ * fq_rr_part_hosts - a packet's flow has found no idle queue, and hosts share the link
+ * @sch: qdisc
+ * @home: queue that the flow would share
+ * @skb: packet
+ * @outcome: counts what is dropped
+ * @to_free: list for what is dropped
+ *
+ * See ht_share(). A queue that the flow can only leave with a long search it goes on sharing.
+ *
+ * Return: the flow's queue; NULL: the packet is refused.
+ */
+static noinline struct fq_rr_flow *fq_rr_part_hosts(struct Qdisc *sch,
+						    struct fq_rr_flow *home,
+						    const struct sk_buff *skb,
+						    struct fq_rr_outcome *outcome,
+						    struct sk_buff **to_free)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	u32 number = buffer_number(&q->buffer, home), hash = fq_rr_cb(skb)->hash;
+	struct packet_list dropped = {};
+	struct fq_rr_outcome drops = {};
+	u32 first, count, queue, host = 0;
+	struct placing_found found;
+
+	if (fq_rr_cb(skb)->classified)
+		return home;
+	count = placing_window_of(&q->placing, number, &first);
+	for (queue = first; queue < first + count; queue++)
+		if (placing_owns(&q->placing, queue, hash))
+			return &q->buffer.flows[queue];
+	fq_rr_host_hash(q, skb, q->hosts, &host);
+	queue = ht_share(&q->buffer.hosts, first, count, number, host, fq_rr_waiting,
+			 q->buffer.flows);
+	if (queue == HT_NONE)
+		return NULL;
+	if (queue == number || home->packets > PLACING_MOVED_MAX)
+		return home;
+	buffer_evict(&q->buffer, &q->buffer.flows[queue], fq_rr_size, &drops, &dropped);
+	fq_rr_count_drops(sch, &drops, &dropped, outcome, to_free);
+	found = placing_give(&q->placing, queue, hash, number);
+	if (found.from != PLACING_NONE)
+		fq_rr_move_guest(q, home, &q->buffer.flows[queue]);
+	return &q->buffer.flows[queue];
+}
+
 /*
  * Inlined into both callers: called once per packet. What comes together has one @now_ns.
  * Returns whether the packet has been queued, even if it was dropped then.
@@ -425,11 +504,20 @@ static __always_inline bool fq_rr_enqueue_one(struct Qdisc *sch,
 			*now_ns = ktime_get_ns();
 		shaper_arrive(&q->shaper, *now_ns);
 	}
+	if (unlikely(flow->head && flow->hash != hash)) {
+		if (q->buffer.by_host)
+			flow = fq_rr_part_hosts(sch, flow, skb, outcome, to_free);
+		if (unlikely(!flow)) {
+			q->stats.drops_arriving++;
+			outcome->own_dropped = true;
+			qdisc_drop(skb, sch, to_free);
+			return false;
+		}
+		q->stats.collisions += flow->head && flow->hash != hash;
+	}
 	if (!flow->head) {
 		q->stats.activations++;
 		q->stats.sparse += fq_rr_activate(q, flow, skb);
-	} else if (flow->hash != hash) {
-		q->stats.collisions++;
 	}
 	fq_rr_cb(skb)->truesize = skb->truesize;
 	fq_rr_cb(skb)->segs = segs;
@@ -450,39 +538,6 @@ static __always_inline bool fq_rr_enqueue_one(struct Qdisc *sch,
 }
 
 /* ---- place ---- */
-
-static u32 fq_rr_waiting(const void *flows, u32 number)
-{
-	return ((const struct fq_rr_flow *)flows)[number].packets;
-}
-
-/* the queue @to has become a guest's: its packets leave the queue @from, in order */
-static noinline void fq_rr_move_guest(struct fq_rr_sched *q,
-				      struct fq_rr_flow *from,
-				      struct fq_rr_flow *to)
-{
-	struct sk_buff *skb = fq_rr_skb(buffer_detach(&q->buffer, from)), *next;
-	bool guests = false;
-
-	for (; skb; skb = next) {
-		const struct fq_rr_cb *cb = fq_rr_cb(skb);
-
-		next = skb->next;
-		if (cb->classified || !placing_owns(&q->placing,
-						    buffer_number(&q->buffer, to), cb->hash)) {
-			guests |= !placing_owns(&q->placing,
-						buffer_number(&q->buffer, from), cb->hash);
-			fq_rr_append(q, from, skb);
-			continue;
-		}
-		if (!to->head)
-			fq_rr_activate(q, to, skb);
-		fq_rr_append(q, to, skb);
-	}
-	if (!from->head)
-		buffer_idle(&q->buffer, from);
-	placing_moved(&q->placing, buffer_number(&q->buffer, from), guests);
-}
 
 /* rare while there are far more queues than flows: out of line */
 static noinline struct fq_rr_flow *fq_rr_place_away(struct fq_rr_sched *q,
@@ -628,9 +683,11 @@ static bool fq_rr_has_parents(const struct Qdisc *sch)
 	return sch->parent != TC_H_ROOT && !(sch->flags & TCQ_F_NOPARENT);
 }
 
-/* the only packet that waits is one of @flow: it is given the length @len */
-static void fq_rr_set_length(struct Qdisc *sch, struct fq_rr_flow *flow, u32 len)
+/* the only packet that waits is given the length @len */
+static void fq_rr_set_length(struct Qdisc *sch, u32 len)
 {
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct fq_rr_flow *flow = buffer_any(&q->buffer);
 	struct sk_buff *skb = fq_rr_skb(flow->head);
 	u32 more = len - qdisc_pkt_len(skb);
 
@@ -650,14 +707,13 @@ static void fq_rr_correct_parents(struct Qdisc *sch,
 /**
  * fq_rr_notify_parents - what became of one packet: see parents.h
  * @sch: qdisc
- * @flow: queue of the packet
  * @outcome: what was queued and dropped
  * @len: length of the packet as the parents know it (bytes)
  *
  * Return: for the parent.
  */
-static int fq_rr_notify_parents(struct Qdisc *sch, struct fq_rr_flow *flow,
-				const struct fq_rr_outcome *outcome, u32 len)
+static int fq_rr_notify_parents(struct Qdisc *sch, const struct fq_rr_outcome *outcome,
+				u32 len)
 {
 	static const int verdicts[] = {
 		[PARENTS_SUCCESS] = NET_XMIT_SUCCESS,
@@ -669,7 +725,7 @@ static int fq_rr_notify_parents(struct Qdisc *sch, struct fq_rr_flow *flow,
 	report = parents_report(outcome, len, sch->q.qlen,
 				fq_rr_has_parents(sch));
 	if (report.set_length)
-		fq_rr_set_length(sch, flow, len);
+		fq_rr_set_length(sch, len);
 	fq_rr_correct_parents(sch, &report.split);
 	fq_rr_correct_parents(sch, &report.drops);
 	return verdicts[report.verdict];
@@ -714,7 +770,7 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 	}
 	consume_skb(skb);
 	fq_rr_follow_backlog(sch, 0);
-	return fq_rr_notify_parents(sch, flow, &outcome, len);
+	return fq_rr_notify_parents(sch, &outcome, len);
 }
 
 static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
@@ -752,7 +808,7 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 		return NET_XMIT_SUCCESS;
 	outcome.queued = queued;
 	outcome.queued_bytes = queued ? queued_len : 0;
-	return fq_rr_notify_parents(sch, flow, &outcome, len);
+	return fq_rr_notify_parents(sch, &outcome, len);
 }
 
 /* ---- dequeue ---- */

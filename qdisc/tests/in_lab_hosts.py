@@ -16,7 +16,7 @@ from itertools import pairwise
 
 from in_guest.link import TARGET_MAC, Sender
 from in_guest.netlink import attribute
-from in_guest.qdisc import classes, configure, run_on_v0, statistics, tc, the_kernel_has_not_complained
+from in_guest.qdisc import classes, configure, run_on_v0, statistics, the_kernel_has_not_complained
 from in_guest.tap import equal, expect, run
 from in_lab_fq_rr import Link, fresh, ports, sequences
 from in_lab_shares import even, masquerade, netfilter, queue_of, send_to_class, weigh
@@ -83,7 +83,7 @@ def a_ping_passes_its_hosts_upload() -> None:
 
 
 def many_flows_of_a_host_cost_another_nothing() -> None:
-    """The host that fills the buffer pays for it, though each of its flows is short; without hosts the long flow does."""
+    """The host that fills the buffer pays, though each of its flows is short; without hosts the long flow does."""
     for options, lost in (("hosts src", False), ("", True)):
         link = even(Link(f"limit 200 {options}"))
         with flows(link, one=[{"host": ONE}], many=[{"host": OTHER}] * 100) as ((long,), many):
@@ -94,6 +94,25 @@ def many_flows_of_a_host_cost_another_nothing() -> None:
             expect(found["drops"] > 0, "no drops")
             kept = Counter(ports(link.release(found["qlen"])))["a"]
             equal(kept, 1 if lost and kept else 0 if lost else 50, f"{options!r}: packets left of the long flow")
+
+
+def more_flows_than_queues_leave_others_theirs() -> None:
+    """Of 500 flows in 64 queues those that are too many lose packets; another host's get queues, and all they send."""
+    link = even(Link("hosts src flows 64 seed 3"))
+    with flows(link, many=[{"host": OTHER}] * 500, few=[{"host": ONE}] * 6) as (many, few):
+        for sender in many:
+            sender.send(1014)
+        drops = statistics()["drops"]
+        for sender in few:
+            sender.send(1014, 10)
+        found = statistics()
+        expect(found["drops"] > drops, "nobody had to give a queue")
+        frames = link.release(found["qlen"])
+        mine = [number for number, frame in enumerate(frames) if frame.port > len(many)]
+        equal(len(mine), 60, "packets left of the other host")
+        expect(mine[-1] <= 122, f"the last of 60 is number {mine[-1]}: it has less than half of the link")
+        for sender in few:
+            equal(sequences(frames, sender.port), list(range(10)), f"order of flow {sender.port}")
 
 
 def another_level_loses_no_packet() -> None:
@@ -226,6 +245,7 @@ def main() -> int:
         without_hosts_each_flow_has_a_part,
         a_ping_passes_its_hosts_upload,
         many_flows_of_a_host_cost_another_nothing,
+        more_flows_than_queues_leave_others_theirs,
         another_level_loses_no_packet,
         too_many_packets_put_a_level_off,
         a_weight_counts_in_its_host,

@@ -587,6 +587,73 @@ static void new_flows_do_not_hide_the_longest(void **state)
 	drop(l);
 }
 
+static u32 packets_in(const void *context, u32 queue)
+{
+	return ((const struct link *)context)->s[queue].packets;
+}
+
+/* a window of sixteen backlogged queues: whose flow shares, takes one, or is refused */
+static void queues_are_shared_out_to_hosts(void **state)
+{
+	static const struct {
+		const char *owners;	/* of each queue; the longest of each host last */
+		char host;
+		u32 home;
+		u32 due;		/* 99: refused */
+		const char *reason;
+	} rows[] = {
+		{ "aaaaaaaaaaaaaaaa", 'a', 3, 3, "shares with its own host's" },
+		{ "aaaaaaaaaaaaaaaa", 'b', 3, 15, "takes one of many" },
+		{ "aaaaaaaaaaaaaaab", 'b', 3, 14, "one for each before one has 15" },
+		{ "aaaaaaaaaaaaaaab", 'b', 15, 15, "shares with its own, rather than take one" },
+		{ "aaaaaaaaaaaaaaab", 'a', 15, 99, "has 15: not the other's as well" },
+		{ "aaaaaaaaabbbbbbb", 'b', 0, 8, "seven and nine: takes one" },
+		{ "aaaaaaaabbbbbbbb", 'b', 0, 99, "eight each: refused" },
+		{ "aabbccddeeffgghh", 'i', 0, 15, "the ninth takes one" },
+		{ "abbccddeeffgghhi", 'i', 0, 0, "all have two at most" },
+		{ "abcdefghijklmnop", 'q', 7, 7, "more hosts than queues: shares" },
+	};
+	unsigned int i, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct link *l = make(16, QUANTUM);
+		u32 found;
+
+		for (k = 0; k < 16; k++) {
+			l->s[k] = (struct source) { .host = rows[i].owners[k], .size = 1 };
+			arrive(l, k, k + 1);
+		}
+		found = ht_share(&l->ht, 0, 16, rows[i].home, rows[i].host, packets_in, l);
+		if (found != (rows[i].due == 99 ? HT_NONE : rows[i].due))
+			fail_msg("%s: %d", rows[i].reason, (int)found);
+		drop(l);
+	}
+}
+
+/* of the host with most, the longest goes; a queue that was never in a host is nobody's */
+static void the_longest_of_the_host_with_most_is_taken(void **state)
+{
+	struct link *l = make(16, QUANTUM);
+	u32 k;
+
+	(void)state;
+	for (k = 0; k < 12; k++) {
+		l->s[k] = (struct source) { .host = k % 3 ? 5 : 6, .size = 1 };
+		arrive(l, k, k == 4 ? 100 : 1 + k);
+	}
+	assert_int_equal(ht_share(&l->ht, 0, 16, 3, 7, packets_in, l), 4);
+	/* but not the one that it would share: there is another */
+	assert_int_equal(ht_share(&l->ht, 0, 16, 4, 7, packets_in, l), 11);
+	assert_int_equal(ht_share(&l->ht, 0, 4, 3, 7, packets_in, l), 2);
+	assert_int_equal(ht_share(&l->ht, 12, 4, 13, 7, packets_in, l), 13);
+	assert_refused(ht_share(&l->ht, 16, 1, 16, 7, packets_in, l));
+	assert_refused(ht_share(&l->ht, 8, 9, 9, 7, packets_in, l));
+	assert_refused(ht_share(&l->ht, 8, 4, 12, 7, packets_in, l));
+	assert_refused(ht_share(&l->ht, 8, 4, 7, 7, packets_in, l));
+	drop(l);
+}
+
 static void all_queues_are_found(void **state)
 {
 	static const u32 counts[] = { 3, 1, 2 };
@@ -667,6 +734,8 @@ int main(void)
 		cmocka_unit_test(a_guest_moves_when_a_host_is_free),
 		cmocka_unit_test(the_longest_of_a_host_is_found),
 		cmocka_unit_test(new_flows_do_not_hide_the_longest),
+		cmocka_unit_test(queues_are_shared_out_to_hosts),
+		cmocka_unit_test(the_longest_of_the_host_with_most_is_taken),
 		cmocka_unit_test(all_queues_are_found),
 		cmocka_unit_test(the_wrong_state_changes_nothing),
 		cmocka_unit_test(agrees_with_naive_schedulers),
