@@ -179,8 +179,8 @@ static inline u64 buffer_queue_key_of(const struct rr_flow *f, const void *buffe
  *
  * Return: whether its first packet goes ahead.
  */
-static inline bool buffer_backlogged(struct buffer *b, struct fq_rr_flow *flow, u32 host,
-				     bool alone)
+static __always_inline bool buffer_backlogged(struct buffer *b, struct fq_rr_flow *flow,
+					      u32 host, bool alone)
 {
 	if (unlikely(b->by_host))
 		return ht_backlogged(&b->hosts, &flow->rr, buffer_number(b, flow), host,
@@ -209,7 +209,7 @@ static inline void buffer_idle(struct buffer *b, struct fq_rr_flow *flow)
  *
  * Return: the queue; NULL: all are empty.
  */
-static inline struct fq_rr_flow *buffer_next(struct buffer *b)
+static __always_inline struct fq_rr_flow *buffer_next(struct buffer *b)
 {
 	if (unlikely(b->by_host))
 		return (struct fq_rr_flow *)ht_next(&b->hosts);
@@ -220,14 +220,16 @@ static inline struct fq_rr_flow *buffer_next(struct buffer *b)
  * buffer_sent - a packet of the queue that buffer_next() returned has been sent
  * @b: buffer
  * @flow: that queue, from which the packet has been taken
- * @bytes: length of the packet
+ * @size: what the packet took
  */
-static inline void buffer_sent(struct buffer *b, struct fq_rr_flow *flow, u32 bytes)
+static __always_inline void buffer_sent(struct buffer *b, struct fq_rr_flow *flow,
+					struct packet_size size)
 {
-	u32 cost = rr_cost(b->strict, bytes);
+	u32 cost = rr_cost(b->strict, size.bytes);
 
 	if (unlikely(b->by_host))
-		ht_sent(&b->hosts, &flow->rr, buffer_number(b, flow), cost, flow->head);
+		ht_sent(&b->hosts, &flow->rr, buffer_number(b, flow), cost, size.memory,
+			flow->head);
 	else
 		rr_sent(&b->rr, &flow->rr, cost, flow->head);
 }
@@ -435,6 +437,8 @@ static inline struct packet_link *buffer_take_tail(struct fq_rr_flow *flow)
  * @b: buffer
  * @flow: queue
  * @size: what the packet took
+ *
+ * Its host has it until buffer_sent() or buffer_lost() is told.
  */
 static inline void buffer_taken(struct buffer *b, struct fq_rr_flow *flow,
 				struct packet_size size)
@@ -443,8 +447,6 @@ static inline void buffer_taken(struct buffer *b, struct fq_rr_flow *flow,
 	flow->packets--;
 	flow->memory -= size.memory;
 	b->memory -= size.memory;
-	if (unlikely(b->by_host))
-		ht_count(&b->hosts, buffer_number(b, flow), -1, -size.memory);
 }
 
 /**
@@ -553,7 +555,21 @@ static inline void buffer_charge(struct buffer *b, struct fq_rr_flow *flow, u32 
 }
 
 /**
- * buffer_charge_refused - the same for a packet that has not come to its queue
+ * buffer_lost - a packet that has been taken out of a queue is dropped
+ * @b: buffer
+ * @flow: queue
+ * @size: what the packet took
+ */
+static inline void buffer_lost(struct buffer *b, struct fq_rr_flow *flow,
+			       struct packet_size size)
+{
+	if (b->by_host)
+		ht_count(&b->hosts, buffer_number(b, flow), -1, -size.memory);
+	buffer_charge(b, flow, size.bytes);
+}
+
+/**
+ * buffer_charge_refused - as buffer_charge(), for a packet that has not come to its queue
  * @b: buffer
  * @flow: its queue; with hosts, one that is empty pays nothing: it may have been another's
  * @bytes: length of the packet
@@ -577,7 +593,7 @@ buffer_drop_one(struct buffer *b, struct fq_rr_flow *flow, struct packet_link *p
 		buffer_idle(b, flow);
 	outcome->dropped++;
 	outcome->dropped_bytes += size.bytes;
-	buffer_charge(b, flow, size.bytes);
+	buffer_lost(b, flow, size);
 	if (!dropped->first)
 		dropped->last = packet;
 	packet->next = dropped->first;

@@ -204,8 +204,8 @@ static inline void ht_prepare(struct host_turns *ht, struct ht_host *host,
  *
  * Return: whether the queue goes ahead of its host's others.
  */
-static inline bool ht_backlogged(struct host_turns *ht, struct rr_flow *f,
-				 u32 queue, u32 hash, bool alone)
+static noinline __maybe_unused bool ht_backlogged(struct host_turns *ht, struct rr_flow *f,
+						  u32 queue, u32 hash, bool alone)
 {
 	struct ht_host *host;
 	bool sparse;
@@ -236,7 +236,8 @@ static inline bool ht_backlogged(struct host_turns *ht, struct rr_flow *f,
  * @f: the queue; of one that is idle nothing changes
  * @queue: its number
  */
-static inline void ht_idle(struct host_turns *ht, struct rr_flow *f, u32 queue)
+static noinline __maybe_unused void ht_idle(struct host_turns *ht, struct rr_flow *f,
+					    u32 queue)
 {
 	struct ht_host *host = ht_host_of(ht, queue);
 
@@ -274,7 +275,7 @@ static inline void ht_leave(struct host_turns *ht, struct rr_flow *f, u32 queue)
  *
  * Return: the queue, or NULL if none is backlogged.
  */
-static inline struct rr_flow *ht_next(struct host_turns *ht)
+static noinline __maybe_unused struct rr_flow *ht_next(struct host_turns *ht)
 {
 	struct rr_flow *turn = rr_next(ht->rr);
 
@@ -287,16 +288,19 @@ static inline struct rr_flow *ht_next(struct host_turns *ht)
  * @f: that queue
  * @queue: its number
  * @cost: what the packet costs; must be of rr_cost()
+ * @memory: that it occupied (bytes): its host has less
  * @more: whether it has another packet
  */
-static inline void ht_sent(struct host_turns *ht, struct rr_flow *f, u32 queue,
-			   u32 cost, bool more)
+static noinline __maybe_unused void ht_sent(struct host_turns *ht, struct rr_flow *f,
+					    u32 queue, u32 cost, u32 memory, bool more)
 {
 	struct ht_host *host = ht_host_of(ht, queue);
 
 	PRECONDITION(host);
 	rr_sent(&host->queues, f, cost, more);
 	rr_sent(ht->rr, &host->turn, cost, host->queues.active);
+	host->packets--;
+	host->memory -= memory;
 	ht->active -= !more;
 }
 
@@ -310,8 +314,8 @@ static inline void ht_sent(struct host_turns *ht, struct rr_flow *f, u32 queue,
  * As rr_charge(), on both levels: where the host paid nothing, a host of one flow that
  * floods would not either, since in it nobody else waits.
  */
-static inline void ht_charge(struct host_turns *ht, struct rr_flow *f,
-			     u32 queue, u32 cost)
+static noinline __maybe_unused void ht_charge(struct host_turns *ht, struct rr_flow *f,
+					      u32 queue, u32 cost)
 {
 	struct ht_host *host = ht_host_of(ht, queue);
 
@@ -380,7 +384,8 @@ static inline void ht_restart(struct host_turns *ht, u32 quantum)
  * @packets: how many more; less by wrapping around
  * @memory: that they occupy (bytes), likewise
  */
-static inline void ht_count(struct host_turns *ht, u32 queue, u32 packets, u32 memory)
+static noinline __maybe_unused void ht_count(struct host_turns *ht, u32 queue, u32 packets,
+					     u32 memory)
 {
 	struct ht_host *host = ht_host_of(ht, queue);
 

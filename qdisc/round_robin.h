@@ -306,7 +306,7 @@ static inline void rr_set_weight(struct rr *rr, struct rr_flow *f, u32 weight)
 }
 
 /* what a cost adds to &rr_flow.spent */
-static inline u32 rr_part(struct rr_flow *f, u32 cost)
+static __always_inline u32 rr_part(struct rr_flow *f, u32 cost)
 {
 	u32 whole = cost + f->rest;
 
@@ -319,7 +319,7 @@ static inline u32 rr_part(struct rr_flow *f, u32 cost)
 }
 
 /* put a flow at the end of the list where it belongs */
-static inline void rr_join(struct rr *rr, struct rr_flow *f, bool sparse)
+static __always_inline void rr_join(struct rr *rr, struct rr_flow *f, bool sparse)
 {
 	enum rr_list list = RR_ROUND;
 
@@ -427,7 +427,7 @@ static inline bool rr_yields(const struct rr *rr, const struct rr_flow *turn,
  *
  * Return: the flow, or NULL if none is backlogged: never the head of a list.
  */
-static inline struct rr_flow *rr_next(struct rr *rr)
+static __always_inline struct rr_flow *rr_next(struct rr *rr)
 {
 	struct rr_link *round = &rr->list[RR_ROUND];
 	struct rr_link *ahead = &rr->list[RR_AHEAD];
@@ -515,7 +515,7 @@ static inline void rr_count_ahead(struct rr *rr, bool sparse, u32 cost)
  * @cost: what the packet costs; must be of rr_cost()
  * @more: whether it has another packet
  */
-static inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
+static __always_inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
 			   bool more)
 {
 	u32 part;

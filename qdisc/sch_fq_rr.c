@@ -344,7 +344,7 @@ static noinline void fq_rr_free_dropped(struct fq_rr_sched *q,
 	struct sk_buff *skb;
 
 	for (skb = q->dropped; skb; skb = skb->next)
-		buffer_charge(&q->buffer, flow, qdisc_pkt_len(skb));
+		buffer_lost(&q->buffer, flow, fq_rr_size(fq_rr_link(skb)));
 	kfree_skb_list(q->dropped);
 	q->dropped = NULL;
 }
@@ -466,6 +466,32 @@ static noinline struct fq_rr_flow *fq_rr_part_hosts(struct Qdisc *sch,
 }
 
 /*
+ * The queue of a packet that is not of the flow that came to @flow last; NULL: the packet is
+ * refused.
+ */
+static noinline struct fq_rr_flow *fq_rr_collide(struct Qdisc *sch, struct fq_rr_flow *flow,
+						 struct sk_buff *skb,
+						 struct fq_rr_outcome *outcome,
+						 struct sk_buff **to_free)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	if (q->buffer.by_host)
+		flow = fq_rr_part_hosts(sch, flow, skb, outcome, to_free);
+	if (!flow) {
+		q->stats.drops_arriving++;
+		outcome->own_dropped = true;
+		qdisc_drop(skb, sch, to_free);
+	} else if (!flow->head) {
+		q->stats.activations++;
+		q->stats.sparse += fq_rr_activate(q, flow, skb);
+	} else {
+		q->stats.collisions += flow->hash != fq_rr_cb(skb)->hash;
+	}
+	return flow;
+}
+
+/*
  * Inlined into both callers: called once per packet. What comes together has one @now_ns.
  * Returns whether the packet has been queued, even if it was dropped then.
  */
@@ -504,20 +530,13 @@ static __always_inline bool fq_rr_enqueue_one(struct Qdisc *sch,
 			*now_ns = ktime_get_ns();
 		shaper_arrive(&q->shaper, *now_ns);
 	}
-	if (unlikely(flow->head && flow->hash != hash)) {
-		if (q->buffer.by_host)
-			flow = fq_rr_part_hosts(sch, flow, skb, outcome, to_free);
-		if (unlikely(!flow)) {
-			q->stats.drops_arriving++;
-			outcome->own_dropped = true;
-			qdisc_drop(skb, sch, to_free);
-			return false;
-		}
-		q->stats.collisions += flow->head && flow->hash != hash;
-	}
 	if (!flow->head) {
 		q->stats.activations++;
 		q->stats.sparse += fq_rr_activate(q, flow, skb);
+	} else if (unlikely(flow->hash != hash)) {
+		flow = fq_rr_collide(sch, flow, skb, outcome, to_free);
+		if (!flow)
+			return false;
 	}
 	fq_rr_cb(skb)->truesize = skb->truesize;
 	fq_rr_cb(skb)->segs = segs;
@@ -822,9 +841,12 @@ static __always_inline void fq_rr_fetch_ahead(const struct fq_rr_sched *q)
 {
 	struct rr_flow *next = rr_upcoming(&q->buffer.rr);
 
-	if (!next || unlikely(q->buffer.by_host))
+	if (!next)
 		return;
-	/* behind the last one that is a list of ours: harmless, and not asked for */
+	/*
+	 * Behind the last one that is a list of ours, and of a host it is a list of its
+	 * queues: harmless, and not asked for.
+	 */
 	prefetchw(rr_behind(next));
 	prefetch(container_of(next, struct fq_rr_flow, rr)->head);
 }
@@ -860,7 +882,7 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 	else
 		skb = fq_rr_choose(sch, flow);
 	len = qdisc_pkt_len(skb);
-	buffer_sent(&q->buffer, flow, len);
+	buffer_sent(&q->buffer, flow, fq_rr_size(fq_rr_link(skb)));
 	_bstats_update(&sch->bstats, len, fq_rr_cb(skb)->segs);
 	fq_rr_fetch_ahead(q);
 	if (q->shaped)

@@ -475,7 +475,7 @@ static inline void naive_send(struct naive_buffer *n)
 	if (link->next || link->prev)
 		naive_die("a packet leaves with others");
 	buffer_taken(&n->b, flow, naive_size(link));
-	buffer_sent(&n->b, flow, naive_size(link).bytes);
+	buffer_sent(&n->b, flow, naive_size(link));
 	n->queue[number].charges = 0;
 	if (link != &n->packet[naive_remove(n, number, 0)].link)
 		naive_die("another packet leaves");

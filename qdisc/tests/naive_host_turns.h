@@ -159,8 +159,7 @@ static inline void two_serve(struct two_pair *p)
 	/* the host sends what its queue sends */
 	n->hosts.flow[host].size[0] = n->in[host].flow[queue].size[0];
 	naive_send(&n->in[host], queue);
-	ht_count(&p->ht, queue, -1, -memory);
-	ht_sent(&p->ht, f, queue, naive_send(&n->hosts, host), two_waiting(n, queue));
+	ht_sent(&p->ht, f, queue, naive_send(&n->hosts, host), memory, two_waiting(n, queue));
 }
 
 static inline void two_flush(struct two_pair *p, int queue)

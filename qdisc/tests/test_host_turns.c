@@ -81,7 +81,7 @@ static struct source *serve(struct link *l)
 		return NULL;
 	s->packets--;
 	s->served += s->size;
-	ht_sent(&l->ht, &s->rr, number(l, s), s->size, s->packets);
+	ht_sent(&l->ht, &s->rr, number(l, s), s->size, 0, s->packets);
 	return s;
 }
 
@@ -693,8 +693,8 @@ static void the_wrong_state_changes_nothing(void **state)
 	assert_int_equal(l->rr.active, 2);
 	assert_refused(ht_backlogged(&l->ht, &l->s[3].rr, 4, 1, false));
 	assert_refused(ht_leave(&l->ht, &l->s[0].rr, 0));
-	assert_refused(ht_sent(&l->ht, &l->s[3].rr, 3, 1, false));
-	assert_refused(ht_sent(&l->ht, &l->s[3].rr, 77, 1, false));
+	assert_refused(ht_sent(&l->ht, &l->s[3].rr, 3, 1, 0, false));
+	assert_refused(ht_sent(&l->ht, &l->s[3].rr, 77, 1, 0, false));
 	assert_refused(ht_longest(&l->ht, 4, packets_of, NULL));
 	assert_refused(ht_init(&before, &l->rr, l->ht.hosts, 0, &l->ht.placing.mix));
 	drop(l);
