@@ -351,7 +351,6 @@ static inline void buffer_grown(struct buffer *b, const struct fq_rr_flow *flow)
 		return;
 	}
 	host = ht_host_of(&b->hosts, number);
-	PRECONDITION(host);
 	if (host)
 		lq_grow(&b->lq, host - b->hosts.hosts, buffer_host_key(b, host));
 }
@@ -359,7 +358,7 @@ static inline void buffer_grown(struct buffer *b, const struct fq_rr_flow *flow)
 /**
  * buffer_append - a packet goes to the end of a queue
  * @b: buffer
- * @flow: queue, which must take turns: see buffer_backlogged()
+ * @flow: queue, whose turn is the caller's to see to: see buffer_backlogged()
  * @packet: packet
  * @size: what it takes; not added to &buffer.memory, of which it may be a part already
  * @hash: of its flow

@@ -111,7 +111,7 @@ static inline size_t ht_room_bytes(u32 queues)
  * ht_init - no queue is in a host
  * @ht: out
  * @rr: for the turns of hosts; by it nothing is changed, and its quantum is the hosts' own
- * @room: ht_room_bytes() of memory, all zero
+ * @room: ht_room_bytes() of memory
  * @queues: how many, as ht_room_bytes() was asked; must not be 0
  * @mix: random numbers, or fixed ones where hashes are secret
  *
@@ -123,6 +123,7 @@ static inline void ht_init(struct host_turns *ht, struct rr *rr, void *room,
 	u32 i;
 
 	PRECONDITION(queues);
+	memset(room, 0, ht_room_bytes(queues));
 	ht->rr = rr;
 	ht->hosts = room;
 	ht->host_of = (u32 *)(ht->hosts + queues);
@@ -198,9 +199,9 @@ static inline void ht_prepare(struct host_turns *ht, struct ht_host *host,
  * ht_backlogged - a queue has a packet again
  * @ht: hosts and queues
  * @f: the queue; one that is backlogged stays where it is
- * @queue: its number, below the number of queues
+ * @queue: its number, which must be below the number of queues
  * @hash: of the packet's host
- * @alone: whether the queue is a host of its own; then @hash must be of no other
+ * @alone: whether the queue is a host of its own, with a @hash that no other has
  *
  * Return: whether the queue goes ahead of its host's others.
  */
@@ -285,9 +286,9 @@ static noinline __maybe_unused struct rr_flow *ht_next(struct host_turns *ht)
 /**
  * ht_sent - the queue that ht_next() returned has sent one packet
  * @ht: hosts and queues
- * @f: that queue
+ * @f: that queue, which must be in a host
  * @queue: its number
- * @cost: what the packet costs; must be of rr_cost()
+ * @cost: what the packet costs, as rr_cost() has it
  * @memory: that it occupied (bytes): its host has less
  * @more: whether it has another packet
  */
@@ -309,7 +310,7 @@ static noinline __maybe_unused void ht_sent(struct host_turns *ht, struct rr_flo
  * @ht: hosts and queues
  * @f: the queue; one that has never been in a host pays nothing
  * @queue: its number
- * @cost: what the packet would have cost; must be of rr_cost()
+ * @cost: what the packet would have cost, as rr_cost() has it
  *
  * As rr_charge(), on both levels: where the host paid nothing, a host of one flow that
  * floods would not either, since in it nobody else waits.
@@ -438,7 +439,7 @@ typedef u64 (*ht_key_fn)(const struct rr_flow *f, const void *context);
 /**
  * ht_longest - the longest queue of a host, among HT_LOOKS of them
  * @ht: hosts and queues
- * @number: of the host, below the number of queues
+ * @number: of the host, which must be below the number of queues
  * @key_of: tells how long a queue is
  * @context: for @key_of
  *
@@ -486,10 +487,9 @@ static inline u32 ht_count_host(const struct host_turns *ht, u32 first, u32 coun
 /**
  * ht_share - where a flow goes that has found no idle queue
  * @ht: hosts and queues
- * @first: of the queues that it may have, all backlogged; with @count below the number of
- *	queues
- * @count: how many there are
- * @home: the one that it would share
+ * @first: of the queues that it may have, all backlogged; must be below the number of queues
+ * @count: how many there are; must be so many at least from @first on
+ * @home: the one of them that it would share; must be one
  * @hash: of the flow's host
  * @waiting: how many packets a queue has
  * @context: for @waiting

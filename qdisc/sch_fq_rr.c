@@ -943,7 +943,7 @@ static int fq_rr_make_hosts(struct fq_rr_sched *q, const struct fq_rr_config *co
 
 	if (config->hosts == FQ_RR_HOSTS_NONE || q->buffer.hosts.hosts)
 		return 0;
-	room = kvzalloc(ht_room_bytes(config->flows), GFP_KERNEL_ACCOUNT);
+	room = kvmalloc(ht_room_bytes(config->flows), GFP_KERNEL_ACCOUNT);
 	if (!room)
 		return -ENOMEM;
 	ht_init(&q->buffer.hosts, &q->buffer.rr, room, config->flows, &mix);

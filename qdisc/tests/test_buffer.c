@@ -345,12 +345,52 @@ static void hosts_come_and_go_with_nothing_waiting(void **state)
 	arrive_of_host(n, 0, 1);
 	assert_int_equal(buffer_active(&n->b), 1);
 	assert_true(buffer_credit(&n->b, &n->flow[0]) > 0);
+	assert_false(buffer_backlogged(&n->b, &n->flow[0], 7, true));
+	buffer_idle(&n->b, &n->flow[1]);
+	assert_int_equal(buffer_active(&n->b), 1);
 	assert_refused(buffer_set_by_host(&n->b, false));
 	naive_send(n);
 	naive_set_by_host(n, false);
 	assert_null(ht_host_of(&n->b.hosts, 0));
 	arrive_of_host(n, 0, 1);
 	assert_int_equal(n->b.rr.active, 1);
+	naive_free(n);
+}
+
+/* all of it, whatever the policy, and the queue is idle */
+static void an_evicted_queue_has_nothing_left(void **state)
+{
+	static const u32 drops[] = { 0, 1, 2, 3 };
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(drops); i++) {
+		struct naive_buffer *n = buffer(2, 20, drops[i]);
+		struct fq_rr_outcome outcome = { 0 };
+		struct packet_list dropped = { 0 };
+
+		naive_set_by_host(n, drops[i] & 1);
+		n->b.charge = drops[i] & 2;
+		arrive(n, 0, 5);
+		arrive(n, 1, 2);
+		buffer_evict(&n->b, &n->flow[0], naive_size, &outcome, &dropped);
+		assert_int_equal(outcome.dropped, 5);
+		assert_int_equal(outcome.dropped_bytes, 5 * FULL);
+		assert_null(dropped.last->next);
+		assert_int_equal(buffer_active(&n->b), 1);
+		assert_int_equal(n->b.memory, 2 * TRUESIZE);
+		naive_free(n);
+	}
+}
+
+static void an_empty_queue_is_not_evicted(void **state)
+{
+	struct naive_buffer *n = buffer(2, 20, FQ_RR_DROP_LONGEST_QUEUE);
+	struct fq_rr_outcome outcome = { 0 };
+	struct packet_list dropped = { 0 };
+
+	(void)state;
+	assert_refused((buffer_evict(&n->b, &n->flow[0], naive_size, &outcome, &dropped), 0));
 	naive_free(n);
 }
 
@@ -386,6 +426,8 @@ int main(void)
 		cmocka_unit_test(a_share_is_one_of_the_hosts),
 		cmocka_unit_test(nobody_pays_for_what_an_empty_queue_is_refused),
 		cmocka_unit_test(hosts_come_and_go_with_nothing_waiting),
+		cmocka_unit_test(an_evicted_queue_has_nothing_left),
+		cmocka_unit_test(an_empty_queue_is_not_evicted),
 		cmocka_unit_test(anything_happens),
 	};
 
