@@ -61,18 +61,17 @@
 
 /**
  * struct ht_host - a host
- * @turn: its turn among hosts; the first member
+ * @turn: its turn among hosts, and whether it is alone: a queue of its own, whose weight
+ *	counts among hosts; the first member
  * @queues: its queues' turns
  * @packets: that wait in its queues
  * @memory: that they occupy (bytes)
- * @alone: it is a queue of its own, whose weight counts among hosts
  */
 struct ht_host {
 	struct rr_flow turn;
 	struct rr queues;
 	u32 packets;
 	u32 memory;
-	bool alone;
 };
 
 static_assert(offsetof(struct ht_host, turn) == 0, "a turn is cast to its host");
@@ -191,7 +190,7 @@ static inline void ht_prepare(struct host_turns *ht, struct ht_host *host,
 	/* idle hosts are not visited when the quantum changes */
 	if (unlikely(host->queues.quantum != ht->rr->quantum))
 		rr_restart(&host->queues, ht->rr->quantum);
-	host->alone = alone;
+	host->turn.of_caller = alone;
 	ht_weigh(ht, host, alone ? weight : 1);
 }
 
@@ -339,7 +338,7 @@ static inline void ht_set_weight(struct host_turns *ht, struct rr_flow *f,
 	struct ht_host *host = ht_host_of(ht, queue);
 
 	rr_set_weight(host ? &host->queues : ht->rr, f, weight);
-	if (host && host->alone && rr_is_backlogged(f))
+	if (host && host->turn.of_caller && rr_is_backlogged(f))
 		ht_weigh(ht, host, rr_weight(f));
 }
 
