@@ -204,14 +204,16 @@ static inline void buffer_idle(struct buffer *b, struct fq_rr_flow *flow)
 /**
  * buffer_next - the queue whose turn it is
  * @b: buffer
+ * @by_host: as &buffer.by_host is, which the caller has read: where it is a constant, only
+ *	what it takes is compiled
  *
  * As rr_next() has it.
  *
  * Return: the queue; NULL: all are empty.
  */
-static __always_inline struct fq_rr_flow *buffer_next(struct buffer *b)
+static __always_inline struct fq_rr_flow *buffer_next(struct buffer *b, bool by_host)
 {
-	if (unlikely(b->by_host))
+	if (by_host)
 		return (struct fq_rr_flow *)ht_next(&b->hosts);
 	return (struct fq_rr_flow *)rr_next(&b->rr);
 }
@@ -221,13 +223,14 @@ static __always_inline struct fq_rr_flow *buffer_next(struct buffer *b)
  * @b: buffer
  * @flow: that queue, from which the packet has been taken
  * @size: what the packet took
+ * @by_host: as buffer_next() has it
  */
 static __always_inline void buffer_sent(struct buffer *b, struct fq_rr_flow *flow,
-					struct packet_size size)
+					struct packet_size size, bool by_host)
 {
 	u32 cost = rr_cost(b->strict, size.bytes);
 
-	if (unlikely(b->by_host))
+	if (by_host)
 		ht_sent(&b->hosts, &flow->rr, buffer_number(b, flow), cost, size.memory,
 			flow->head);
 	else

@@ -155,7 +155,7 @@ static int fq_rr_parse(struct fq_rr_config *config, bool fixed,
 	if (fault.kind == FQ_RR_FAULT_NONE) {
 		if (had_nat || !config->nat || fq_rr_has_conntrack())
 			return 0;
-		NL_SET_ERR_MSG_MOD(extack, "nat needs the module nf_conntrack, which is not loaded");
+		NL_SET_ERR_MSG_MOD(extack, "nat needs the module nf_conntrack: it is not loaded");
 		NL_SET_BAD_ATTR(extack, tb[TCA_FQ_RR_NAT]);
 		return -EOPNOTSUPP;
 	}

@@ -306,7 +306,7 @@ static inline void rr_set_weight(struct rr *rr, struct rr_flow *f, u32 weight)
 }
 
 /* what a cost adds to &rr_flow.spent */
-static __always_inline u32 rr_part(struct rr_flow *f, u32 cost)
+static inline u32 rr_part(struct rr_flow *f, u32 cost)
 {
 	u32 whole = cost + f->rest;
 
@@ -319,7 +319,7 @@ static __always_inline u32 rr_part(struct rr_flow *f, u32 cost)
 }
 
 /* put a flow at the end of the list where it belongs */
-static __always_inline void rr_join(struct rr *rr, struct rr_flow *f, bool sparse)
+static inline void rr_join(struct rr *rr, struct rr_flow *f, bool sparse)
 {
 	enum rr_list list = RR_ROUND;
 
@@ -516,7 +516,7 @@ static inline void rr_count_ahead(struct rr *rr, bool sparse, u32 cost)
  * @more: whether it has another packet
  */
 static __always_inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
-			   bool more)
+				    bool more)
 {
 	u32 part;
 

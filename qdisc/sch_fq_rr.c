@@ -128,8 +128,9 @@ static struct packet_size fq_rr_size(const struct packet_link *packet)
 	};
 }
 
-/* take the oldest packet out of a queue, and of all counts */
-static struct sk_buff *fq_rr_take_head(struct Qdisc *sch, struct fq_rr_flow *flow)
+/* take the oldest packet out of a queue, and of all counts; inlined: called once per packet */
+static __always_inline struct sk_buff *fq_rr_take_head(struct Qdisc *sch,
+						       struct fq_rr_flow *flow)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb = fq_rr_skb(buffer_take_head(flow));
@@ -466,8 +467,8 @@ static noinline struct fq_rr_flow *fq_rr_part_hosts(struct Qdisc *sch,
 }
 
 /*
- * The queue of a packet that is not of the flow that came to @flow last; NULL: the packet is
- * refused.
+ * With hosts, the queue of a packet that is not of the flow that came to @flow last; NULL: the
+ * packet is refused.
  */
 static noinline struct fq_rr_flow *fq_rr_collide(struct Qdisc *sch, struct fq_rr_flow *flow,
 						 struct sk_buff *skb,
@@ -476,8 +477,7 @@ static noinline struct fq_rr_flow *fq_rr_collide(struct Qdisc *sch, struct fq_rr
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 
-	if (q->buffer.by_host)
-		flow = fq_rr_part_hosts(sch, flow, skb, outcome, to_free);
+	flow = fq_rr_part_hosts(sch, flow, skb, outcome, to_free);
 	if (!flow) {
 		q->stats.drops_arriving++;
 		outcome->own_dropped = true;
@@ -533,7 +533,9 @@ static __always_inline bool fq_rr_enqueue_one(struct Qdisc *sch,
 	if (!flow->head) {
 		q->stats.activations++;
 		q->stats.sparse += fq_rr_activate(q, flow, skb);
-	} else if (unlikely(flow->hash != hash)) {
+	} else if (flow->hash != hash && likely(!q->buffer.by_host)) {
+		q->stats.collisions++;
+	} else if (flow->hash != hash) {
 		flow = fq_rr_collide(sch, flow, skb, outcome, to_free);
 		if (!flow)
 			return false;
@@ -843,15 +845,13 @@ static __always_inline void fq_rr_fetch_ahead(const struct fq_rr_sched *q)
 
 	if (!next)
 		return;
-	/*
-	 * Behind the last one that is a list of ours, and of a host it is a list of its
-	 * queues: harmless, and not asked for.
-	 */
+	/* behind the last one that is a list of ours: harmless, and not asked for */
 	prefetchw(rr_behind(next));
 	prefetch(container_of(next, struct fq_rr_flow, rr)->head);
 }
 
-static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
+/* compiled for each of the two values of @by_host, which costs a packet one branch */
+static __always_inline struct sk_buff *fq_rr_dequeue_one(struct Qdisc *sch, bool by_host)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct fq_rr_flow *flow;
@@ -871,7 +871,7 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 			return NULL;
 		}
 	}
-	flow = buffer_next(&q->buffer);
+	flow = buffer_next(&q->buffer, by_host);
 	if (unlikely(!flow))
 		return NULL;
 	timed = fq_rr_times(q, flow);
@@ -882,15 +882,30 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 	else
 		skb = fq_rr_choose(sch, flow);
 	len = qdisc_pkt_len(skb);
-	buffer_sent(&q->buffer, flow, fq_rr_size(fq_rr_link(skb)));
+	buffer_sent(&q->buffer, flow, fq_rr_size(fq_rr_link(skb)), by_host);
 	_bstats_update(&sch->bstats, len, fq_rr_cb(skb)->segs);
-	fq_rr_fetch_ahead(q);
+	if (!by_host)
+		fq_rr_fetch_ahead(q);
 	if (q->shaped)
 		fq_rr_pace(sch, skb, now_ns);
 	if (unlikely(q->dropped))
 		fq_rr_free_dropped(q, flow);
 	trace_fq_rr_dequeue(sch, skb, buffer_number(&q->buffer, flow), q->shaper.rate_Bps);
 	return skb;
+}
+
+static noinline struct sk_buff *fq_rr_dequeue_by_host(struct Qdisc *sch)
+{
+	return fq_rr_dequeue_one(sch, true);
+}
+
+static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	if (unlikely(q->buffer.by_host))
+		return fq_rr_dequeue_by_host(sch);
+	return fq_rr_dequeue_one(sch, false);
 }
 
 /* ---- reset ---- */

@@ -464,7 +464,7 @@ static inline bool naive_arrive(struct naive_buffer *n, u32 number, u32 bytes, u
 /* the queue whose turn it is sends its oldest packet */
 static inline void naive_send(struct naive_buffer *n)
 {
-	struct fq_rr_flow *flow = buffer_next(&n->b);
+	struct fq_rr_flow *flow = buffer_next(&n->b, n->b.by_host);
 	struct packet_link *link;
 	u32 number;
 
@@ -475,7 +475,7 @@ static inline void naive_send(struct naive_buffer *n)
 	if (link->next || link->prev)
 		naive_die("a packet leaves with others");
 	buffer_taken(&n->b, flow, naive_size(link));
-	buffer_sent(&n->b, flow, naive_size(link));
+	buffer_sent(&n->b, flow, naive_size(link), n->b.by_host);
 	n->queue[number].charges = 0;
 	if (link != &n->packet[naive_remove(n, number, 0)].link)
 		naive_die("another packet leaves");
