@@ -137,9 +137,9 @@ static inline u64 naive_part(const struct naive_buffer *n, u32 number)
 }
 
 /* the same of all queues of a host */
-static inline unsigned __int128 naive_part_of_host(const struct naive_buffer *n, int host)
+static inline u64 naive_part_of_host(const struct naive_buffer *n, int host)
 {
-	unsigned __int128 packets = 0, memory = 0;
+	u64 packets = 0, memory = 0;
 	u32 i;
 
 	for (i = 0; i < n->queues; i++) {
@@ -148,7 +148,7 @@ static inline unsigned __int128 naive_part_of_host(const struct naive_buffer *n,
 		packets += n->queue[i].packets;
 		memory += naive_memory_of(n, i);
 	}
-	return max_t(unsigned __int128, packets * n->b.memory_limit, memory * n->b.limit);
+	return max_t(u64, packets * n->b.memory_limit, memory * n->b.limit);
 }
 
 /* there are as many hosts as queues */
