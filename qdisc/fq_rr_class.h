@@ -89,7 +89,7 @@ static int fq_rr_change_class(struct Qdisc *sch, u32 classid, u32 parentid,
 	}
 	sch_tree_lock(sch);
 	flow = fq_rr_class_flow(sch, *cl);
-	rr_set_weight(&q->buffer.rr, &flow->rr, weight);
+	buffer_set_weight(&q->buffer, flow, weight);
 	sch_tree_unlock(sch);
 	return 0;
 }
@@ -143,6 +143,7 @@ struct fq_rr_flow_snapshot {
 	bool aqm;
 	bool above;
 	struct codel_vars codel;
+	u32 host;
 };
 
 static void fq_rr_take_flow(struct Qdisc *sch, unsigned long cl,
@@ -159,7 +160,9 @@ static void fq_rr_take_flow(struct Qdisc *sch, unsigned long cl,
 	if (flow->head) {
 		snap->queue.qlen = flow->packets;
 		snap->queue.backlog = flow->bytes;
-		snap->credit = rr_credit(&q->buffer.rr, &flow->rr);
+		snap->credit = buffer_credit(&q->buffer, flow);
+		if (q->buffer.by_host)
+			snap->host = q->buffer.hosts.host_of[cl - 1] + 1;
 		snap->hash = flow->hash;
 		snap->sparse = flow->rr.sparse;
 		snap->head_bytes = qdisc_pkt_len(fq_rr_skb(flow->head));
@@ -208,7 +211,8 @@ static int fq_rr_put_flow(struct sk_buff *skb,
 			fq_rr_delay_us(record->sojourn.average)) ||
 	    nla_put_u32(skb, TCA_FQ_RR_FLOW_PK_DELAY,
 			fq_rr_delay_us(record->sojourn.peak)) ||
-	    (snap->aqm && fq_rr_put_codel(skb, snap)))
+	    (snap->aqm && fq_rr_put_codel(skb, snap)) ||
+	    (snap->host && nla_put_u32(skb, TCA_FQ_RR_FLOW_HOST, snap->host)))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;

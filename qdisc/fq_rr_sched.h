@@ -67,11 +67,13 @@ struct fq_rr_stats {
  * @filters: classifiers that the user has attached
  * @key: of the flow hash
  * @mode: enum fq_rr_mode by which the packets that wait were placed
+ * @hosts: enum fq_rr_hosts by which their queues take turns
+ * @nat: whether hosts were found by their own addresses
  * @timed_from: see delay_control_timed_from()
  * @quantum_bytes: quantum in force
  * @as_carried: packets are placed by flow, with the hash that they carry
  * @shaped: there is a rate, or pacing
- * @rehash_due: the mode has become another, and too many packets wait
+ * @rehash_due: mode, hosts or nat have become others, and too many packets wait
  * @buffer: the queues, their turns and limits
  * @shaper: the link's rate, and when it is free
  * @dropped: packets that CoDel has dropped in the dequeue that goes on
@@ -91,6 +93,8 @@ struct fq_rr_sched {
 	struct tcf_proto __rcu *filters;
 	siphash_key_t key;
 	u32 mode;
+	u32 hosts;
+	u32 nat;
 	u32 timed_from;
 	u32 quantum_bytes;
 	bool as_carried;

@@ -47,6 +47,8 @@
  * @interval: us
  * @ce_threshold: us, or FQ_RR_CE_THRESHOLD_OFF
  * @noecn: 0 or 1
+ * @hosts: enum fq_rr_hosts, FQ_RR_HOSTS_NONE if @mode is FQ_RR_MODE_CLASS
+ * @nat: 0 or 1
  */
 struct fq_rr_config {
 	u64 rate_Bps;
@@ -78,6 +80,8 @@ struct fq_rr_config {
 	u32 interval;
 	u32 ce_threshold;
 	u32 noecn;
+	u32 hosts;
+	u32 nat;
 };
 
 /**
@@ -182,6 +186,10 @@ static const struct fq_rr_option fq_rr_options[TCA_FQ_RR_MAX + 1] = {
 		FQ_RR_OPTION_AT(ce_threshold) },
 	[TCA_FQ_RR_NOECN] = {
 		"noecn", "", 0, 1, 0, FQ_RR_OPTION_AT(noecn) },
+	[TCA_FQ_RR_HOSTS] = {
+		"hosts", "", 0, FQ_RR_HOSTS_MAX, 0, FQ_RR_OPTION_AT(hosts) },
+	[TCA_FQ_RR_NAT] = {
+		"nat", "", 0, 1, 0, FQ_RR_OPTION_AT(nat) },
 };
 
 /**
@@ -190,11 +198,11 @@ static const struct fq_rr_option fq_rr_options[TCA_FQ_RR_MAX + 1] = {
  * @value: of attribute n, signed ones with their sign, others as their bits
  */
 struct fq_rr_request {
-	u32 given;
+	u64 given;
 	s64 value[TCA_FQ_RR_MAX + 1];
 };
 
-static_assert(TCA_FQ_RR_MAX < 32, "a bit for each attribute");
+static_assert(TCA_FQ_RR_MAX < 64, "a bit for each attribute");
 
 /**
  * enum fq_rr_fault_kind - what is wrong with a request
@@ -207,6 +215,7 @@ static_assert(TCA_FQ_RR_MAX < 32, "a bit for each attribute");
  * @FQ_RR_FAULT_MU_MAX: mu-max is above the rate
  * @FQ_RR_FAULT_Q_MAX: q-max, as it follows from max-delay, is outside its range
  * @FQ_RR_FAULT_TARGET: target is above interval
+ * @FQ_RR_FAULT_HOSTS: hosts with mode class
  */
 enum fq_rr_fault_kind {
 	FQ_RR_FAULT_NONE,
@@ -218,6 +227,7 @@ enum fq_rr_fault_kind {
 	FQ_RR_FAULT_MU_MAX,
 	FQ_RR_FAULT_Q_MAX,
 	FQ_RR_FAULT_TARGET,
+	FQ_RR_FAULT_HOSTS,
 };
 
 /**
@@ -237,7 +247,7 @@ struct fq_rr_fault {
 static inline bool fq_rr_given(const struct fq_rr_request *request,
 			       unsigned int type)
 {
-	return request->given & (1U << type);
+	return request->given & (1ULL << type);
 }
 
 /* those that mean nothing without qlbp */
@@ -498,6 +508,8 @@ fq_rr_options_set(struct fq_rr_config *config, bool fixed,
 			.value = config->target,
 			.than = config->interval,
 		};
+	if (config->hosts != FQ_RR_HOSTS_NONE && config->mode == FQ_RR_MODE_CLASS)
+		return (struct fq_rr_fault) { .kind = FQ_RR_FAULT_HOSTS };
 	if (config->qlbp)
 		return fq_rr_options_set_rule(config);
 

@@ -44,6 +44,17 @@ static const char *const fq_rr_mode_names[] = {
 
 _Static_assert(FQ_RR_ARRAY_SIZE(fq_rr_mode_names) == FQ_RR_MODE_MAX + 1,
 	       "a name for every mode");
+
+static const char *const fq_rr_hosts_names[] = {
+	[FQ_RR_HOSTS_NONE] = "none",
+	[FQ_RR_HOSTS_SRC] = "src",
+	[FQ_RR_HOSTS_DST] = "dst",
+	[FQ_RR_HOSTS_BOTH] = "both",
+};
+
+_Static_assert(FQ_RR_ARRAY_SIZE(fq_rr_hosts_names) == FQ_RR_HOSTS_MAX + 1,
+	       "a name for all that hosts may be");
+
 static const char *const fq_rr_layer_names[] = {
 	[FQ_RR_LAYER_FRAME] = "frame",
 	[FQ_RR_LAYER_IP] = "ip",
@@ -181,6 +192,10 @@ static const struct fq_rr_option fq_rr_options[] = {
 	  .special = "off", .special_value = FQ_RR_CE_THRESHOLD_OFF },
 	{ .key = "noecn", .form = FQ_RR_FORM_WORD, .type = TCA_FQ_RR_NOECN,
 	  .min = 0, .max = 1 },
+	{ .key = "hosts", .form = FQ_RR_FORM_NAME, .type = TCA_FQ_RR_HOSTS,
+	  .min = 0, .max = FQ_RR_HOSTS_MAX, .names = fq_rr_hosts_names },
+	{ .key = "nat", .form = FQ_RR_FORM_FLAG, .type = TCA_FQ_RR_NAT,
+	  .min = 0, .max = 1 },
 };
 
 /*
@@ -236,6 +251,7 @@ static void fq_rr_explain(void)
 		"                 [ drop longest-queue | longest-head | longest-tail | arriving ]\n"
 		"                 [ split-gso | no-split-gso ] [ seed NUMBER | random ]\n"
 		"                 [ mode flow | src-host | dst-host | class ]\n"
+		"                 [ hosts none | src | dst | both ] [ nat | no-nat ]\n"
 		"                 [ charge-drops | no-charge-drops ] [ ecn PERCENT | off ]\n"
 		"                 [ aqm | no-aqm ] [ target TIME ] [ interval TIME ]\n"
 		"                 [ ce-threshold TIME | off ] [ ecn | noecn ]\n"
@@ -806,6 +822,7 @@ static const struct {
 	{ TCA_FQ_RR_STATS_DROPS_AQM, "drops_aqm", "\n  aqm drops" },
 	{ TCA_FQ_RR_STATS_MARKS_AQM, "marks_aqm", " marks" },
 	{ TCA_FQ_RR_STATS_MARKS_CE, "marks_ce", " ce-threshold marks" },
+	{ TCA_FQ_RR_STATS_HOSTS_ACTIVE, "hosts_active", "\n  hosts active" },
 };
 
 static void fq_rr_print_number(const struct rtattr *attr, const char *json, const char *fmt)
@@ -844,6 +861,9 @@ static void fq_rr_print_flow(struct rtattr *nest)
 	if (fq_rr_get(tb[TCA_FQ_RR_FLOW_HASH], &value))
 		print_color_u64(TC_PRINT_ANY, TC_COLOR_NONE, "hash",
 				" hash %08" PRIx64, value);
+	if (fq_rr_get(tb[TCA_FQ_RR_FLOW_HOST], &value))
+		print_color_u64(TC_PRINT_ANY, TC_COLOR_NONE, "host",
+				" host %" PRIu64, value);
 	fq_rr_print_state(tb[TCA_FQ_RR_FLOW_SPARSE], "sparse");
 	fq_rr_print_number(tb[TCA_FQ_RR_FLOW_AV_DELAY], "avg_delay_us",
 			   "\n  av_delay (us) %" PRIu64);

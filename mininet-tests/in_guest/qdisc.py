@@ -148,8 +148,10 @@ OPTIONS = {
     "interval": (28, "I"),
     "ce-threshold": (29, "I"),
     "noecn": (30, "I"),
+    "hosts": (31, "I"),
+    "nat": (32, "I"),
 }
-FLAGS = ("split-gso", "qlbp", "charge-drops", "aqm", "noecn")
+FLAGS = ("split-gso", "qlbp", "charge-drops", "aqm", "noecn", "nat")
 WORDS = {
     "drr": 0,
     "strict": 1,
@@ -161,6 +163,10 @@ WORDS = {
     "src-host": 1,
     "dst-host": 2,
     "class": 3,
+    "none": 0,
+    "src": 1,
+    "dst": 2,
+    "both": 3,
     "off": 0,
     "never": 0,
     "unlimited": 2**64 - 1,
@@ -218,6 +224,7 @@ STATISTICS = [
     "memory_limit_bytes",
     "avg_delay_us",
     "peak_delay_us",
+    "hosts_active",
 ]
 # a class: number of the nest of its queue, and names of what is in it
 STATS_FLOW = 23
@@ -235,6 +242,7 @@ FLOW_STATISTICS = [
     "dropping",
     "count",
     "drop_next_us",
+    "host",
 ]
 
 

@@ -72,6 +72,8 @@ OPTIONS = {
     "rate 40mbit catch-up 5ms": "catch-up 5ms ",
     "target 2ms interval 40ms ce-threshold 1ms noecn": "aqm target 2ms interval 40ms ce-threshold 1ms noecn",
     "no-aqm": "no-aqm ",
+    "hosts src": "hosts src no-nat",
+    "mode dst-host hosts both": "hosts both no-nat",
     "rate 15mbit qlbp mu-min 2mbit mu-max 10mbit q-max 10000b": "mu-min 2Mbit mu-max 10Mbit q-max 10000b",
 }
 # tc says so itself, and ends with 1; with 2 when the kernel does

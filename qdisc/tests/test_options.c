@@ -18,7 +18,7 @@ static struct fq_rr_config defaults(void)
 
 static void give(struct fq_rr_request *request, unsigned int type, s64 value)
 {
-	request->given |= 1U << type;
+	request->given |= 1ULL << type;
 	request->value[type] = value;
 }
 
@@ -77,7 +77,7 @@ static void every_option_ends_where_the_manual_page_says(void **state)
 					 (long long)values[i]);
 		}
 	}
-	assert_int_equal(options, 28);
+	assert_int_equal(options, 30);
 }
 
 /* the manual page's table: name and unit as messages have them, the range in the unit of
@@ -118,6 +118,8 @@ static void options_are_what_the_manual_page_says(void **state)
 		{ TCA_FQ_RR_INTERVAL, "interval", " us", 10, 10000000, 10 },
 		{ TCA_FQ_RR_CE_THRESHOLD, "ce-threshold", " us", 10, 10000000, 0 },
 		{ TCA_FQ_RR_NOECN, "noecn", "", 0, 1, 0 },
+		{ TCA_FQ_RR_HOSTS, "hosts", "", 0, 3, 0 },
+		{ TCA_FQ_RR_NAT, "nat", "", 0, 1, 0 },
 	};
 	size_t i;
 
@@ -188,6 +190,12 @@ static void what_is_wrong_is_named(void **state)
 		{ { { TCA_FQ_RR_INTERVAL, 4999 }, { TCA_FQ_RR_AQM, 0 } },
 		  { FQ_RR_FAULT_TARGET, 0, 5000, 4999 },
 		  "an interval below the target that there is, without aqm too" },
+		{ { { TCA_FQ_RR_HOSTS, 2 }, { TCA_FQ_RR_MODE, 3 } },
+		  { FQ_RR_FAULT_HOSTS, 0, 0, 0 }, "hosts share one queue" },
+		{ { { TCA_FQ_RR_HOSTS, 4 }, { TCA_FQ_RR_NAT, 2 } },
+		  { FQ_RR_FAULT_RANGE, TCA_FQ_RR_HOSTS, 4, 0 }, "no such hosts" },
+		{ { { TCA_FQ_RR_NAT, 2 } },
+		  { FQ_RR_FAULT_RANGE, TCA_FQ_RR_NAT, 2, 0 }, "more than yes" },
 	};
 	size_t i, k;
 

@@ -48,6 +48,8 @@ enum {
 	TCA_FQ_RR_INTERVAL,	/* u32, microseconds */
 	TCA_FQ_RR_CE_THRESHOLD,	/* u32, microseconds, or ..._OFF */
 	TCA_FQ_RR_NOECN,	/* u32, 0 or 1: CoDel drops what it could mark */
+	TCA_FQ_RR_HOSTS,	/* u32, enum fq_rr_hosts */
+	TCA_FQ_RR_NAT,		/* u32, 0 or 1: addresses as hosts themselves have them */
 	__TCA_FQ_RR_MAX
 };
 
@@ -77,6 +79,25 @@ enum fq_rr_mode {
 };
 
 #define FQ_RR_MODE_MAX FQ_RR_MODE_CLASS
+
+/**
+ * enum fq_rr_hosts - whose queues share one part of the link
+ * @FQ_RR_HOSTS_NONE: nobody's: each queue has a part
+ * @FQ_RR_HOSTS_SRC: those of packets from one address
+ * @FQ_RR_HOSTS_DST: those of packets to one address
+ * @FQ_RR_HOSTS_BOTH: those of packets from one address to another
+ *
+ * Not with FQ_RR_MODE_CLASS, whose packets share one queue. A queue that a filter or a
+ * priority names has a part of its own, by its weight.
+ */
+enum fq_rr_hosts {
+	FQ_RR_HOSTS_NONE,
+	FQ_RR_HOSTS_SRC,
+	FQ_RR_HOSTS_DST,
+	FQ_RR_HOSTS_BOTH,
+};
+
+#define FQ_RR_HOSTS_MAX FQ_RR_HOSTS_BOTH
 
 /**
  * enum fq_rr_scheduler - what a flow pays for a packet
@@ -169,7 +190,8 @@ enum fq_rr_framing {
 #define FQ_RR_AUTO_MEMORY_MIN (4U << 20)
 
 /*
- * flows (queues). Above: 65536 queues occupy 9.0 MB. Default: that of fq_codel and of
+ * flows (queues). Above: 65536 queues occupy 9.0 MB, and 11.1 MB more once hosts are
+ * asked for. Default: that of fq_codel and of
  * CAKE: no two of a hundred backlogged flows share a queue, and one in 1700 of 500.
  */
 #define FQ_RR_FLOWS_MIN 1U
@@ -340,6 +362,7 @@ enum {
 	TCA_FQ_RR_STATS_MEMORY_LIMIT,	/* u32, bytes, in force */
 	TCA_FQ_RR_STATS_AV_DELAY,	/* u32, us, average time in the queue */
 	TCA_FQ_RR_STATS_PK_DELAY,	/* u32, us, the same, longest of late */
+	TCA_FQ_RR_STATS_HOSTS_ACTIVE,	/* u32, with hosts: those with packets now */
 	__TCA_FQ_RR_STATS_MAX
 };
 
@@ -365,6 +388,7 @@ enum {
 	TCA_FQ_RR_FLOW_DROPPING, /* u32, 1: for an interval, so that CoDel drops or marks */
 	TCA_FQ_RR_FLOW_COUNT,	/* u32, drops and marks since then, with what it remembers */
 	TCA_FQ_RR_FLOW_DROP_NEXT, /* s32, us until the next, if dropping */
+	TCA_FQ_RR_FLOW_HOST,	/* u32, with hosts: number of its host, from 1 */
 	__TCA_FQ_RR_FLOW_MAX
 };
 
