@@ -79,6 +79,14 @@ class Processes:
                 self.kill(one)
 
 
+def end_all(*ends: socket.socket) -> None:
+    """End connections; who waits for one in another thread is woken, as close() alone does not."""
+    for end in ends:
+        with contextlib.suppress(OSError):
+            end.shutdown(socket.SHUT_RDWR)
+        end.close()
+
+
 class Network:
     """A way to an address that can be cut: its own address is ``address``."""
 
@@ -89,6 +97,8 @@ class Network:
         self._port = self._listening.getsockname()[1]
         self.address = f"tcp://{LOOPBACK}:{self._port}"
         self._ends: list[socket.socket] = []
+        # of the ends, and of whether there shall be any of this listening socket's
+        self._lock = threading.Lock()
         threading.Thread(target=self._accept, args=[self._listening], daemon=True).start()
 
     def _accept(self, listening: socket.socket) -> None:
@@ -98,7 +108,13 @@ class Network:
                 far = socket.create_connection(self._target)
             except OSError:
                 return
-            self._ends += [near, far]
+            with self._lock:
+                is_cut = listening is not self._listening or listening.fileno() < 0
+                self._ends += [] if is_cut else [near, far]
+            if is_cut:
+                near.close()
+                far.close()
+                return
             for one, other in ((near, far), (far, near)):
                 threading.Thread(target=self._pass, args=[one, other], daemon=True).start()
 
@@ -108,19 +124,17 @@ class Network:
                 other.sendall(data)
         except OSError:
             pass
-        for end in (one, other):
-            end.close()
+        end_all(one, other)
 
     def cut(self) -> None:
         """Every connection ends, and none can be made."""
         # a thread that waits in accept() holds the socket
         self._listening.shutdown(socket.SHUT_RDWR)
-        self._listening.close()
-        for end in self._ends:
-            with contextlib.suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
-            end.close()
-        self._ends.clear()
+        with self._lock:
+            self._listening.close()
+            ends = self._ends
+            self._ends = []
+        end_all(*ends)
 
     def mend(self) -> None:
         """Connections can be made again."""

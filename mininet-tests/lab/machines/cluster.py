@@ -132,6 +132,8 @@ class Cluster:
         self._accepted: dict[str, Worker] = {}
         # while no worker is there Dask forgets who could take a run: it is handed over again
         self._generation = 0
+        # how often a worker that was there has been told to do no more
+        self._closed = 0
         self._alone_since = time.monotonic()
         self._emulator = self._emulator_digest = ""
         self._examined: set[str] = set()
@@ -219,9 +221,9 @@ class Cluster:
 
     def _done(self, run: Run, parcel_digest: str, packed: bytes) -> dict[str, Any] | None:
         """What a worker says of a run; None if none could do it."""
-        generation = self._take_slot()
+        generation, closed = self._take_slot()
         key = self._next_key(run)
-        self._under[key] = Under(run)
+        under = self._under[key] = Under(run)
         future = None
         try:
             future = self._client.submit(
@@ -235,13 +237,13 @@ class Cluster:
                 pure=False,
                 resources={self._topic: 1},
             )
-            answer = self._await(future, generation)
+            answer = self._await(future, generation, lambda: self._closed != closed and not under.begun)
         except WorkersLostError:
-            self._note_retry(self._under[key])
+            self._note_retry(under)
             raise
         finally:
             with self._changed:
-                under = self._under.pop(key)
+                del self._under[key]
                 self._outstanding -= 1
                 self._changed.notify()
             if future is not None:
@@ -264,15 +266,15 @@ class Cluster:
             self._number += 1
             return f"{run.scenario.name}-{self._topic}-{self._number}"
 
-    def _take_slot(self) -> int:
-        """Wait until a worker is free; the generation of the workers that are there."""
+    def _take_slot(self) -> tuple[int, int]:
+        """Wait until a worker is free; the generation of the workers that are there, and how often one was closed."""
         with self._changed:
             while not self._accepted or self._outstanding >= self.slots:
                 self._check()
                 self._changed.wait(POLL_S)
             self._check()
             self._outstanding += 1
-            return self._generation
+            return self._generation, self._closed
 
     def _check(self) -> None:
         if self._stopped:
@@ -280,14 +282,17 @@ class Cluster:
         if self._gone:
             raise EngineGoneError(self._gone)
 
-    def _await(self, future: Any, generation: int) -> bytes | None:
-        """A run's answer, or None if its workers are gone."""
+    def _await(self, future: Any, generation: int, is_stuck: Callable[[], bool]) -> bytes | None:
+        """A run's answer, or None if its workers are gone.
+
+        :param is_stuck: whether it may wait at a worker that does no more runs, which Dask does not take it from
+        """
         from distributed.scheduler import KilledWorker
 
         while True:
             with self._changed:
                 self._check()
-                if self._generation != generation:
+                if self._generation != generation or is_stuck():
                     with contextlib.suppress(Exception):
                         future.cancel(force=True)
                     return None
@@ -344,7 +349,7 @@ class Cluster:
         with ThreadPoolExecutor(AT_ONCE) as pool:
             while not self._stopped and not self._gone:
                 try:
-                    found = self._client.scheduler_info()["workers"]
+                    found = self._workers_now()
                     heard = time.monotonic()
                 except Exception:
                     # of whichever layer
@@ -361,6 +366,11 @@ class Cluster:
                 self._check_alone(found)
                 time.sleep(POLL_S)
 
+    def _workers_now(self) -> dict[str, Any]:
+        """What the scheduler says of its workers; of what the client keeps, Dask makes a part anew without them."""
+        found: dict[str, Any] = self._client.sync(self._client.scheduler.identity, n_workers=-1)["workers"]
+        return found
+
     def _end(self, reason: str) -> None:
         with self._changed:
             self._gone = self._gone or reason
@@ -369,7 +379,9 @@ class Cluster:
     def _drop_lost(self, found: Mapping[str, Any]) -> None:
         for address in [address for address in self._accepted if address not in found]:
             with self._changed:
-                worker = self._accepted.pop(address)
+                worker = self._accepted.pop(address, None)
+                if worker is None:
+                    continue
                 self.lost.append(worker.name)
                 self._left()
             self.say(f"worker {worker.name} on {worker.host} is lost: what it did begins again on another one")
@@ -499,6 +511,8 @@ class Cluster:
         if was_there:
             with contextlib.suppress(Exception):
                 self._ask(worker.address, errand.accept, self._topic, 0)
+            with self._changed:
+                self._closed += 1
 
     def stop(self) -> None:
         """End every guest at once."""
@@ -514,6 +528,10 @@ class Cluster:
 
     def outcome(self) -> dict[str, Any]:
         """For the manifest: which workers there were, and what became of them."""
+        if self._client is not None and self._client.status == "running":
+            # one may have been lost since the last look
+            with contextlib.suppress(Exception):
+                self._drop_lost(self._workers_now())
         return {
             "on": self._cluster.name,
             "kind": self._cluster.kind,

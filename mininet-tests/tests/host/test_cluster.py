@@ -356,10 +356,12 @@ def test_a_worker_that_runs_full(bench) -> None:
     bench.hold.unlink()
     wait_for("end", lambda: status)
     assert status == [0]
-    assert len(bench.noted("begin full")) == 1 and len(bench.noted("end good")) == 6
+    # Dask may have handed it another run before the first one's answer was read
+    begun = bench.noted("begin full")
+    assert len(begun) in (1, 2) and len(bench.noted("end good")) == 6
     (refused,) = bench.outcome()["refused"]
     assert (refused["worker"], refused["reason"]) == ("full", "/store: No space left on device")
-    assert [one["workers"] for one in bench.outcome()["retried"]] == [["full"]]
+    assert [one["workers"] for one in bench.outcome()["retried"]] == [["full"]] * len(begun)
 
 
 def test_a_run_that_fails(bench) -> None:
