@@ -87,9 +87,11 @@ hostile-short: lab-modules ## some minutes of that
 	@scripts/lab hostile --short
 
 test: lab-modules ## all tests; the last line counts them
+	@scripts/bootstrap --cluster
 	@scripts/test
 
 check: bootstrap ## within a minute: unit tests without fuzzers, quick checkers, tests that need no guest
+	@scripts/bootstrap --cluster
 	@scripts/test --quick
 
 unit: ## unit tests and fuzzers of the formula headers, in 64 and 32 bits

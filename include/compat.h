@@ -53,6 +53,23 @@ static inline void compat_qdisc_set_segs(struct sk_buff *skb, unsigned int segs)
 }
 
 /*
+ * Why a packet was dropped, which tools that trace drops show. 6.14 tells a full buffer from
+ * delay control, 7.1 has names for that of the qdiscs' own, and before there is one for all.
+ */
+#ifdef HAVE_QDISC_DROP_CONGESTED
+#define COMPAT_DROP_CONGESTED ((enum skb_drop_reason)QDISC_DROP_CONGESTED)
+#define compat_qdisc_drop_overlimit(skb, sch, to_free) \
+	qdisc_drop_reason(skb, sch, to_free, QDISC_DROP_OVERLIMIT)
+#elif defined(HAVE_SKB_DROP_CONGESTED)
+#define COMPAT_DROP_CONGESTED SKB_DROP_REASON_QDISC_CONGESTED
+#define compat_qdisc_drop_overlimit(skb, sch, to_free) \
+	qdisc_drop_reason(skb, sch, to_free, SKB_DROP_REASON_QDISC_OVERLIMIT)
+#else
+#define COMPAT_DROP_CONGESTED SKB_DROP_REASON_QDISC_DROP
+#define compat_qdisc_drop_overlimit(skb, sch, to_free) qdisc_drop(skb, sch, to_free)
+#endif
+
+/*
  * 6.2 gave the error message a buffer of its own. Before that it is a pointer
  * to something that outlives the request: the next of a few static buffers.
  * Sixteen requests may fail at once before one reads another's message.

@@ -6,11 +6,14 @@
  * the caller's to know: they are passed along, or asked for where packets are dropped.
  * Each queue and the buffer have sums of both, so that neither is ever counted.
  *
+ * Queues take turns, with all others, or with those of their host (host_turns.h).
+ *
  * Beyond a limit the longest queue loses packets, until the buffer is within it:
  * longest_queue.h finds that queue, fair_share.h says what "long" means, and the policy
  * says what it loses. By default that is all of it, but for a packet that is just
  * arriving (S. Keshav, "Congestion control in computer networks", 1991, chapter 6): a flush
- * takes constant time, however many packets, since none of them is looked at.
+ * takes constant time, however many packets, since none of them is looked at. Where hosts
+ * share the link it is the longest queue of the host that takes the largest part.
  *
  * What waits elsewhere counts as well, but cannot be dropped: a packet that a parent has
  * peeked at, or that a device has given back. So the number of packets that wait is the
@@ -23,9 +26,11 @@
 
 #include "portable.h"
 #include "fair_share.h"
+#include "host_turns.h"
 #include "longest_queue.h"
 #include "parents.h"
 #include "round_robin.h"
+#include "sojourn.h"
 
 /**
  * struct packet_link - a packet's place in its queue: how &struct sk_buff begins
@@ -83,6 +88,24 @@ static_assert(offsetof(struct fq_rr_flow, rr) == 0, "a turn is cast to its queue
 static_assert(FQ_RR_FLOWS_MAX <= LQ_QUEUES_MAX, "a queue's number fits the heap's");
 
 /**
+ * struct queue_record - what has happened in one queue, all zero at first
+ * @bytes: length of what it has sent
+ * @packets: segments of that (wraps)
+ * @drops: packets that it has lost (wraps)
+ * @marks: packets marked in it (wraps)
+ * @sojourn: how long its packets have waited
+ *
+ * Apart from &struct fq_rr_flow, so that a busy queue's is one cache line.
+ */
+struct queue_record {
+	u64 bytes;
+	u32 packets;
+	u32 drops;
+	u32 marks;
+	struct sojourn sojourn;
+};
+
+/**
  * struct buffer_counts - what has happened
  * @flushed: packets dropped by flushing a queue
  * @head: packets dropped from the head of a queue
@@ -103,24 +126,29 @@ struct buffer_counts {
 /**
  * struct buffer - queues that share one limit
  * @flows: the queues
+ * @records: what has happened in each
  * @limit: packets that may wait
  * @memory_limit: memory that they may occupy (bytes)
  * @drop: enum fq_rr_drop: what the longest queue loses
  * @charge: whether a flow pays for its dropped packets
  * @strict: whether packets are shared, and not bytes: see rr_cost()
+ * @by_host: whether hosts share the link, and their queues their parts
  * @memory: what the packets in the queues occupy (bytes)
- * @rr: whose turn it is
- * @lq: which queue is the longest
+ * @rr: whose turn it is: which queue's, or which host's
+ * @lq: which queue, or host, is the longest
  * @counts: what has happened
+ * @hosts: whose turn it is in a host; without room until there are hosts
  */
 struct buffer {
 	/* read mostly */
 	struct fq_rr_flow *flows;
+	struct queue_record *records;
 	u32 limit;
 	u32 memory_limit;
 	u32 drop;
 	bool charge;
 	bool strict;
+	bool by_host;
 
 	/* written for every packet */
 	u32 memory;
@@ -129,6 +157,9 @@ struct buffer {
 	/* written when packets are dropped */
 	struct lq lq;
 	struct buffer_counts counts;
+
+	/* of hosts only */
+	struct host_turns hosts;
 };
 
 static inline u32 buffer_number(const struct buffer *b, const struct fq_rr_flow *flow)
@@ -141,17 +172,217 @@ static inline u64 buffer_key(const struct buffer *b, const struct fq_rr_flow *fl
 	return fair_share_key(b->limit, b->memory_limit, flow->packets, flow->memory);
 }
 
+static inline u64 buffer_host_key(const struct buffer *b, const struct ht_host *host)
+{
+	return fair_share_key(b->limit, b->memory_limit, host->packets, host->memory);
+}
+
+/* of a host, or where there are none of a queue */
 static inline u64 buffer_key_of(const void *buffer, u32 number)
 {
 	const struct buffer *b = buffer;
 
-	return buffer_key(b, &b->flows[number]);
+	return b->by_host ? buffer_host_key(b, &b->hosts.hosts[number]) :
+			    buffer_key(b, &b->flows[number]);
+}
+
+static inline u64 buffer_queue_key_of(const struct rr_flow *f, const void *buffer)
+{
+	return buffer_key(buffer, (const struct fq_rr_flow *)f);
+}
+
+/**
+ * buffer_backlogged - a packet is about to come to an empty queue: it takes turns
+ * @b: buffer
+ * @flow: queue; of one that takes turns already nothing changes
+ * @host: hash of the packet's host; of no meaning without hosts
+ * @alone: whether the queue is a host of its own, as ht_backlogged() has it
+ *
+ * Return: whether its first packet goes ahead.
+ */
+static __always_inline bool buffer_backlogged(struct buffer *b, struct fq_rr_flow *flow,
+					      u32 host, bool alone)
+{
+	if (unlikely(b->by_host))
+		return ht_backlogged(&b->hosts, &flow->rr, buffer_number(b, flow), host,
+				     alone);
+	return rr_backlogged(&b->rr, &flow->rr);
+}
+
+/**
+ * buffer_idle - a queue has no packet any more
+ * @b: buffer
+ * @flow: queue; of one that is idle nothing changes
+ */
+static inline void buffer_idle(struct buffer *b, struct fq_rr_flow *flow)
+{
+	if (unlikely(b->by_host))
+		ht_idle(&b->hosts, &flow->rr, buffer_number(b, flow));
+	else
+		rr_idle(&b->rr, &flow->rr);
+}
+
+/**
+ * buffer_next - the queue whose turn it is
+ * @b: buffer
+ * @by_host: as &buffer.by_host is, which the caller has read: where it is a constant, only
+ *	what it takes is compiled
+ *
+ * As rr_next() has it.
+ *
+ * Return: the queue; NULL: all are empty.
+ */
+static __always_inline struct fq_rr_flow *buffer_next(struct buffer *b, bool by_host)
+{
+	if (by_host)
+		return (struct fq_rr_flow *)ht_next(&b->hosts);
+	return (struct fq_rr_flow *)rr_next(&b->rr);
+}
+
+/**
+ * buffer_sent - a packet of the queue that buffer_next() returned has been sent
+ * @b: buffer
+ * @flow: that queue, from which the packet has been taken
+ * @size: what the packet took
+ * @by_host: as buffer_next() has it
+ */
+static __always_inline void buffer_sent(struct buffer *b, struct fq_rr_flow *flow,
+					struct packet_size size, bool by_host)
+{
+	u32 cost = rr_cost(b->strict, size.bytes);
+
+	if (by_host)
+		ht_sent(&b->hosts, &flow->rr, buffer_number(b, flow), cost, size.memory,
+			flow->head);
+	else
+		rr_sent(&b->rr, &flow->rr, cost, flow->head);
+}
+
+/**
+ * buffer_active - how many queues have packets
+ * @b: buffer
+ *
+ * Return: queues.
+ */
+static inline u32 buffer_active(const struct buffer *b)
+{
+	return b->by_host ? b->hosts.active : b->rr.active;
+}
+
+/**
+ * buffer_credit - what a queue may send before it waits for others
+ * @b: buffer
+ * @flow: queue
+ *
+ * Return: as rr_credit(); with hosts, before it waits for those of its host.
+ */
+static inline s64 buffer_credit(const struct buffer *b, const struct fq_rr_flow *flow)
+{
+	return b->by_host ? ht_credit(&b->hosts, &flow->rr, buffer_number(b, flow)) :
+			    rr_credit(&b->rr, &flow->rr);
+}
+
+/**
+ * buffer_set_weight - give a queue more or fewer shares
+ * @b: buffer
+ * @flow: queue
+ * @weight: as rr_set_weight() has it; with hosts, as ht_set_weight() has it
+ */
+static inline void buffer_set_weight(struct buffer *b, struct fq_rr_flow *flow, u32 weight)
+{
+	if (b->by_host)
+		ht_set_weight(&b->hosts, &flow->rr, buffer_number(b, flow), weight);
+	else
+		rr_set_weight(&b->rr, &flow->rr, weight);
+}
+
+/**
+ * buffer_restart - another quantum or unit: forget who has sent how much
+ * @b: buffer
+ * @quantum: as for rr_restart()
+ */
+static inline void buffer_restart(struct buffer *b, u32 quantum)
+{
+	if (b->by_host)
+		ht_restart(&b->hosts, quantum);
+	else
+		rr_restart(&b->rr, quantum);
+}
+
+/**
+ * buffer_set_by_host - hosts share the link from now on, or queues do
+ * @b: buffer, all of whose queues must be empty
+ * @by_host: whether hosts do; false where &buffer.hosts has no room
+ *
+ * Takes time linear in the number of queues where hosts go.
+ */
+static inline void buffer_set_by_host(struct buffer *b, bool by_host)
+{
+	u32 i;
+
+	PRECONDITION(!b->rr.active);
+	if (b->by_host && !by_host)
+		for (i = 0; i < b->hosts.queues; i++)
+			ht_leave(&b->hosts, &b->flows[i].rr, i);
+	b->by_host = by_host && b->hosts.queues;
+	/* it has the numbers of the others in it */
+	lq_reset(&b->lq);
+}
+
+/* all queues of one round robin */
+static inline void buffer_visit_turns(const struct rr *rr,
+				      void (*visit)(struct fq_rr_flow *flow, void *context),
+				      void *context)
+{
+	unsigned int list;
+	struct rr_flow *f;
+
+	for (list = 0; list < RR_LISTS; list++)
+		rr_for_each(rr, list, f)
+			visit((struct fq_rr_flow *)f, context);
+}
+
+/**
+ * buffer_visit - visit all queues that take turns
+ * @b: buffer
+ * @visit: is told of each, and changes no turns
+ * @context: for @visit
+ */
+static inline void buffer_visit(const struct buffer *b,
+				void (*visit)(struct fq_rr_flow *flow, void *context),
+				void *context)
+{
+	unsigned int list;
+	struct rr_flow *f;
+
+	if (!b->by_host) {
+		buffer_visit_turns(&b->rr, visit, context);
+		return;
+	}
+	for (list = 0; list < RR_LISTS; list++)
+		rr_for_each(&b->rr, list, f)
+			buffer_visit_turns(&ht_of_turn(f)->queues, visit, context);
+}
+
+/* a queue has grown, while somebody asks for the largest */
+static inline void buffer_grown(struct buffer *b, const struct fq_rr_flow *flow)
+{
+	u32 number = buffer_number(b, flow);
+	const struct ht_host *host;
+
+	if (!b->by_host) {
+		lq_grow(&b->lq, number, buffer_key(b, flow));
+		return;
+	}
+	host = ht_host_of(&b->hosts, number);
+	if (host)
+		lq_grow(&b->lq, host - b->hosts.hosts, buffer_host_key(b, host));
 }
 
 /**
  * buffer_append - a packet goes to the end of a queue
  * @b: buffer
- * @flow: queue, whose turn is the caller's to see to
+ * @flow: queue, whose turn is the caller's to see to: see buffer_backlogged()
  * @packet: packet
  * @size: what it takes; not added to &buffer.memory, of which it may be a part already
  * @hash: of its flow
@@ -173,9 +404,11 @@ static inline void buffer_append(struct buffer *b, struct fq_rr_flow *flow,
 	flow->packets++;
 	flow->memory += size.memory;
 	flow->bytes += size.bytes;
+	if (unlikely(b->by_host))
+		ht_count(&b->hosts, buffer_number(b, flow), 1, size.memory);
 	/* no part of the buffer is computed while nobody asks for the largest */
 	if (unlikely(!lq_collecting(&b->lq)))
-		lq_grow(&b->lq, buffer_number(b, flow), buffer_key(b, flow));
+		buffer_grown(b, flow);
 }
 
 /**
@@ -227,6 +460,8 @@ static inline struct packet_link *buffer_take_tail(struct fq_rr_flow *flow)
  * @b: buffer
  * @flow: queue
  * @size: what the packet took
+ *
+ * Its host has it until buffer_sent() or buffer_lost() is told.
  */
 static inline void buffer_taken(struct buffer *b, struct fq_rr_flow *flow,
 				struct packet_size size)
@@ -239,21 +474,35 @@ static inline void buffer_taken(struct buffer *b, struct fq_rr_flow *flow,
 
 /**
  * buffer_detach - take all packets out of a queue
+ * @b: buffer
  * @flow: queue, whose turn is as it was
  *
  * &buffer.memory still has them in it.
  *
  * Return: the oldest packet, to which the others are linked; NULL: the queue was empty.
  */
-static inline struct packet_link *buffer_detach(struct fq_rr_flow *flow)
+static inline struct packet_link *buffer_detach(struct buffer *b, struct fq_rr_flow *flow)
 {
 	struct packet_link *first = flow->head;
 
+	if (b->by_host)
+		ht_count(&b->hosts, buffer_number(b, flow), -flow->packets, -flow->memory);
 	flow->head = NULL;
 	flow->bytes = 0;
 	flow->packets = 0;
 	flow->memory = 0;
 	return first;
+}
+
+/**
+ * buffer_any - a queue that takes turns
+ * @b: buffer
+ *
+ * Return: the queue; NULL: none does.
+ */
+static inline struct fq_rr_flow *buffer_any(const struct buffer *b)
+{
+	return (struct fq_rr_flow *)(b->by_host ? ht_any(&b->hosts) : rr_any(&b->rr));
 }
 
 /**
@@ -265,21 +514,16 @@ static inline struct packet_link *buffer_detach(struct fq_rr_flow *flow)
 static inline struct packet_list buffer_detach_all(struct buffer *b)
 {
 	struct packet_list all = {};
-	unsigned int list;
+	struct fq_rr_flow *flow;
 
-	for (list = 0; list < RR_LISTS; list++) {
-		while (!rr_link_empty(&b->rr.list[list])) {
-			struct fq_rr_flow *flow;
-
-			flow = (struct fq_rr_flow *)b->rr.list[list].next;
-			if (all.first)
-				all.last->next = flow->head;
-			else
-				all.first = flow->head;
-			all.last = flow->tail;
-			rr_idle(&b->rr, &flow->rr);
-			buffer_detach(flow);
-		}
+	while ((flow = buffer_any(b))) {
+		if (all.first)
+			all.last->next = flow->head;
+		else
+			all.first = flow->head;
+		all.last = flow->tail;
+		buffer_idle(b, flow);
+		buffer_detach(b, flow);
 	}
 	return all;
 }
@@ -323,8 +567,40 @@ static inline bool buffer_refuses(const struct buffer *b, u32 waiting, u32 memor
  */
 static inline void buffer_charge(struct buffer *b, struct fq_rr_flow *flow, u32 bytes)
 {
-	if (b->charge)
-		rr_charge(&b->rr, &flow->rr, rr_cost(b->strict, bytes));
+	u32 cost = rr_cost(b->strict, bytes);
+
+	if (!b->charge)
+		return;
+	if (b->by_host)
+		ht_charge(&b->hosts, &flow->rr, buffer_number(b, flow), cost);
+	else
+		rr_charge(&b->rr, &flow->rr, cost);
+}
+
+/**
+ * buffer_lost - a packet that has been taken out of a queue is dropped
+ * @b: buffer
+ * @flow: queue
+ * @size: what the packet took
+ */
+static inline void buffer_lost(struct buffer *b, struct fq_rr_flow *flow,
+			       struct packet_size size)
+{
+	if (b->by_host)
+		ht_count(&b->hosts, buffer_number(b, flow), -1, -size.memory);
+	buffer_charge(b, flow, size.bytes);
+}
+
+/**
+ * buffer_charge_refused - as buffer_charge(), for a packet that has not come to its queue
+ * @b: buffer
+ * @flow: its queue; with hosts, one that is empty pays nothing: it may have been another's
+ * @bytes: length of the packet
+ */
+static inline void buffer_charge_refused(struct buffer *b, struct fq_rr_flow *flow, u32 bytes)
+{
+	if (flow->head || !b->by_host)
+		buffer_charge(b, flow, bytes);
 }
 
 /* drop a packet that has been taken out of a queue */
@@ -337,10 +613,11 @@ buffer_drop_one(struct buffer *b, struct fq_rr_flow *flow, struct packet_link *p
 
 	buffer_taken(b, flow, size);
 	if (!flow->head)
-		rr_idle(&b->rr, &flow->rr);
+		buffer_idle(b, flow);
+	b->records[buffer_number(b, flow)].drops++;
 	outcome->dropped++;
 	outcome->dropped_bytes += size.bytes;
-	buffer_charge(b, flow, size.bytes);
+	buffer_lost(b, flow, size);
 	if (!dropped->first)
 		dropped->last = packet;
 	packet->next = dropped->first;
@@ -367,7 +644,7 @@ buffer_flush(struct buffer *b, struct fq_rr_flow *flow, struct packet_link *keep
 					dropped);
 		return;
 	}
-	buffer_detach(flow);
+	buffer_detach(b, flow);
 	if (last == keep) {
 		struct packet_size size = size_of(keep);
 
@@ -377,16 +654,36 @@ buffer_flush(struct buffer *b, struct fq_rr_flow *flow, struct packet_link *keep
 		flow->bytes = size.bytes;
 		flow->packets = 1;
 		flow->memory = size.memory;
+		if (b->by_host)
+			ht_count(&b->hosts, buffer_number(b, flow), 1, size.memory);
 	} else {
-		rr_idle(&b->rr, &flow->rr);
+		buffer_idle(b, flow);
 	}
 	if (!dropped->first)
 		dropped->last = last;
 	last->next = dropped->first;
 	dropped->first = lost.head;
 	b->memory -= lost.memory - flow->memory;
+	b->records[buffer_number(b, flow)].drops += lost.packets - flow->packets;
 	outcome->dropped += lost.packets - flow->packets;
 	outcome->dropped_bytes += lost.bytes - flow->bytes;
+}
+
+/**
+ * buffer_evict - drop all packets of a queue, whatever the policy
+ * @b: buffer
+ * @flow: queue, which must not be empty
+ * @size_of: tells what a packet takes
+ * @outcome: counts what is dropped
+ * @dropped: packets that are, put before those that are there
+ */
+static __always_inline void
+buffer_evict(struct buffer *b, struct fq_rr_flow *flow,
+	     struct packet_size (*size_of)(const struct packet_link *packet),
+	     struct fq_rr_outcome *outcome, struct packet_list *dropped)
+{
+	PRECONDITION(flow->head);
+	buffer_flush(b, flow, NULL, size_of, outcome, dropped);
 }
 
 /**
@@ -421,18 +718,24 @@ static noinline void buffer_collect(struct buffer *b)
 {
 	unsigned int list;
 	struct rr_flow *f;
+	u32 number;
 
 	for (list = 0; list < RR_LISTS; list++) {
 		rr_for_each(&b->rr, list, f) {
-			struct fq_rr_flow *flow = (struct fq_rr_flow *)f;
-
-			lq_collect(&b->lq, buffer_number(b, flow), buffer_key(b, flow));
+			if (b->by_host)
+				number = ht_of_turn(f) - b->hosts.hosts;
+			else
+				number = buffer_number(b, (struct fq_rr_flow *)f);
+			lq_collect(&b->lq, number, buffer_key_of(b, number));
 		}
 	}
 	lq_collected(&b->lq);
 }
 
-/* the queue that takes the largest part of the buffer; NULL: all are empty */
+/*
+ * The queue that takes the largest part of the buffer, or the longest of the host that
+ * does; NULL: all are empty.
+ */
 static inline struct fq_rr_flow *buffer_longest(struct buffer *b)
 {
 	u32 number;
@@ -440,7 +743,12 @@ static inline struct fq_rr_flow *buffer_longest(struct buffer *b)
 	if (lq_collecting(&b->lq))
 		buffer_collect(b);
 	number = lq_longest(&b->lq, buffer_key_of, b);
-	return number == LQ_NONE ? NULL : &b->flows[number];
+	if (number == LQ_NONE)
+		return NULL;
+	if (b->by_host)
+		return (struct fq_rr_flow *)ht_longest(&b->hosts, number,
+						       buffer_queue_key_of, b);
+	return &b->flows[number];
 }
 
 /**
@@ -484,16 +792,24 @@ buffer_make_room(struct buffer *b, u32 waiting, const struct fq_rr_flow *own,
  * @waiting: packets that wait, in the queues and elsewhere
  * @percent: part of the share, as fair_share_exceeded() has it
  *
+ * With hosts, a queue's share is one of its host's.
+ *
  * Return: true if so.
  */
 static inline bool buffer_exceeds_share(const struct buffer *b, const struct fq_rr_flow *flow,
 					u32 waiting, u32 percent)
 {
+	u32 buffer = fair_share_buffer(b->limit, b->memory_limit, waiting, b->memory);
+	u32 number = buffer_number(b, flow), shares = b->rr.shares;
+
 	if (!flow->head)
 		return false;
-	return fair_share_exceeded(flow->packets, rr_weight(&flow->rr), b->rr.shares,
-				   fair_share_buffer(b->limit, b->memory_limit, waiting,
-						     b->memory), percent);
+	if (b->by_host) {
+		buffer = ht_buffer(&b->hosts, number, buffer);
+		shares = ht_shares(&b->hosts, number);
+	}
+	return fair_share_exceeded(flow->packets, rr_weight(&flow->rr), shares, buffer,
+				   percent);
 }
 
 #endif /* _FQ_RR_BUFFER_H */

@@ -89,7 +89,7 @@ static int fq_rr_change_class(struct Qdisc *sch, u32 classid, u32 parentid,
 	}
 	sch_tree_lock(sch);
 	flow = fq_rr_class_flow(sch, *cl);
-	rr_set_weight(&q->buffer.rr, &flow->rr, weight);
+	buffer_set_weight(&q->buffer, flow, weight);
 	sch_tree_unlock(sch);
 	return 0;
 }
@@ -135,10 +135,15 @@ static int fq_rr_dump_class(struct Qdisc *sch, unsigned long cl,
 /* what is shown of one queue, taken at one moment; as TCA_FQ_RR_FLOW_* */
 struct fq_rr_flow_snapshot {
 	struct gnet_stats_queue queue;
+	struct queue_record record;
 	s64 credit;
 	u32 hash;
 	u32 sparse;
 	u32 head_bytes;
+	bool aqm;
+	bool above;
+	struct codel_vars codel;
+	u32 host;
 };
 
 static void fq_rr_take_flow(struct Qdisc *sch, unsigned long cl,
@@ -149,29 +154,65 @@ static void fq_rr_take_flow(struct Qdisc *sch, unsigned long cl,
 
 	memset(snap, 0, sizeof(*snap));
 	sch_tree_lock(sch);
+	snap->record = *fq_rr_record(q, flow);
+	snap->queue.drops = snap->record.drops;
 	/* it may have emptied since it was found */
 	if (flow->head) {
 		snap->queue.qlen = flow->packets;
 		snap->queue.backlog = flow->bytes;
-		snap->credit = rr_credit(&q->buffer.rr, &flow->rr);
+		snap->credit = buffer_credit(&q->buffer, flow);
+		if (q->buffer.by_host)
+			snap->host = q->buffer.hosts.host_of[cl - 1] + 1;
 		snap->hash = flow->hash;
 		snap->sparse = flow->rr.sparse;
 		snap->head_bytes = qdisc_pkt_len(fq_rr_skb(flow->head));
+		snap->aqm = q->config.aqm;
+		snap->above = flow->rr.of_caller;
+		snap->codel = q->codel_vars[cl - 1];
 	}
 	sch_tree_unlock(sch);
+}
+
+static s32 fq_rr_drop_next_us(const struct codel_vars *codel)
+{
+	codel_tdiff_t ahead = codel->drop_next - codel_get_time();
+
+	return div_s64((s64)ahead * (1 << CODEL_SHIFT), NSEC_PER_USEC);
+}
+
+static int fq_rr_put_codel(struct sk_buff *skb, const struct fq_rr_flow_snapshot *snap)
+{
+	const struct codel_vars *codel = &snap->codel;
+
+	/* without an interval above the target CoDel remembers what is over */
+	if (nla_put_u32(skb, TCA_FQ_RR_FLOW_ABOVE, snap->above) ||
+	    nla_put_u32(skb, TCA_FQ_RR_FLOW_DROPPING, snap->above && codel->dropping) ||
+	    nla_put_u32(skb, TCA_FQ_RR_FLOW_COUNT, codel->count))
+		return -EMSGSIZE;
+	if (!snap->above || !codel->dropping)
+		return 0;
+	return nla_put_s32(skb, TCA_FQ_RR_FLOW_DROP_NEXT, fq_rr_drop_next_us(codel));
 }
 
 static int fq_rr_put_flow(struct sk_buff *skb,
 			  const struct fq_rr_flow_snapshot *snap)
 {
 	struct nlattr *nest = nla_nest_start(skb, TCA_FQ_RR_STATS_FLOW);
+	const struct queue_record *record = &snap->record;
 
 	if (!nest ||
 	    nla_put_s64(skb, TCA_FQ_RR_FLOW_CREDIT, snap->credit,
 			TCA_FQ_RR_FLOW_PAD) ||
 	    nla_put_u32(skb, TCA_FQ_RR_FLOW_HASH, snap->hash) ||
 	    nla_put_u32(skb, TCA_FQ_RR_FLOW_SPARSE, snap->sparse) ||
-	    nla_put_u32(skb, TCA_FQ_RR_FLOW_HEAD, snap->head_bytes))
+	    nla_put_u32(skb, TCA_FQ_RR_FLOW_HEAD, snap->head_bytes) ||
+	    nla_put_u32(skb, TCA_FQ_RR_FLOW_MARKS, record->marks) ||
+	    nla_put_u32(skb, TCA_FQ_RR_FLOW_AV_DELAY,
+			fq_rr_delay_us(record->sojourn.average)) ||
+	    nla_put_u32(skb, TCA_FQ_RR_FLOW_PK_DELAY,
+			fq_rr_delay_us(record->sojourn.peak)) ||
+	    (snap->aqm && fq_rr_put_codel(skb, snap)) ||
+	    (snap->host && nla_put_u32(skb, TCA_FQ_RR_FLOW_HOST, snap->host)))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;
@@ -180,11 +221,15 @@ static int fq_rr_put_flow(struct sk_buff *skb,
 static int fq_rr_dump_class_stats(struct Qdisc *sch, unsigned long cl,
 				  struct gnet_dump *d)
 {
+	struct gnet_stats_basic_sync sent;
 	struct fq_rr_flow_snapshot snap;
 	struct nlattr *stats;
 
 	fq_rr_take_flow(sch, cl, &snap);
-	if (gnet_stats_copy_queue(d, NULL, &snap.queue, snap.queue.qlen) < 0)
+	gnet_stats_basic_sync_init(&sent);
+	_bstats_update(&sent, snap.record.bytes, snap.record.packets);
+	if (gnet_stats_copy_basic(d, NULL, &sent, true) < 0 ||
+	    gnet_stats_copy_queue(d, NULL, &snap.queue, snap.queue.qlen) < 0)
 		return -1;
 	stats = nla_nest_start(d->skb, TCA_STATS_APP);
 	if (!stats)

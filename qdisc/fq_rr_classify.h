@@ -15,6 +15,7 @@
 #include <net/ip.h>
 #include <net/pkt_cls.h>
 
+#include "fq_rr_nat.h"
 #include "fq_rr_sched.h"
 
 static bool fq_rr_has_ports(u8 protocol)
@@ -113,49 +114,87 @@ static u32 fq_rr_flow_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
 	return fq_rr_carried_hash(q, skb);
 }
 
-/* of the innermost IP header's address; what has none is hashed as a flow */
-static noinline u32 fq_rr_host_hash(const struct fq_rr_sched *q,
-				    struct sk_buff *skb)
+static u32 fq_rr_ipv4_host_hash(const struct fq_rr_sched *q, u32 src, u32 dst, u32 which)
 {
-	bool src = q->mode == FQ_RR_MODE_SRC_HOST;
-	struct flow_keys keys;
-
-	if (!skb_flow_dissect_flow_keys(skb, &keys, 0))
-		return fq_rr_flow_hash(q, skb);
-	switch (keys.control.addr_type) {
-	case FLOW_DISSECTOR_KEY_IPV4_ADDRS:
-		return siphash_1u32((__force u32)(src ?
-						  keys.addrs.v4addrs.src :
-						  keys.addrs.v4addrs.dst),
-				    &q->key);
-	case FLOW_DISSECTOR_KEY_IPV6_ADDRS:
-		return siphash(src ? &keys.addrs.v6addrs.src :
-			       &keys.addrs.v6addrs.dst,
-			       sizeof(struct in6_addr), &q->key);
-	default:
-		return fq_rr_flow_hash(q, skb);
-	}
+	if (which == FQ_RR_HOSTS_BOTH)
+		return siphash_2u32(src, dst, &q->key);
+	return siphash_1u32(which == FQ_RR_HOSTS_SRC ? src : dst, &q->key);
 }
 
+static u32 fq_rr_ipv6_host_hash(const struct fq_rr_sched *q,
+				const struct flow_dissector_key_ipv6_addrs *ends, u32 which)
+{
+	if (which == FQ_RR_HOSTS_BOTH)
+		return siphash(ends, sizeof(*ends), &q->key);
+	return siphash(which == FQ_RR_HOSTS_SRC ? &ends->src : &ends->dst,
+		       sizeof(struct in6_addr), &q->key);
+}
+
+/**
+ * fq_rr_host_hash - hash of a packet's host
+ * @q: qdisc
+ * @skb: packet
+ * @which: enum fq_rr_hosts, not FQ_RR_HOSTS_NONE: whose address counts
+ * @hash: out
+ *
+ * Return: whether the packet has a host: an address in its innermost IP header.
+ */
+static noinline bool fq_rr_host_hash(const struct fq_rr_sched *q,
+				     const struct sk_buff *skb, u32 which, u32 *hash)
+{
+	struct flow_keys keys;
+	bool ipv4;
+
+	if (!skb_flow_dissect_flow_keys(skb, &keys, 0))
+		return false;
+	ipv4 = keys.control.addr_type == FLOW_DISSECTOR_KEY_IPV4_ADDRS;
+	if (!ipv4 && keys.control.addr_type != FLOW_DISSECTOR_KEY_IPV6_ADDRS)
+		return false;
+	if (q->nat)
+		fq_rr_undo_nat(skb, &keys);
+	if (ipv4)
+		*hash = fq_rr_ipv4_host_hash(q, (__force u32)keys.addrs.v4addrs.src,
+					     (__force u32)keys.addrs.v4addrs.dst, which);
+	else
+		*hash = fq_rr_ipv6_host_hash(q, &keys.addrs.v6addrs, which);
+	return true;
+}
+
+/* what has no host is hashed as a flow */
 static u32 fq_rr_hash(const struct fq_rr_sched *q, struct sk_buff *skb)
 {
+	u32 hash;
+
 	switch (q->mode) {
 	case FQ_RR_MODE_CLASS:
 		return 0;
 	case FQ_RR_MODE_SRC_HOST:
+		return fq_rr_host_hash(q, skb, FQ_RR_HOSTS_SRC, &hash) ?
+		       hash : fq_rr_flow_hash(q, skb);
 	case FQ_RR_MODE_DST_HOST:
-		return fq_rr_host_hash(q, skb);
+		return fq_rr_host_hash(q, skb, FQ_RR_HOSTS_DST, &hash) ?
+		       hash : fq_rr_flow_hash(q, skb);
 	default:
 		return fq_rr_flow_hash(q, skb);
 	}
 }
 
-/* packets are placed by another mode from now on */
+/* mode, hosts or nat are others than those that the packets were placed by */
+static bool fq_rr_is_placed_otherwise(const struct fq_rr_sched *q)
+{
+	return q->mode != q->config.mode || q->hosts != q->config.hosts ||
+	       q->nat != q->config.nat;
+}
+
+/* packets are placed by what is asked for from now on; none waits */
 static void fq_rr_set_mode(struct fq_rr_sched *q)
 {
 	q->mode = q->config.mode;
+	q->hosts = q->config.hosts;
+	q->nat = q->config.nat;
 	q->as_carried = q->mode == FQ_RR_MODE_FLOW &&
 			q->config.seed == FQ_RR_SEED_RANDOM;
+	buffer_set_by_host(&q->buffer, q->hosts != FQ_RR_HOSTS_NONE);
 }
 
 /**

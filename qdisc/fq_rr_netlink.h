@@ -9,6 +9,7 @@
 #include <net/gen_stats.h>
 #include <net/netlink.h>
 
+#include "fq_rr_nat.h"
 #include "fq_rr_sched.h"
 
 /* ---- options ---- */
@@ -42,6 +43,8 @@ static const struct nla_policy fq_rr_policy[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_INTERVAL]	 = { .type = NLA_U32 },
 	[TCA_FQ_RR_CE_THRESHOLD] = { .type = NLA_U32 },
 	[TCA_FQ_RR_NOECN]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_HOSTS]	 = { .type = NLA_U32 },
+	[TCA_FQ_RR_NAT]		 = { .type = NLA_U32 },
 };
 
 static s64 fq_rr_value(const struct nla_policy *policy,
@@ -113,6 +116,9 @@ static void fq_rr_explain(const struct fq_rr_fault *fault,
 		NL_SET_ERR_MSG_FMT_MOD(extack, "target %llu is above interval %llu us",
 				       fault->value, fault->than);
 		break;
+	case FQ_RR_FAULT_HOSTS:
+		NL_SET_ERR_MSG_MOD(extack, "hosts mean nothing with mode class, one queue for all");
+		break;
 	}
 }
 
@@ -131,6 +137,7 @@ static int fq_rr_parse(struct fq_rr_config *config, bool fixed,
 		       struct netlink_ext_ack *extack)
 {
 	struct nlattr *tb[TCA_FQ_RR_MAX + 1];
+	bool had_nat = config->nat;
 	struct fq_rr_fault fault;
 	unsigned int type;
 	int err;
@@ -141,12 +148,17 @@ static int fq_rr_parse(struct fq_rr_config *config, bool fixed,
 	for (type = 0; type <= TCA_FQ_RR_MAX; type++) {
 		if (!tb[type] || !fq_rr_options[type].name)
 			continue;
-		request->given |= BIT(type);
+		request->given |= BIT_ULL(type);
 		request->value[type] = fq_rr_value(&fq_rr_policy[type], tb[type]);
 	}
 	fault = fq_rr_options_set(config, fixed, request);
-	if (fault.kind == FQ_RR_FAULT_NONE)
-		return 0;
+	if (fault.kind == FQ_RR_FAULT_NONE) {
+		if (had_nat || !config->nat || fq_rr_has_conntrack())
+			return 0;
+		NL_SET_ERR_MSG_MOD(extack, "nat needs the module nf_conntrack: it is not loaded");
+		NL_SET_BAD_ATTR(extack, tb[TCA_FQ_RR_NAT]);
+		return -EOPNOTSUPP;
+	}
 	fq_rr_explain(&fault, extack);
 	if (fault.type != TCA_FQ_RR_UNSPEC)
 		NL_SET_BAD_ATTR(extack, tb[fault.type]);
@@ -195,9 +207,12 @@ struct fq_rr_snapshot {
 	struct fq_rr_stats stats;
 	struct buffer_counts drops;
 	u32 flows_active;
+	u32 hosts_active;
+	bool by_host;
 	u32 longest;
 	u32 memory;
 	u32 quantum;
+	struct fq_rr_limits limits;
 	struct qlbp qlbp;
 	u64 pacing_rate_Bps;
 	u64 lost_ns;
@@ -224,9 +239,13 @@ static void fq_rr_take_snapshot(struct Qdisc *sch, struct fq_rr_snapshot *snap)
 	sch_tree_lock(sch);
 	snap->stats = q->stats;
 	snap->drops = q->buffer.counts;
-	snap->flows_active = q->buffer.rr.active;
+	snap->flows_active = buffer_active(&q->buffer);
+	snap->hosts_active = q->buffer.rr.active;
+	snap->by_host = q->buffer.by_host;
 	snap->memory = q->buffer.memory;
 	snap->quantum = q->quantum_bytes;
+	snap->limits.packets = q->buffer.limit;
+	snap->limits.memory = q->buffer.memory_limit;
 	snap->qlbp = q->config.rule;
 	snap->pacing_rate_Bps = q->shaper.rate_Bps;
 	snap->lost_ns = q->shaper.lost_ns;
@@ -277,6 +296,10 @@ static int fq_rr_put_stats(struct sk_buff *skb,
 		{ TCA_FQ_RR_STATS_MEMORY, snap->memory },
 		{ TCA_FQ_RR_STATS_MEMORY_MAX, stats->memory_max },
 		{ TCA_FQ_RR_STATS_QUANTUM, snap->quantum },
+		{ TCA_FQ_RR_STATS_AV_DELAY, fq_rr_delay_us(stats->sojourn.average) },
+		{ TCA_FQ_RR_STATS_PK_DELAY, fq_rr_delay_us(stats->sojourn.peak) },
+		{ TCA_FQ_RR_STATS_LIMIT, snap->limits.packets },
+		{ TCA_FQ_RR_STATS_MEMORY_LIMIT, snap->limits.memory },
 	};
 	unsigned int i;
 
@@ -322,6 +345,8 @@ static int fq_rr_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	if (!stats)
 		return -1;
 	if (fq_rr_put_stats(d->skb, &snap) ||
+	    (snap.by_host && nla_put_u32(d->skb, TCA_FQ_RR_STATS_HOSTS_ACTIVE,
+					 snap.hosts_active)) ||
 	    (snap.qlbp.q_max_bytes && fq_rr_put_pacing(d->skb, &snap))) {
 		nla_nest_cancel(d->skb, stats);
 		return -1;

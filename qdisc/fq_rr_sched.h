@@ -22,12 +22,14 @@
 #include "options.h"
 #include "placing.h"
 #include "shaper.h"
+#include "sojourn.h"
 
 /* what sch_fq_rr.c promises for an idle queue, and one cache line for a busy */
 static_assert(!IS_ENABLED(CONFIG_64BIT) || sizeof(struct fq_rr_flow) == 64);
 static_assert(sizeof(u64) + sizeof(u32) == 12);
 static_assert(sizeof(u32) + sizeof(u8) == 5);
 static_assert(sizeof(struct codel_vars) == 24);
+static_assert(sizeof(struct queue_record) == 32);
 static_assert(FQ_RR_WEIGHT_MAX == RR_WEIGHT_MAX);
 /* a packet is cast to its link */
 static_assert(offsetof(struct sk_buff, next) == offsetof(struct packet_link, next));
@@ -53,6 +55,7 @@ struct fq_rr_stats {
 	u64 marks_ce;
 	u32 longest_max;
 	u32 memory_max;
+	struct sojourn sojourn;
 };
 
 /**
@@ -64,14 +67,18 @@ struct fq_rr_stats {
  * @filters: classifiers that the user has attached
  * @key: of the flow hash
  * @mode: enum fq_rr_mode by which the packets that wait were placed
+ * @hosts: enum fq_rr_hosts by which their queues take turns
+ * @nat: whether hosts were found by their own addresses
  * @timed_from: see delay_control_timed_from()
  * @quantum_bytes: quantum in force
  * @as_carried: packets are placed by flow, with the hash that they carry
  * @shaped: there is a rate, or pacing
- * @rehash_due: the mode has become another, and too many packets wait
+ * @rehash_due: mode, hosts or nat have become others, and too many packets wait
  * @buffer: the queues, their turns and limits
  * @shaper: the link's rate, and when it is free
  * @dropped: packets that CoDel has dropped in the dequeue that goes on
+ * @next_sample: packets until the next that is timed for the statistics
+ * @samples: how many have been
  * @stats: counters
  * @lq_room: memory of the buffer's heap
  * @block: of @filters
@@ -86,6 +93,8 @@ struct fq_rr_sched {
 	struct tcf_proto __rcu *filters;
 	siphash_key_t key;
 	u32 mode;
+	u32 hosts;
+	u32 nat;
 	u32 timed_from;
 	u32 quantum_bytes;
 	bool as_carried;
@@ -98,6 +107,8 @@ struct fq_rr_sched {
 	/* written for every packet */
 	struct shaper shaper;
 	struct sk_buff *dropped;
+	u32 next_sample;
+	u32 samples;
 	struct fq_rr_stats stats;
 
 	/* seldom used */
@@ -116,11 +127,16 @@ static inline bool fq_rr_paces(const struct fq_rr_sched *q)
 	return q->config.rule.q_max_bytes;
 }
 
+/* the packet was placed by a class, not by its hash */
+#define FQ_RR_CLASSIFIED 1
+/* it is one of those whose time in the queue is shown: see sojourn.h */
+#define FQ_RR_SAMPLED 2
+
 /**
  * struct fq_rr_cb - what is noted in a packet that waits
  * @truesize: what it occupies (bytes)
  * @segs: segments it stands for
- * @classified: 1: placed by a class, not by its hash; else 0
+ * @flags: FQ_RR_CLASSIFIED, FQ_RR_SAMPLED
  * @hash: how to place it anew
  * @arrived: when it came, in CoDel's time; 0: not noted
  *
@@ -129,12 +145,12 @@ static inline bool fq_rr_paces(const struct fq_rr_sched *q)
  *
  * A device may answer a packet with an ICMPv6 error, as WireGuard without a peer does, for
  * which some kernels (6.1) look up here how far into the packet they shall read, as if IPv6
- * had written last. They find @classified, both values of which lie within any IPv6 header.
+ * had written last. They find @flags, any values of which lie within any IPv6 header.
  */
 struct fq_rr_cb {
 	u32 truesize;
 	u16 segs;
-	u16 classified;
+	u16 flags;
 	u32 hash;
 	codel_time_t arrived;
 };
@@ -142,7 +158,7 @@ struct fq_rr_cb {
 static_assert(sizeof(struct fq_rr_cb) <= QDISC_CB_PRIV_LEN);
 static_assert(IS_ALIGNED(offsetof(struct qdisc_skb_cb, data), 4));
 static_assert(offsetof(struct qdisc_skb_cb, data) +
-	      offsetof(struct fq_rr_cb, classified) ==
+	      offsetof(struct fq_rr_cb, flags) ==
 	      offsetof(struct inet6_skb_parm, nhoff));
 
 static_assert(offsetof(struct sk_buff, cb) +
@@ -152,6 +168,18 @@ static inline struct fq_rr_cb *fq_rr_cb(const struct sk_buff *skb)
 {
 	qdisc_cb_private_validate(skb, sizeof(struct fq_rr_cb));
 	return (struct fq_rr_cb *)qdisc_skb_cb(skb)->data;
+}
+
+static inline struct queue_record *fq_rr_record(struct fq_rr_sched *q,
+						const struct fq_rr_flow *flow)
+{
+	return &q->buffer.records[buffer_number(&q->buffer, flow)];
+}
+
+/* of a time in the queue, in CoDel's unit */
+static inline u32 fq_rr_delay_us(u32 delay)
+{
+	return div_u64((u64)delay << CODEL_SHIFT, NSEC_PER_USEC);
 }
 
 static inline struct packet_link *fq_rr_link(struct sk_buff *skb)

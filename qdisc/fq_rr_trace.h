@@ -14,7 +14,10 @@
 #include <linux/tcp.h>
 #include <linux/tracepoint.h>
 #include <net/flow_dissector.h>
+#include <net/ipv6.h>
 #include <net/sch_generic.h>
+
+struct queue_record;
 
 /*
  * Ports are dissected here, so that they cost nothing while nobody listens.
@@ -75,11 +78,15 @@ TRACE_EVENT(fq_rr_enqueue,
 		  __entry->end_seq)
 );
 
-/* backlog and qlen are what waits in the whole qdisc without the packet */
+/*
+ * backlog and qlen are what waits in the whole qdisc without the packet; of its queue,
+ * drops and marks are all that there have been (they wrap), delay_us is as av_delay. An IPv4
+ * address is ::ffff:a.b.c.d.
+ */
 TRACE_EVENT(fq_rr_dequeue,
 	TP_PROTO(struct Qdisc *sch, const struct sk_buff *skb, u32 flow,
-		 u64 rate_Bps),
-	TP_ARGS(sch, skb, flow, rate_Bps),
+		 u64 rate_Bps, const struct queue_record *record),
+	TP_ARGS(sch, skb, flow, rate_Bps, record),
 
 	TP_STRUCT__entry(
 		__field(u32, ifindex)
@@ -91,9 +98,15 @@ TRACE_EVENT(fq_rr_dequeue,
 		__field(u32, backlog)
 		__field(u32, qlen)
 		__field(u64, rate_Bps)
+		__field(u32, drops)
+		__field(u32, marks)
+		__field(u32, delay_us)
+		__array(u8, saddr, 16)
+		__array(u8, daddr, 16)
 	),
 
 	TP_fast_assign(
+		struct in6_addr from = {}, to = {};
 		struct flow_keys keys;
 
 		__entry->sport = 0;
@@ -101,7 +114,19 @@ TRACE_EVENT(fq_rr_dequeue,
 		if (skb_flow_dissect_flow_keys(skb, &keys, 0)) {
 			__entry->sport = ntohs(keys.ports.src);
 			__entry->dport = ntohs(keys.ports.dst);
+			if (keys.control.addr_type == FLOW_DISSECTOR_KEY_IPV4_ADDRS) {
+				ipv6_addr_set_v4mapped(keys.addrs.v4addrs.src, &from);
+				ipv6_addr_set_v4mapped(keys.addrs.v4addrs.dst, &to);
+			} else if (keys.control.addr_type == FLOW_DISSECTOR_KEY_IPV6_ADDRS) {
+				from = keys.addrs.v6addrs.src;
+				to = keys.addrs.v6addrs.dst;
+			}
 		}
+		memcpy(__entry->saddr, &from, sizeof(from));
+		memcpy(__entry->daddr, &to, sizeof(to));
+		__entry->drops = record->drops;
+		__entry->marks = record->marks;
+		__entry->delay_us = fq_rr_delay_us(record->sojourn.average);
 		__entry->ifindex = qdisc_dev(sch)->ifindex;
 		__entry->handle = sch->handle;
 		__entry->flow = flow;

@@ -19,8 +19,8 @@
 /**
  * struct fq_rr_config - options as the user gave them
  * @rate_Bps: bytes per second, FQ_RR_RATE_NONE: no limit
- * @limit: packets
- * @memory_limit: bytes
+ * @limit: packets, or FQ_RR_LIMIT_AUTO
+ * @memory_limit: bytes, or FQ_RR_MEMORY_LIMIT_AUTO
  * @flows: queues
  * @quantum: bytes, or FQ_RR_QUANTUM_AUTO
  * @overhead: bytes per packet
@@ -47,6 +47,8 @@
  * @interval: us
  * @ce_threshold: us, or FQ_RR_CE_THRESHOLD_OFF
  * @noecn: 0 or 1
+ * @hosts: enum fq_rr_hosts, FQ_RR_HOSTS_NONE if @mode is FQ_RR_MODE_CLASS
+ * @nat: 0 or 1
  */
 struct fq_rr_config {
 	u64 rate_Bps;
@@ -78,6 +80,8 @@ struct fq_rr_config {
 	u32 interval;
 	u32 ce_threshold;
 	u32 noecn;
+	u32 hosts;
+	u32 nat;
 };
 
 /**
@@ -108,10 +112,10 @@ struct fq_rr_option {
 static const struct fq_rr_option fq_rr_options[TCA_FQ_RR_MAX + 1] = {
 	[TCA_FQ_RR_LIMIT] = {
 		"limit", " packets", FQ_RR_LIMIT_MIN, FQ_RR_LIMIT_MAX,
-		FQ_RR_LIMIT_MIN, FQ_RR_OPTION_AT(limit) },
+		FQ_RR_LIMIT_AUTO, FQ_RR_OPTION_AT(limit) },
 	[TCA_FQ_RR_MEMORY_LIMIT] = {
 		"memory-limit", " bytes", FQ_RR_MEMORY_LIMIT_MIN,
-		FQ_RR_MEMORY_LIMIT_MAX, FQ_RR_MEMORY_LIMIT_MIN,
+		FQ_RR_MEMORY_LIMIT_MAX, FQ_RR_MEMORY_LIMIT_AUTO,
 		FQ_RR_OPTION_AT(memory_limit) },
 	[TCA_FQ_RR_FLOWS] = {
 		"flows", "", FQ_RR_FLOWS_MIN, FQ_RR_FLOWS_MAX,
@@ -182,6 +186,10 @@ static const struct fq_rr_option fq_rr_options[TCA_FQ_RR_MAX + 1] = {
 		FQ_RR_OPTION_AT(ce_threshold) },
 	[TCA_FQ_RR_NOECN] = {
 		"noecn", "", 0, 1, 0, FQ_RR_OPTION_AT(noecn) },
+	[TCA_FQ_RR_HOSTS] = {
+		"hosts", "", 0, FQ_RR_HOSTS_MAX, 0, FQ_RR_OPTION_AT(hosts) },
+	[TCA_FQ_RR_NAT] = {
+		"nat", "", 0, 1, 0, FQ_RR_OPTION_AT(nat) },
 };
 
 /**
@@ -190,11 +198,11 @@ static const struct fq_rr_option fq_rr_options[TCA_FQ_RR_MAX + 1] = {
  * @value: of attribute n, signed ones with their sign, others as their bits
  */
 struct fq_rr_request {
-	u32 given;
+	u64 given;
 	s64 value[TCA_FQ_RR_MAX + 1];
 };
 
-static_assert(TCA_FQ_RR_MAX < 32, "a bit for each attribute");
+static_assert(TCA_FQ_RR_MAX < 64, "a bit for each attribute");
 
 /**
  * enum fq_rr_fault_kind - what is wrong with a request
@@ -207,6 +215,7 @@ static_assert(TCA_FQ_RR_MAX < 32, "a bit for each attribute");
  * @FQ_RR_FAULT_MU_MAX: mu-max is above the rate
  * @FQ_RR_FAULT_Q_MAX: q-max, as it follows from max-delay, is outside its range
  * @FQ_RR_FAULT_TARGET: target is above interval
+ * @FQ_RR_FAULT_HOSTS: hosts with mode class
  */
 enum fq_rr_fault_kind {
 	FQ_RR_FAULT_NONE,
@@ -218,6 +227,7 @@ enum fq_rr_fault_kind {
 	FQ_RR_FAULT_MU_MAX,
 	FQ_RR_FAULT_Q_MAX,
 	FQ_RR_FAULT_TARGET,
+	FQ_RR_FAULT_HOSTS,
 };
 
 /**
@@ -237,7 +247,7 @@ struct fq_rr_fault {
 static inline bool fq_rr_given(const struct fq_rr_request *request,
 			       unsigned int type)
 {
-	return request->given & (1U << type);
+	return request->given & (1ULL << type);
 }
 
 /* those that mean nothing without qlbp */
@@ -315,8 +325,8 @@ static inline void fq_rr_options_default(struct fq_rr_config *config)
 {
 	*config = (struct fq_rr_config) {
 		.rate_Bps = FQ_RR_RATE_NONE,
-		.limit = FQ_RR_LIMIT_DEFAULT,
-		.memory_limit = FQ_RR_MEMORY_LIMIT_DEFAULT,
+		.limit = FQ_RR_LIMIT_AUTO,
+		.memory_limit = FQ_RR_MEMORY_LIMIT_AUTO,
 		.flows = FQ_RR_FLOWS_DEFAULT,
 		.quantum = FQ_RR_QUANTUM_AUTO,
 		.scheduler = FQ_RR_SCHEDULER_DRR,
@@ -359,6 +369,42 @@ static inline u32 fq_rr_quantum_bytes(const struct fq_rr_config *config,
 		packet_bytes = config->quantum;
 	return clamp_t(u32, packet_bytes, FQ_RR_QUANTUM_MIN,
 		       FQ_RR_QUANTUM_MAX);
+}
+
+/**
+ * struct fq_rr_limits - the buffer that options come to
+ * @packets: that may wait, FQ_RR_LIMIT_MIN to FQ_RR_LIMIT_MAX
+ * @memory: that they may occupy (bytes), FQ_RR_MEMORY_LIMIT_MIN to FQ_RR_MEMORY_LIMIT_MAX
+ */
+struct fq_rr_limits {
+	u32 packets;
+	u32 memory;
+};
+
+/**
+ * fq_rr_limits - the buffer that options come to
+ * @config: options, as fq_rr_options_set() left them
+ *
+ * The reasons stand at FQ_RR_LIMIT_AUTO.
+ *
+ * Return: its limits.
+ */
+static inline struct fq_rr_limits fq_rr_limits(const struct fq_rr_config *config)
+{
+	u64 rate_Bps = fq_rr_link_Bps(config), memory;
+	struct fq_rr_limits limits = {
+		.packets = config->limit ?: FQ_RR_AUTO_PACKETS_MAX,
+		.memory = config->memory_limit ?: FQ_RR_AUTO_MEMORY_MAX,
+	};
+
+	if (config->limit != FQ_RR_LIMIT_AUTO ||
+	    config->memory_limit != FQ_RR_MEMORY_LIMIT_AUTO || !rate_Bps)
+		return limits;
+	/* 2^37 bytes per second times 2^26 us have room in 64 bits */
+	memory = div_u64(rate_Bps * FQ_RR_AUTO_INTERVALS * config->interval, USEC_PER_SEC);
+	limits.memory = clamp_t(u64, memory, FQ_RR_AUTO_MEMORY_MIN, limits.memory);
+	limits.packets = min_t(u32, limits.memory / FQ_RR_AUTO_PACKET_BYTES, limits.packets);
+	return limits;
 }
 
 /* the tables that the number of flows sizes, and the hash's key, stay */
@@ -462,6 +508,8 @@ fq_rr_options_set(struct fq_rr_config *config, bool fixed,
 			.value = config->target,
 			.than = config->interval,
 		};
+	if (config->hosts != FQ_RR_HOSTS_NONE && config->mode == FQ_RR_MODE_CLASS)
+		return (struct fq_rr_fault) { .kind = FQ_RR_FAULT_HOSTS };
 	if (config->qlbp)
 		return fq_rr_options_set_rule(config);
 

@@ -239,6 +239,38 @@ placing_find(struct placing *p, u32 hash, u32 home, placing_waiting_fn waiting,
 }
 
 /**
+ * placing_window_of - the queues that a flow may have
+ * @p: queues and flows
+ * @home: its home, which must be below the number of queues
+ * @first: out: the first of them
+ *
+ * Return: how many there are.
+ */
+static inline u32 placing_window_of(const struct placing *p, u32 home, u32 *first)
+{
+	PRECONDITION(home < p->queues);
+	*first = placing_window(p, home);
+	return p->ways;
+}
+
+/**
+ * placing_give - a queue that has been emptied becomes a flow's
+ * @p: queues and flows
+ * @queue: number of the queue, which must be below the number of queues
+ * @hash: of the flow
+ * @home: its home, which must be below the number of queues
+ *
+ * Return: as placing_find().
+ */
+static inline struct placing_found placing_give(struct placing *p, u32 queue, u32 hash,
+						u32 home)
+{
+	PRECONDITION(queue < p->queues && home < p->queues);
+	return placing_take(p, queue, placing_tag(hash),
+			    p->guests[home] ? home : PLACING_NONE);
+}
+
+/**
  * placing_moved - a guest's packets have been moved to a queue of its own
  * @p: queues and flows
  * @from: the queue they came from, which must be below the number of queues

@@ -427,7 +427,7 @@ static inline bool rr_yields(const struct rr *rr, const struct rr_flow *turn,
  *
  * Return: the flow, or NULL if none is backlogged: never the head of a list.
  */
-static inline struct rr_flow *rr_next(struct rr *rr)
+static __always_inline struct rr_flow *rr_next(struct rr *rr)
 {
 	struct rr_link *round = &rr->list[RR_ROUND];
 	struct rr_link *ahead = &rr->list[RR_AHEAD];
@@ -479,6 +479,24 @@ static inline const struct rr_link *rr_behind(const struct rr_flow *f)
 	return f->link.next;
 }
 
+/**
+ * rr_any - a flow that is backlogged
+ * @rr: scheduler
+ *
+ * To visit all, where each is taken out by rr_idle(): nothing changes by this.
+ *
+ * Return: the flow, or NULL if none is backlogged.
+ */
+static inline struct rr_flow *rr_any(const struct rr *rr)
+{
+	unsigned int list;
+
+	for (list = 0; list < RR_LISTS; list++)
+		if (!rr_link_empty(&rr->list[list]))
+			return (struct rr_flow *)rr->list[list].next;
+	return NULL;
+}
+
 /* what went ahead of the round counts, unless nobody was in the round to wait */
 static inline void rr_count_ahead(struct rr *rr, bool sparse, u32 cost)
 {
@@ -497,8 +515,8 @@ static inline void rr_count_ahead(struct rr *rr, bool sparse, u32 cost)
  * @cost: what the packet costs; must be of rr_cost()
  * @more: whether it has another packet
  */
-static inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
-			   bool more)
+static __always_inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
+				    bool more)
 {
 	u32 part;
 

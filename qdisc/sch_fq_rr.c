@@ -29,7 +29,7 @@
  *
  * Cost: a packet takes constant time while the buffer is not full, O(log n) of
  * the backlogged flows when it is; so does a flush, whatever the queue's length.
- * An idle queue takes 105 bytes. Memory that nobody has touched for long is what a
+ * An idle queue takes 137 bytes. Memory that nobody has touched for long is what a
  * packet waits for most: one line of its queue, one of its own, is what there is.
  */
 #include <linux/errno.h>
@@ -128,8 +128,9 @@ static struct packet_size fq_rr_size(const struct packet_link *packet)
 	};
 }
 
-/* take the oldest packet out of a queue, and of all counts */
-static struct sk_buff *fq_rr_take_head(struct Qdisc *sch, struct fq_rr_flow *flow)
+/* take the oldest packet out of a queue, and of all counts; inlined: called once per packet */
+static __always_inline struct sk_buff *fq_rr_take_head(struct Qdisc *sch,
+						       struct fq_rr_flow *flow)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb = fq_rr_skb(buffer_take_head(flow));
@@ -140,29 +141,23 @@ static struct sk_buff *fq_rr_take_head(struct Qdisc *sch, struct fq_rr_flow *flo
 	return skb;
 }
 
-/**
- * fq_rr_count_drops - packets have been dropped from queues
- * @sch: qdisc
- * @drops: counts them
- * @dropped: they
- * @outcome: of the packet that arrives, to be added to
- * @to_free: list for them
- */
+/* packets have been dropped from queues: the qdisc has them no more, and @to_free has */
 static void fq_rr_count_drops(struct Qdisc *sch, const struct fq_rr_outcome *drops,
 			      const struct packet_list *dropped,
-			      struct fq_rr_outcome *outcome,
 			      struct sk_buff **to_free)
 {
 	if (!drops->dropped)
 		return;
-	dropped->last->next = fq_rr_link(*to_free);
-	*to_free = fq_rr_skb(dropped->first);
 	WRITE_ONCE(sch->q.qlen, sch->q.qlen - drops->dropped);
 	WRITE_ONCE(sch->qstats.backlog, sch->qstats.backlog - drops->dropped_bytes);
+	if (drops->dropped == 1) {
+		compat_qdisc_drop_overlimit(fq_rr_skb(dropped->first), sch, to_free);
+		return;
+	}
+	/* no reason is noted in each of a flush: none of them is touched */
 	__qdisc_qstats_drop(sch, drops->dropped);
-	outcome->dropped += drops->dropped;
-	outcome->dropped_bytes += drops->dropped_bytes;
-	outcome->own_dropped |= drops->own_dropped;
+	dropped->last->next = fq_rr_link(*to_free);
+	*to_free = fq_rr_skb(dropped->first);
 }
 
 /**
@@ -170,47 +165,48 @@ static void fq_rr_count_drops(struct Qdisc *sch, const struct fq_rr_outcome *dro
  * @sch: qdisc
  * @own: flow of the packet that has just been queued, or NULL
  * @arrived: that packet, or NULL
- * @outcome: counts what is dropped
+ * @drops: out: counts what is dropped
  * @to_free: list for what is dropped
  */
 static noinline void fq_rr_make_room(struct Qdisc *sch,
 				     const struct fq_rr_flow *own,
 				     struct sk_buff *arrived,
-				     struct fq_rr_outcome *outcome,
+				     struct fq_rr_outcome *drops,
 				     struct sk_buff **to_free)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct packet_list dropped = {};
-	struct fq_rr_outcome drops;
 
 	buffer_make_room(&q->buffer, sch->q.qlen, own, fq_rr_link(arrived), fq_rr_size,
-			 &drops, &dropped);
-	fq_rr_count_drops(sch, &drops, &dropped, outcome, to_free);
+			 drops, &dropped);
+	fq_rr_count_drops(sch, drops, &dropped, to_free);
 }
 
 /*
  * Mark a packet that has just been queued if its queue exceeds its part of the
  * buffer. A sender that cannot be marked loses instead what the policy says: who
- * understands marks shall not be worse off.
+ * understands marks shall not be worse off. Then @drops counts that, and true is returned.
  */
-static noinline void fq_rr_mark(struct Qdisc *sch, struct fq_rr_flow *flow,
+static noinline bool fq_rr_mark(struct Qdisc *sch, struct fq_rr_flow *flow,
 				struct sk_buff *skb,
-				struct fq_rr_outcome *outcome,
+				struct fq_rr_outcome *drops,
 				struct sk_buff **to_free)
 {
-	struct fq_rr_outcome drops = { .own_dropped = true };
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct packet_list dropped = {};
 
 	if (!buffer_exceeds_share(&q->buffer, flow, sch->q.qlen, q->config.ecn))
-		return;
+		return false;
 	if (INET_ECN_set_ce(skb)) {
 		q->stats.marks++;
-		return;
+		fq_rr_record(q, flow)->marks++;
+		return false;
 	}
 	q->stats.over_share++;
-	buffer_drop_from(&q->buffer, flow, fq_rr_link(skb), fq_rr_size, &drops, &dropped);
-	fq_rr_count_drops(sch, &drops, &dropped, outcome, to_free);
+	*drops = (struct fq_rr_outcome) { .own_dropped = true };
+	buffer_drop_from(&q->buffer, flow, fq_rr_link(skb), fq_rr_size, drops, &dropped);
+	fq_rr_count_drops(sch, drops, &dropped, to_free);
+	return true;
 }
 
 /* ---- delay ---- */
@@ -309,7 +305,9 @@ static noinline struct sk_buff *fq_rr_choose(struct Qdisc *sch,
 	q->stats.drops_aqm += stats.drop_count;
 	q->stats.marks_aqm += stats.ecn_mark;
 	q->stats.marks_ce += stats.ce_mark;
+	fq_rr_record(q, flow)->marks += stats.ecn_mark + stats.ce_mark;
 	if (stats.drop_count) {
+		fq_rr_record(q, flow)->drops += stats.drop_count;
 		__qdisc_qstats_drop(sch, stats.drop_count);
 		qdisc_tree_reduce_backlog(sch, stats.drop_count, stats.drop_len);
 		fq_rr_follow_backlog(sch, 0);
@@ -337,6 +335,19 @@ static bool fq_rr_calm(const struct fq_rr_sched *q,
 				  flow->rr.of_caller);
 }
 
+/* a packet that is timed for the statistics leaves */
+static noinline void fq_rr_note_sojourn(struct fq_rr_sched *q, struct fq_rr_flow *flow,
+					const struct sk_buff *skb, u64 now_ns)
+{
+	codel_time_t now = (now_ns ?: ktime_get_ns()) >> CODEL_SHIFT;
+	codel_tdiff_t delay = now - fq_rr_cb(skb)->arrived;
+
+	/* of CoDel's times 0 is written as 1 */
+	delay = max(delay, 0);
+	sojourn_add(&q->stats.sojourn, delay);
+	sojourn_add(&fq_rr_record(q, flow)->sojourn, delay);
+}
+
 /* what a flow has lost is paid for once the packet that was sent instead is */
 static noinline void fq_rr_free_dropped(struct fq_rr_sched *q,
 					struct fq_rr_flow *flow)
@@ -344,8 +355,8 @@ static noinline void fq_rr_free_dropped(struct fq_rr_sched *q,
 	struct sk_buff *skb;
 
 	for (skb = q->dropped; skb; skb = skb->next)
-		buffer_charge(&q->buffer, flow, qdisc_pkt_len(skb));
-	kfree_skb_list(q->dropped);
+		buffer_lost(&q->buffer, flow, fq_rr_size(fq_rr_link(skb)));
+	kfree_skb_list_reason(q->dropped, COMPAT_DROP_CONGESTED);
 	q->dropped = NULL;
 }
 
@@ -359,23 +370,170 @@ static inline void fq_rr_append(struct fq_rr_sched *q, struct fq_rr_flow *flow,
 		      fq_rr_cb(skb)->hash);
 }
 
+/*
+ * The queue of a class, which may be of many hosts, is one of its own. What has no address
+ * is of one host.
+ */
+static noinline bool fq_rr_activate_in_host(struct fq_rr_sched *q, struct fq_rr_flow *flow,
+					    const struct sk_buff *skb)
+{
+	bool alone = fq_rr_cb(skb)->flags & FQ_RR_CLASSIFIED;
+	u32 hash = 0;
+
+	if (alone)
+		hash = siphash_3u32(fq_rr_cb(skb)->hash, 0, 0, &q->key);
+	else
+		fq_rr_host_hash(q, skb, q->hosts, &hash);
+	return buffer_backlogged(&q->buffer, flow, hash, alone);
+}
+
 /* a packet comes to a queue that is empty */
-static __always_inline bool fq_rr_activate(struct fq_rr_sched *q, struct fq_rr_flow *flow)
+static __always_inline bool fq_rr_activate(struct fq_rr_sched *q, struct fq_rr_flow *flow,
+					   const struct sk_buff *skb)
 {
 	fq_rr_forget_delay(q, flow);
-	return rr_backlogged(&q->buffer.rr, &flow->rr);
+	if (unlikely(q->buffer.by_host))
+		return fq_rr_activate_in_host(q, flow, skb);
+	return buffer_backlogged(&q->buffer, flow, 0, false);
+}
+
+static u32 fq_rr_waiting(const void *flows, u32 number)
+{
+	return ((const struct fq_rr_flow *)flows)[number].packets;
+}
+
+/* the queue @to has become a guest's: its packets leave the queue @from, in order */
+static noinline void fq_rr_move_guest(struct fq_rr_sched *q,
+				      struct fq_rr_flow *from,
+				      struct fq_rr_flow *to)
+{
+	struct sk_buff *skb = fq_rr_skb(buffer_detach(&q->buffer, from)), *next;
+	u32 home = buffer_number(&q->buffer, from);
+	u32 queue = buffer_number(&q->buffer, to);
+	bool guests = false;
+
+	for (; skb; skb = next) {
+		const struct fq_rr_cb *cb = fq_rr_cb(skb);
+
+		next = skb->next;
+		if (cb->flags & FQ_RR_CLASSIFIED ||
+		    !placing_owns(&q->placing, queue, cb->hash)) {
+			guests |= !placing_owns(&q->placing, home, cb->hash);
+			fq_rr_append(q, from, skb);
+			continue;
+		}
+		if (!to->head)
+			fq_rr_activate(q, to, skb);
+		fq_rr_append(q, to, skb);
+	}
+	if (!from->head)
+		buffer_idle(&q->buffer, from);
+	placing_moved(&q->placing, home, guests);
+}
+
+/**
+ * fq_rr_part_hosts - a packet's flow has found no idle queue, and hosts share the link
+ * @sch: qdisc
+ * @home: queue that the flow would share
+ * @skb: packet
+ * @to_free: list for what is dropped
+ *
+ * See ht_share(). A queue that the flow can only leave with a long search it goes on sharing.
+ * What is dropped here is of another flow, and the queue @home is not empty: the parents are
+ * notified at once.
+ *
+ * Return: the flow's queue; NULL: the packet is refused.
+ */
+static noinline struct fq_rr_flow *fq_rr_part_hosts(struct Qdisc *sch,
+						    struct fq_rr_flow *home,
+						    const struct sk_buff *skb,
+						    struct sk_buff **to_free)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	u32 number = buffer_number(&q->buffer, home), hash = fq_rr_cb(skb)->hash;
+	struct packet_list dropped = {};
+	struct fq_rr_outcome drops = {};
+	u32 first, count, queue, host = 0;
+	struct placing_found found;
+
+	if (fq_rr_cb(skb)->flags & FQ_RR_CLASSIFIED)
+		return home;
+	count = placing_window_of(&q->placing, number, &first);
+	for (queue = first; queue < first + count; queue++)
+		if (placing_owns(&q->placing, queue, hash))
+			return &q->buffer.flows[queue];
+	fq_rr_host_hash(q, skb, q->hosts, &host);
+	queue = ht_share(&q->buffer.hosts, first, count, number, host, fq_rr_waiting,
+			 q->buffer.flows);
+	if (queue == HT_NONE)
+		return NULL;
+	if (queue == number || home->packets > PLACING_MOVED_MAX)
+		return home;
+	buffer_evict(&q->buffer, &q->buffer.flows[queue], fq_rr_size, &drops, &dropped);
+	fq_rr_count_drops(sch, &drops, &dropped, to_free);
+	qdisc_tree_reduce_backlog(sch, drops.dropped, drops.dropped_bytes);
+	found = placing_give(&q->placing, queue, hash, number);
+	if (found.from != PLACING_NONE)
+		fq_rr_move_guest(q, home, &q->buffer.flows[queue]);
+	return &q->buffer.flows[queue];
 }
 
 /*
- * Inlined into both callers: called once per packet. What comes together has one @now_ns.
- * Returns whether the packet has been queued, even if it was dropped then.
+ * With hosts, the queue of a packet that is not of the flow that came to @home last; NULL: the
+ * packet is refused.
  */
-static __always_inline bool fq_rr_enqueue_one(struct Qdisc *sch,
-					      struct fq_rr_flow *flow,
-					      struct sk_buff *skb, u16 segs,
-					      u64 *now_ns,
-					      struct fq_rr_outcome *outcome,
-					      struct sk_buff **to_free)
+static noinline struct fq_rr_flow *fq_rr_collide(struct Qdisc *sch, struct fq_rr_flow *home,
+						 struct sk_buff *skb,
+						 struct fq_rr_outcome *drops,
+						 struct sk_buff **to_free)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct fq_rr_flow *flow;
+
+	flow = fq_rr_part_hosts(sch, home, skb, to_free);
+	if (!flow) {
+		q->stats.drops_arriving++;
+		fq_rr_record(q, home)->drops++;
+		*drops = (struct fq_rr_outcome) { .own_dropped = true };
+		compat_qdisc_drop_overlimit(skb, sch, to_free);
+	} else if (!flow->head) {
+		q->stats.activations++;
+		q->stats.sparse += fq_rr_activate(q, flow, skb);
+	} else {
+		q->stats.collisions += flow->hash != fq_rr_cb(skb)->hash;
+	}
+	return flow;
+}
+
+/* a packet comes that is to be timed for the statistics */
+static noinline void fq_rr_sample(struct fq_rr_sched *q, struct sk_buff *skb, u64 *now_ns)
+{
+	q->next_sample = sojourn_next_sample(&q->samples);
+	if (!*now_ns)
+		*now_ns = ktime_get_ns();
+	fq_rr_cb(skb)->arrived = fq_rr_codel_time(*now_ns);
+	fq_rr_cb(skb)->flags |= FQ_RR_SAMPLED;
+}
+
+/**
+ * enum fq_rr_enqueued - what has become of one packet
+ * @FQ_RR_QUEUED: it is in its queue
+ * @FQ_RR_DROPS: it was put there, and then packets were dropped, it perhaps among them
+ * @FQ_RR_REFUSED: it was dropped before
+ */
+enum fq_rr_enqueued {
+	FQ_RR_QUEUED,
+	FQ_RR_DROPS,
+	FQ_RR_REFUSED,
+};
+
+/*
+ * Inlined into both callers: called once per packet. What comes together has one @now_ns.
+ * @drops is written unless the packet is in its queue, and nothing else has happened.
+ */
+static __always_inline enum fq_rr_enqueued
+fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow, struct sk_buff *skb, u16 segs,
+		  u64 *now_ns, struct fq_rr_outcome *drops, struct sk_buff **to_free)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	u32 hash = fq_rr_cb(skb)->hash;
@@ -388,10 +546,11 @@ static __always_inline bool fq_rr_enqueue_one(struct Qdisc *sch,
 
 	if (unlikely(buffer_refuses(&q->buffer, sch->q.qlen, skb->truesize))) {
 		q->stats.drops_arriving++;
-		outcome->own_dropped = true;
-		buffer_charge(&q->buffer, flow, len);
-		qdisc_drop(skb, sch, to_free);
-		return false;
+		fq_rr_record(q, flow)->drops++;
+		*drops = (struct fq_rr_outcome) { .own_dropped = true };
+		buffer_charge_refused(&q->buffer, flow, len);
+		compat_qdisc_drop_overlimit(skb, sch, to_free);
+		return FQ_RR_REFUSED;
 	}
 	fq_rr_cb(skb)->arrived = 0;
 	if (flow->packets >= q->timed_from) {
@@ -399,6 +558,8 @@ static __always_inline bool fq_rr_enqueue_one(struct Qdisc *sch,
 			*now_ns = ktime_get_ns();
 		fq_rr_cb(skb)->arrived = fq_rr_codel_time(*now_ns);
 	}
+	if (unlikely(!--q->next_sample))
+		fq_rr_sample(q, skb, now_ns);
 	/* what the link has missed while nothing waited it cannot make up for */
 	if (q->shaped && !sch->q.qlen && q->shaper.rate_Bps) {
 		if (!*now_ns)
@@ -407,62 +568,36 @@ static __always_inline bool fq_rr_enqueue_one(struct Qdisc *sch,
 	}
 	if (!flow->head) {
 		q->stats.activations++;
-		q->stats.sparse += fq_rr_activate(q, flow);
-	} else if (flow->hash != hash) {
+		q->stats.sparse += fq_rr_activate(q, flow, skb);
+	} else if (flow->hash != hash && likely(!q->buffer.by_host)) {
 		q->stats.collisions++;
+	} else if (flow->hash != hash) {
+		flow = fq_rr_collide(sch, flow, skb, drops, to_free);
+		if (!flow)
+			return FQ_RR_REFUSED;
 	}
 	fq_rr_cb(skb)->truesize = skb->truesize;
 	fq_rr_cb(skb)->segs = segs;
 	fq_rr_append(q, flow, skb);
 	q->buffer.memory += skb->truesize;
 	q->stats.enqueued++;
-	q->stats.classified += fq_rr_cb(skb)->classified;
-	q->stats.longest_max = max(q->stats.longest_max, flow->bytes);
-	q->stats.memory_max = max(q->stats.memory_max, q->buffer.memory);
+	if (unlikely(flow->bytes > q->stats.longest_max))
+		q->stats.longest_max = flow->bytes;
+	if (unlikely(q->buffer.memory > q->stats.memory_max))
+		q->stats.memory_max = q->buffer.memory;
 	qdisc_qstats_backlog_inc(sch, skb);
 	qdisc_qlen_inc(sch);
 
-	if (unlikely(buffer_over_limit(&q->buffer, sch->q.qlen)))
-		fq_rr_make_room(sch, flow, skb, outcome, to_free);
-	else if (q->config.ecn)
-		fq_rr_mark(sch, flow, skb, outcome, to_free);
-	return true;
+	if (unlikely(buffer_over_limit(&q->buffer, sch->q.qlen))) {
+		fq_rr_make_room(sch, flow, skb, drops, to_free);
+		return FQ_RR_DROPS;
+	}
+	if (q->config.ecn && fq_rr_mark(sch, flow, skb, drops, to_free))
+		return FQ_RR_DROPS;
+	return FQ_RR_QUEUED;
 }
 
 /* ---- place ---- */
-
-static u32 fq_rr_waiting(const void *flows, u32 number)
-{
-	return ((const struct fq_rr_flow *)flows)[number].packets;
-}
-
-/* the queue @to has become a guest's: its packets leave the queue @from, in order */
-static noinline void fq_rr_move_guest(struct fq_rr_sched *q,
-				      struct fq_rr_flow *from,
-				      struct fq_rr_flow *to)
-{
-	struct sk_buff *skb = fq_rr_skb(buffer_detach(from)), *next;
-	bool guests = false;
-
-	for (; skb; skb = next) {
-		const struct fq_rr_cb *cb = fq_rr_cb(skb);
-
-		next = skb->next;
-		if (cb->classified || !placing_owns(&q->placing,
-						    buffer_number(&q->buffer, to), cb->hash)) {
-			guests |= !placing_owns(&q->placing,
-						buffer_number(&q->buffer, from), cb->hash);
-			fq_rr_append(q, from, skb);
-			continue;
-		}
-		if (!to->head)
-			fq_rr_activate(q, to);
-		fq_rr_append(q, to, skb);
-	}
-	if (!from->head)
-		rr_idle(&q->buffer.rr, &from->rr);
-	placing_moved(&q->placing, buffer_number(&q->buffer, from), guests);
-}
 
 /* rare while there are far more queues than flows: out of line */
 static noinline struct fq_rr_flow *fq_rr_place_away(struct fq_rr_sched *q,
@@ -508,7 +643,7 @@ fq_rr_place_by_hash(struct fq_rr_sched *q, struct sk_buff *skb)
 {
 	u32 hash;
 
-	fq_rr_cb(skb)->classified = 0;
+	fq_rr_cb(skb)->flags = 0;
 	if (unlikely(!q->as_carried))
 		return fq_rr_place_by_mode(q, skb);
 	hash = fq_rr_carried_hash(q, skb);
@@ -546,8 +681,9 @@ static noinline struct fq_rr_flow *fq_rr_classify(struct Qdisc *sch,
 		return NULL;
 	if (!class)
 		return fq_rr_place_by_hash(q, skb);
+	q->stats.classified++;
 	/* one for all in a class, who share it by intent */
-	fq_rr_cb(skb)->classified = 1;
+	fq_rr_cb(skb)->flags = FQ_RR_CLASSIFIED;
 	fq_rr_cb(skb)->hash = class;
 	return &q->buffer.flows[class - 1];
 }
@@ -555,7 +691,7 @@ static noinline struct fq_rr_flow *fq_rr_classify(struct Qdisc *sch,
 /* ---- rehash ---- */
 
 /**
- * fq_rr_rehash - place all packets anew, after the mode has changed
+ * fq_rr_rehash - place all packets anew, after mode, hosts or nat have changed
  * @sch: qdisc
  *
  * Packets of one flow come out of one queue, in order, and go into one. Everybody
@@ -567,35 +703,36 @@ static void fq_rr_rehash(struct Qdisc *sch)
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct sk_buff *skb, *next;
 
-	fq_rr_set_mode(q);
 	skb = fq_rr_skb(buffer_detach_all(&q->buffer).first);
-	rr_restart(&q->buffer.rr, q->buffer.rr.quantum);
-	lq_reset(&q->buffer.lq);
+	fq_rr_set_mode(q);
+	buffer_restart(&q->buffer, q->buffer.rr.quantum);
 	for (; skb; skb = next) {
 		struct fq_rr_cb *cb = fq_rr_cb(skb);
 		struct fq_rr_flow *flow;
 
 		next = skb->next;
-		if (!cb->classified)
+		if (cb->flags & FQ_RR_CLASSIFIED) {
+			flow = &q->buffer.flows[cb->hash - 1];
+		} else {
 			cb->hash = fq_rr_hash(q, skb);
-		flow = cb->classified ? &q->buffer.flows[cb->hash - 1] :
-					fq_rr_place(q, cb->hash);
+			flow = fq_rr_place(q, cb->hash);
+		}
 		if (!flow->head)
-			fq_rr_activate(q, flow);
+			fq_rr_activate(q, flow, skb);
 		fq_rr_append(q, flow, skb);
 	}
 	q->stats.rehashes++;
 }
 
 /*
- * Place all packets anew if the mode has become another, and if few enough wait: a
+ * Place all packets anew if they were placed otherwise, and if few enough wait: a
  * tenant may ask for it in a loop, and all of it is under the lock.
  */
 static noinline void fq_rr_rehash_if_due(struct Qdisc *sch)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 
-	q->rehash_due = q->mode != q->config.mode;
+	q->rehash_due = fq_rr_is_placed_otherwise(q);
 	if (!q->rehash_due || sch->q.qlen > FQ_RR_REHASH_PACKETS)
 		return;
 	q->rehash_due = false;
@@ -609,9 +746,11 @@ static bool fq_rr_has_parents(const struct Qdisc *sch)
 	return sch->parent != TC_H_ROOT && !(sch->flags & TCQ_F_NOPARENT);
 }
 
-/* the only packet that waits is one of @flow: it is given the length @len */
-static void fq_rr_set_length(struct Qdisc *sch, struct fq_rr_flow *flow, u32 len)
+/* the only packet that waits is given the length @len */
+static void fq_rr_set_length(struct Qdisc *sch, u32 len)
 {
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct fq_rr_flow *flow = buffer_any(&q->buffer);
 	struct sk_buff *skb = fq_rr_skb(flow->head);
 	u32 more = len - qdisc_pkt_len(skb);
 
@@ -631,14 +770,13 @@ static void fq_rr_correct_parents(struct Qdisc *sch,
 /**
  * fq_rr_notify_parents - what became of one packet: see parents.h
  * @sch: qdisc
- * @flow: queue of the packet
  * @outcome: what was queued and dropped
  * @len: length of the packet as the parents know it (bytes)
  *
  * Return: for the parent.
  */
-static int fq_rr_notify_parents(struct Qdisc *sch, struct fq_rr_flow *flow,
-				const struct fq_rr_outcome *outcome, u32 len)
+static int fq_rr_notify_parents(struct Qdisc *sch, const struct fq_rr_outcome *outcome,
+				u32 len)
 {
 	static const int verdicts[] = {
 		[PARENTS_SUCCESS] = NET_XMIT_SUCCESS,
@@ -650,7 +788,7 @@ static int fq_rr_notify_parents(struct Qdisc *sch, struct fq_rr_flow *flow,
 	report = parents_report(outcome, len, sch->q.qlen,
 				fq_rr_has_parents(sch));
 	if (report.set_length)
-		fq_rr_set_length(sch, flow, len);
+		fq_rr_set_length(sch, len);
 	fq_rr_correct_parents(sch, &report.split);
 	fq_rr_correct_parents(sch, &report.drops);
 	return verdicts[report.verdict];
@@ -663,11 +801,12 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 					struct sk_buff *skb, u32 len,
 					struct sk_buff **to_free)
 {
-	struct fq_rr_outcome outcome = {};
+	struct fq_rr_outcome outcome = {}, drops;
 	netdev_features_t features = netif_skb_features(skb);
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct sk_buff *segs, *next;
 	char cb[sizeof(skb->cb)];
+	enum fq_rr_enqueued enqueued;
 	u64 now_ns = 0;
 	u32 segment;
 
@@ -679,6 +818,9 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 		q->stats.drops_gso++;
 		return qdisc_drop(skb, sch, to_free);
 	}
+	/* the super-packet itself has been counted as one */
+	if (fq_rr_cb(skb)->flags & FQ_RR_CLASSIFIED)
+		q->stats.classified--;
 	q->stats.split++;
 	for (; segs; segs = next) {
 		next = segs->next;
@@ -687,26 +829,33 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 		qdisc_skb_cb(segs)->pkt_len = segs->len;
 		compat_qdisc_set_segs(segs, 1);
 		q->stats.segments++;
+		q->stats.classified += fq_rr_cb(segs)->flags & FQ_RR_CLASSIFIED;
 		segment = segs->len;
-		if (!fq_rr_enqueue_one(sch, flow, segs, 1, &now_ns, &outcome, to_free))
+		enqueued = fq_rr_enqueue_one(sch, flow, segs, 1, &now_ns, &drops, to_free);
+		if (enqueued != FQ_RR_REFUSED) {
+			outcome.queued++;
+			outcome.queued_bytes += segment;
+		}
+		if (enqueued == FQ_RR_QUEUED)
 			continue;
-		outcome.queued++;
-		outcome.queued_bytes += segment;
+		outcome.dropped += drops.dropped;
+		outcome.dropped_bytes += drops.dropped_bytes;
+		outcome.own_dropped |= drops.own_dropped;
 	}
 	consume_skb(skb);
 	fq_rr_follow_backlog(sch, 0);
-	return fq_rr_notify_parents(sch, flow, &outcome, len);
+	return fq_rr_notify_parents(sch, &outcome, len);
 }
 
 static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 			 struct sk_buff **to_free)
 {
-	struct fq_rr_outcome outcome = {};
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	u32 len = qdisc_pkt_len(skb), queued_len;
+	struct fq_rr_outcome outcome;
+	enum fq_rr_enqueued enqueued;
 	struct fq_rr_flow *flow;
 	u64 now_ns = 0;
-	bool queued;
 	u16 segs = 1;
 	int verdict;
 
@@ -726,14 +875,19 @@ static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
 	}
 	/* a filter's action may have joined fragments: another length than the parents know */
 	queued_len = qdisc_pkt_len(skb);
-	queued = fq_rr_enqueue_one(sch, flow, skb, segs, &now_ns, &outcome, to_free);
+	enqueued = fq_rr_enqueue_one(sch, flow, skb, segs, &now_ns, &outcome, to_free);
 	fq_rr_follow_backlog(sch, 0);
-	/* what the parents count after that anyway */
-	if (likely(queued && queued_len == len && !outcome.dropped))
-		return NET_XMIT_SUCCESS;
-	outcome.queued = queued;
-	outcome.queued_bytes = queued ? queued_len : 0;
-	return fq_rr_notify_parents(sch, flow, &outcome, len);
+	if (likely(enqueued == FQ_RR_QUEUED)) {
+		/* what the parents count after that anyway */
+		if (likely(queued_len == len))
+			return NET_XMIT_SUCCESS;
+		outcome = (struct fq_rr_outcome) {};
+	}
+	if (enqueued != FQ_RR_REFUSED) {
+		outcome.queued = 1;
+		outcome.queued_bytes = queued_len;
+	}
+	return fq_rr_notify_parents(sch, &outcome, len);
 }
 
 /* ---- dequeue ---- */
@@ -754,15 +908,16 @@ static __always_inline void fq_rr_fetch_ahead(const struct fq_rr_sched *q)
 	prefetch(container_of(next, struct fq_rr_flow, rr)->head);
 }
 
-static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
+/* compiled for each of the two values of @by_host, which costs a packet one branch */
+static __always_inline struct sk_buff *fq_rr_dequeue_one(struct Qdisc *sch, bool by_host)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct queue_record *record;
 	struct fq_rr_flow *flow;
-	struct rr_flow *next;
 	struct sk_buff *skb;
 	u64 now_ns = 0;
-	u32 cost, len;
 	bool timed;
+	u32 len;
 
 	if (!q->buffer.rr.active)
 		return NULL;
@@ -775,10 +930,9 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 			return NULL;
 		}
 	}
-	next = rr_next(&q->buffer.rr);
-	if (unlikely(!next))
+	flow = buffer_next(&q->buffer, by_host);
+	if (unlikely(!flow))
 		return NULL;
-	flow = container_of(next, struct fq_rr_flow, rr);
 	timed = fq_rr_times(q, flow);
 	if (timed && !now_ns)
 		now_ns = ktime_get_ns();
@@ -787,16 +941,36 @@ static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
 	else
 		skb = fq_rr_choose(sch, flow);
 	len = qdisc_pkt_len(skb);
-	cost = rr_cost(fq_rr_strict(q), len);
-	rr_sent(&q->buffer.rr, &flow->rr, cost, flow->head);
+	buffer_sent(&q->buffer, flow, fq_rr_size(fq_rr_link(skb)), by_host);
 	_bstats_update(&sch->bstats, len, fq_rr_cb(skb)->segs);
-	fq_rr_fetch_ahead(q);
+	record = fq_rr_record(q, flow);
+	record->bytes += len;
+	record->packets += fq_rr_cb(skb)->segs;
+	if (unlikely(fq_rr_cb(skb)->flags & FQ_RR_SAMPLED))
+		fq_rr_note_sojourn(q, flow, skb, now_ns);
+	if (!by_host)
+		fq_rr_fetch_ahead(q);
 	if (q->shaped)
 		fq_rr_pace(sch, skb, now_ns);
 	if (unlikely(q->dropped))
 		fq_rr_free_dropped(q, flow);
-	trace_fq_rr_dequeue(sch, skb, buffer_number(&q->buffer, flow), q->shaper.rate_Bps);
+	trace_fq_rr_dequeue(sch, skb, buffer_number(&q->buffer, flow), q->shaper.rate_Bps,
+			    fq_rr_record(q, flow));
 	return skb;
+}
+
+static noinline struct sk_buff *fq_rr_dequeue_by_host(struct Qdisc *sch)
+{
+	return fq_rr_dequeue_one(sch, true);
+}
+
+static struct sk_buff *fq_rr_dequeue(struct Qdisc *sch)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	if (unlikely(q->buffer.by_host))
+		return fq_rr_dequeue_by_host(sch);
+	return fq_rr_dequeue_one(sch, false);
 }
 
 /* ---- reset ---- */
@@ -819,17 +993,60 @@ static void fq_rr_reset(struct Qdisc *sch)
 
 /* ---- change ---- */
 
+/* as random as the seed wants it; with a number, the key of the hash does the mixing */
+static struct flow_mix fq_rr_draw_mix(u32 seed)
+{
+	/* the home is the upper part of the hash */
+	struct flow_mix mix = { .mul = 1ULL << 32 };
+
+	if (seed == FQ_RR_SEED_RANDOM) {
+		mix.mul = get_random_u64();
+		mix.add = get_random_u64();
+	}
+	return mix;
+}
+
+/**
+ * fq_rr_make_hosts - room for hosts, if they are asked for and there is none
+ * @q: qdisc
+ * @config: what is asked for
+ *
+ * Once made it stays, and is used when &buffer.by_host says so: until then nobody but a
+ * change, of which there is one at a time, looks at it.
+ *
+ * Return: 0 or -ENOMEM.
+ */
+static int fq_rr_make_hosts(struct fq_rr_sched *q, const struct fq_rr_config *config)
+{
+	struct flow_mix mix = fq_rr_draw_mix(config->seed);
+	void *room;
+
+	if (config->hosts == FQ_RR_HOSTS_NONE || q->buffer.hosts.hosts)
+		return 0;
+	room = kvmalloc(ht_room_bytes(config->flows), GFP_KERNEL_ACCOUNT);
+	if (!room)
+		return -ENOMEM;
+	ht_init(&q->buffer.hosts, &q->buffer.rr, room, config->flows, &mix);
+	return 0;
+}
+
 static codel_time_t fq_rr_codel_us(u32 us)
 {
 	return (u64)us * NSEC_PER_USEC >> CODEL_SHIFT;
+}
+
+static void fq_rr_begin_delay(struct fq_rr_flow *flow, void *sched)
+{
+	struct fq_rr_sched *q = sched;
+
+	codel_vars_init(&q->codel_vars[buffer_number(&q->buffer, flow)]);
+	flow->rr.of_caller = false;
 }
 
 /* queues that wait while delay control is switched on have no history with it */
 static void fq_rr_apply_aqm(struct fq_rr_sched *q, bool was_on)
 {
 	const struct fq_rr_config *config = &q->config;
-	unsigned int list;
-	struct rr_flow *f;
 
 	codel_params_init(&q->codel);
 	q->codel.target = fq_rr_codel_us(config->target);
@@ -843,20 +1060,14 @@ static void fq_rr_apply_aqm(struct fq_rr_sched *q, bool was_on)
 						 FQ_RR_CE_THRESHOLD_OFF);
 	if (was_on || !config->aqm)
 		return;
-	for (list = 0; list < RR_LISTS; list++) {
-		rr_for_each(&q->buffer.rr, list, f) {
-			struct fq_rr_flow *flow = container_of(f, struct fq_rr_flow, rr);
-
-			codel_vars_init(&q->codel_vars[buffer_number(&q->buffer, flow)]);
-			flow->rr.of_caller = false;
-		}
-	}
+	buffer_visit(&q->buffer, fq_rr_begin_delay, q);
 }
 
 /* put a checked configuration into force; cannot fail */
 static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
+	struct fq_rr_limits limits = fq_rr_limits(config);
 	u64 rate_Bps = fq_rr_link_Bps(config);
 	bool was_strict = fq_rr_strict(q);
 	bool had_aqm = q->config.aqm;
@@ -864,9 +1075,9 @@ static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 
 	fq_rr_options_publish(&q->config, config);
 	fq_rr_apply_aqm(q, had_aqm);
-	WRITE_ONCE(sch->limit, config->limit);
-	q->buffer.limit = config->limit;
-	q->buffer.memory_limit = config->memory_limit;
+	WRITE_ONCE(sch->limit, limits.packets);
+	q->buffer.limit = limits.packets;
+	q->buffer.memory_limit = limits.memory;
 	q->buffer.drop = config->drop;
 	q->buffer.charge = config->charge_drops;
 	q->buffer.strict = fq_rr_strict(q);
@@ -877,7 +1088,7 @@ static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 	quantum = rr_quantum(fq_rr_strict(q), q->quantum_bytes);
 	/* credit of other units would let one flow send for long */
 	if (quantum != q->buffer.rr.quantum || fq_rr_strict(q) != was_strict)
-		rr_restart(&q->buffer.rr, quantum);
+		buffer_restart(&q->buffer, quantum);
 	if (fq_rr_paces(q))
 		rate_Bps = qlbp_rate(&config->rule, sch->qstats.backlog);
 	shaper_set_rate(&q->shaper, rate_Bps, ktime_get_ns());
@@ -904,6 +1115,8 @@ static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
 	int err;
 
 	err = fq_rr_parse(&config, true, opt, &request, extack);
+	if (!err)
+		err = fq_rr_make_hosts(q, &config);
 	if (err)
 		return err;
 
@@ -933,26 +1146,24 @@ static void fq_rr_destroy(struct Qdisc *sch)
 
 	qdisc_watchdog_cancel(&q->watchdog);
 	tcf_block_put(q->block);
+	kvfree(q->buffer.hosts.hosts);
 	kvfree(q->placing.tags);
 	kvfree(q->lq_room);
 	kvfree(q->codel_vars);
+	kvfree(q->buffer.records);
 	kvfree(q->buffer.flows);
 }
 
 /* @room: of placing_room_bytes() */
 static void fq_rr_init_hash(struct fq_rr_sched *q, void *room)
 {
-	struct flow_mix mix = { .mul = 1ULL << 32 };
+	struct flow_mix mix = fq_rr_draw_mix(q->config.seed);
 
 	fq_rr_set_mode(q);
-	if (q->config.seed == FQ_RR_SEED_RANDOM) {
+	if (q->config.seed == FQ_RR_SEED_RANDOM)
 		get_random_bytes(&q->key, sizeof(q->key));
-		mix.mul = get_random_u64();
-		mix.add = get_random_u64();
-	} else {
-		/* the key does the mixing; the home is the upper part of the hash */
+	else
 		q->key.key[0] = q->config.seed;
-	}
 	placing_init(&q->placing, room, q->config.flows, &mix);
 }
 
@@ -970,6 +1181,7 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	/* first: when this fails, destroy is called, and reset before it */
 	qdisc_watchdog_init(&q->watchdog, sch);
 	rr_init(&q->buffer.rr, 1);
+	q->next_sample = 1;
 	lq_reset(&q->buffer.lq);
 	err = tcf_block_get(&q->block, &q->filters, sch, extack);
 	if (err)
@@ -981,13 +1193,18 @@ static int fq_rr_init(struct Qdisc *sch, struct nlattr *opt,
 	}
 	q->buffer.flows = kvcalloc(config.flows, sizeof(*q->buffer.flows),
 				   GFP_KERNEL_ACCOUNT);
+	q->buffer.records = kvcalloc(config.flows, sizeof(*q->buffer.records),
+				     GFP_KERNEL_ACCOUNT);
 	q->codel_vars = kvcalloc(config.flows, sizeof(*q->codel_vars),
 				 GFP_KERNEL_ACCOUNT);
 	q->lq_room = kvzalloc(lq_room_bytes(config.flows), GFP_KERNEL_ACCOUNT);
 	room = kvmalloc(placing_room_bytes(config.flows), GFP_KERNEL_ACCOUNT);
 	q->placing.tags = room;
-	if (!q->buffer.flows || !q->codel_vars || !q->lq_room || !room)
+	if (!q->buffer.flows || !q->buffer.records || !q->codel_vars || !q->lq_room || !room)
 		return -ENOMEM;
+	err = fq_rr_make_hosts(q, &config);
+	if (err)
+		return err;
 	lq_init(&q->buffer.lq, q->lq_room, config.flows);
 	sch->flags |= TCQ_F_CAN_BYPASS;
 	fq_rr_apply(sch, &config);

@@ -44,6 +44,17 @@ static const char *const fq_rr_mode_names[] = {
 
 _Static_assert(FQ_RR_ARRAY_SIZE(fq_rr_mode_names) == FQ_RR_MODE_MAX + 1,
 	       "a name for every mode");
+
+static const char *const fq_rr_hosts_names[] = {
+	[FQ_RR_HOSTS_NONE] = "none",
+	[FQ_RR_HOSTS_SRC] = "src",
+	[FQ_RR_HOSTS_DST] = "dst",
+	[FQ_RR_HOSTS_BOTH] = "both",
+};
+
+_Static_assert(FQ_RR_ARRAY_SIZE(fq_rr_hosts_names) == FQ_RR_HOSTS_MAX + 1,
+	       "a name for all that hosts may be");
+
 static const char *const fq_rr_layer_names[] = {
 	[FQ_RR_LAYER_FRAME] = "frame",
 	[FQ_RR_LAYER_IP] = "ip",
@@ -101,10 +112,12 @@ struct fq_rr_option {
 
 static const struct fq_rr_option fq_rr_options[] = {
 	{ .key = "limit", .form = FQ_RR_FORM_NUMBER, .type = TCA_FQ_RR_LIMIT,
-	  .min = FQ_RR_LIMIT_MIN, .max = FQ_RR_LIMIT_MAX },
+	  .min = FQ_RR_LIMIT_MIN, .max = FQ_RR_LIMIT_MAX,
+	  .special = "auto", .special_value = FQ_RR_LIMIT_AUTO },
 	{ .key = "memory-limit", .json = "memory_limit",
 	  .form = FQ_RR_FORM_SIZE, .type = TCA_FQ_RR_MEMORY_LIMIT,
-	  .min = FQ_RR_MEMORY_LIMIT_MIN, .max = FQ_RR_MEMORY_LIMIT_MAX },
+	  .min = FQ_RR_MEMORY_LIMIT_MIN, .max = FQ_RR_MEMORY_LIMIT_MAX,
+	  .special = "auto", .special_value = FQ_RR_MEMORY_LIMIT_AUTO },
 	{ .key = "flows", .form = FQ_RR_FORM_NUMBER, .type = TCA_FQ_RR_FLOWS,
 	  .min = FQ_RR_FLOWS_MIN, .max = FQ_RR_FLOWS_MAX },
 	{ .key = "quantum", .form = FQ_RR_FORM_SIZE,
@@ -179,6 +192,10 @@ static const struct fq_rr_option fq_rr_options[] = {
 	  .special = "off", .special_value = FQ_RR_CE_THRESHOLD_OFF },
 	{ .key = "noecn", .form = FQ_RR_FORM_WORD, .type = TCA_FQ_RR_NOECN,
 	  .min = 0, .max = 1 },
+	{ .key = "hosts", .form = FQ_RR_FORM_NAME, .type = TCA_FQ_RR_HOSTS,
+	  .min = 0, .max = FQ_RR_HOSTS_MAX, .names = fq_rr_hosts_names },
+	{ .key = "nat", .form = FQ_RR_FORM_FLAG, .type = TCA_FQ_RR_NAT,
+	  .min = 0, .max = 1 },
 };
 
 /*
@@ -227,13 +244,14 @@ struct fq_rr_options {
 static void fq_rr_explain(void)
 {
 	fprintf(stderr,
-		"Usage: ... fq_rr [ limit PACKETS ] [ memory-limit BYTES ] [ flows NUMBER ]\n"
+		"Usage: ... fq_rr [ limit PACKETS | auto ] [ memory-limit BYTES | auto ] [ flows NUMBER ]\n"
 		"                 [ quantum BYTES | auto ] [ rate RATE | unlimited ] [ catch-up TIME ]\n"
 		"                 [ overhead BYTES ] [ mpu BYTES ]\n"
 		"                 [ scheduler drr | strict ]\n"
 		"                 [ drop longest-queue | longest-head | longest-tail | arriving ]\n"
 		"                 [ split-gso | no-split-gso ] [ seed NUMBER | random ]\n"
 		"                 [ mode flow | src-host | dst-host | class ]\n"
+		"                 [ hosts none | src | dst | both ] [ nat | no-nat ]\n"
 		"                 [ charge-drops | no-charge-drops ] [ ecn PERCENT | off ]\n"
 		"                 [ aqm | no-aqm ] [ target TIME ] [ interval TIME ]\n"
 		"                 [ ce-threshold TIME | off ] [ ecn | noecn ]\n"
@@ -785,7 +803,11 @@ static const struct {
 	{ TCA_FQ_RR_STATS_LONGEST_MAX, "longest_max_bytes", " max" },
 	{ TCA_FQ_RR_STATS_MEMORY, "memory_bytes", " memory (bytes)" },
 	{ TCA_FQ_RR_STATS_MEMORY_MAX, "memory_max_bytes", " max" },
-	{ TCA_FQ_RR_STATS_QUANTUM, "quantum_bytes", "\n  quantum (bytes)" },
+	{ TCA_FQ_RR_STATS_AV_DELAY, "avg_delay_us", "\n  av_delay (us)" },
+	{ TCA_FQ_RR_STATS_PK_DELAY, "peak_delay_us", " pk_delay (us)" },
+	{ TCA_FQ_RR_STATS_LIMIT, "limit_packets", "\n  limit (packets)" },
+	{ TCA_FQ_RR_STATS_MEMORY_LIMIT, "memory_limit_bytes", " memory-limit (bytes)" },
+	{ TCA_FQ_RR_STATS_QUANTUM, "quantum_bytes", " quantum (bytes)" },
 	{ TCA_FQ_RR_STATS_LAG_MAX, "lag_max_ns", " lag max (ns)" },
 	{ TCA_FQ_RR_STATS_LOST, "lost_ns", " lost (ns)" },
 	{ TCA_FQ_RR_STATS_MU_MIN, "mu_min_Bps", "\n  qlbp mu-min (bytes/s)" },
@@ -800,7 +822,28 @@ static const struct {
 	{ TCA_FQ_RR_STATS_DROPS_AQM, "drops_aqm", "\n  aqm drops" },
 	{ TCA_FQ_RR_STATS_MARKS_AQM, "marks_aqm", " marks" },
 	{ TCA_FQ_RR_STATS_MARKS_CE, "marks_ce", " ce-threshold marks" },
+	{ TCA_FQ_RR_STATS_HOSTS_ACTIVE, "hosts_active", "\n  hosts active" },
 };
+
+static void fq_rr_print_number(const struct rtattr *attr, const char *json, const char *fmt)
+{
+	__u64 value;
+
+	if (fq_rr_get(attr, &value))
+		print_color_u64(TC_PRINT_ANY, TC_COLOR_NONE, json, fmt, value);
+}
+
+/* a word in text if it is so, true or false in JSON */
+static void fq_rr_print_state(const struct rtattr *attr, const char *word)
+{
+	__u64 value;
+
+	if (!fq_rr_get(attr, &value))
+		return;
+	print_color_bool(TC_PRINT_JSON, TC_COLOR_NONE, word, NULL, value);
+	if (value)
+		print_color_string(TC_PRINT_FP, TC_COLOR_NONE, NULL, " %s", word);
+}
 
 /* what is shown of one queue; the credit may be negative */
 static void fq_rr_print_flow(struct rtattr *nest)
@@ -818,12 +861,21 @@ static void fq_rr_print_flow(struct rtattr *nest)
 	if (fq_rr_get(tb[TCA_FQ_RR_FLOW_HASH], &value))
 		print_color_u64(TC_PRINT_ANY, TC_COLOR_NONE, "hash",
 				" hash %08" PRIx64, value);
-	if (!fq_rr_get(tb[TCA_FQ_RR_FLOW_SPARSE], &value))
-		return;
-	print_color_bool(TC_PRINT_JSON, TC_COLOR_NONE, "sparse", NULL, value);
-	if (value)
-		print_color_string(TC_PRINT_FP, TC_COLOR_NONE, NULL, " %s",
-				   "sparse");
+	if (fq_rr_get(tb[TCA_FQ_RR_FLOW_HOST], &value))
+		print_color_u64(TC_PRINT_ANY, TC_COLOR_NONE, "host",
+				" host %" PRIu64, value);
+	fq_rr_print_state(tb[TCA_FQ_RR_FLOW_SPARSE], "sparse");
+	fq_rr_print_number(tb[TCA_FQ_RR_FLOW_AV_DELAY], "avg_delay_us",
+			   "\n  av_delay (us) %" PRIu64);
+	fq_rr_print_number(tb[TCA_FQ_RR_FLOW_PK_DELAY], "peak_delay_us",
+			   " pk_delay (us) %" PRIu64);
+	fq_rr_print_number(tb[TCA_FQ_RR_FLOW_MARKS], "marks", " marks %" PRIu64);
+	fq_rr_print_number(tb[TCA_FQ_RR_FLOW_COUNT], "count", " count %" PRIu64);
+	fq_rr_print_state(tb[TCA_FQ_RR_FLOW_ABOVE], "above");
+	fq_rr_print_state(tb[TCA_FQ_RR_FLOW_DROPPING], "dropping");
+	if (fq_rr_get(tb[TCA_FQ_RR_FLOW_DROP_NEXT], &value))
+		print_color_s64(TC_PRINT_ANY, TC_COLOR_NONE, "drop_next_us",
+				" drop_next (us) %" PRId64, (__s32)value);
 }
 
 static int fq_rr_print_xstats(struct tc_plugin_qdisc *qu, FILE *f,

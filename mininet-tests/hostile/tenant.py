@@ -144,6 +144,7 @@ class Tenant:
         self.counts = counts
         self.broken = broken
         self.options = options.read()
+        self.named = {option.name: option for option in self.options}
         self.asked = hashlib.sha256()
         self.home = Place(counts, self.asked.update)
         self.place = self.home
@@ -239,13 +240,13 @@ class Tenant:
 
     def drawn(self, out: tuple[str, ...] = ()) -> dict[str, int]:
         """Allowed values of some options, none that may contradict another."""
-        candidates = [o for o in self.options if o.name not in (*out, *options.OF_QLBP, *options.ORDERED)]
+        candidates = [o for o in self.options if o.name not in (*out, *options.TOGETHER)]
         chosen = self.random.sample(candidates, self.random.randint(1, 6))
         values = {o.name: o.draw(self.random) for o in chosen}
         if not self.random.randrange(2):
-            ordered = [o for o in self.options if o.name in options.ORDERED]
-            drawn = sorted(o.draw(self.random) for o in ordered)
-            values |= {o.name: value for o, value in zip(ordered, drawn, strict=True)}
+            values |= options.draw_ordered(self.random, self.named)
+        if not self.random.randrange(2) and "MODE" not in out:
+            values |= options.draw_shared(self.random, self.named)
         return values
 
     def sound(self, name: str, values: dict[str, int], what: str) -> None:
@@ -346,7 +347,7 @@ class Tenant:
             self.place.delete(name)
             # packets of sockets that have ended keep a namespace until they are sent: 13 s of 128 KiB
             values = {"RATE64": self.random.choice((10**4, 10**5)), "DROP": policy, "FLOWS": 64}
-            values |= {"SCHEDULER": self.random.randrange(2), "MODE": self.random.randrange(4)}
+            values |= {"SCHEDULER": self.random.randrange(2)} | options.draw_shared(self.random, self.named)
             # either limit in turn, with and without marks
             values |= {"LIMIT": 1 << 20 if number % 2 else self.random.choice((1, 2, 20, 100))}
             values |= {"MEMORY_LIMIT": 128 << 10, "ECN": (0, 1, 30, 0)[number]}
@@ -370,7 +371,7 @@ class Tenant:
         for _ in range(3):
             change = self.random.choice(
                 (
-                    {"MODE": self.random.randrange(4)},
+                    options.draw_shared(self.random, self.named),
                     {"SCHEDULER": self.random.randrange(2)},
                     {"QUANTUM": self.random.choice((0, 256, 1 << 20))},
                     {"DROP": self.random.randrange(4)},
@@ -457,7 +458,7 @@ class Tenant:
         def child_values() -> dict[str, int]:
             # a parent that warns of a child which holds packets back has none that does
             fast = {"RATE64": 2**64 - 1} if not slow else {"RATE64": self.random.choice((10**4, 10**6))}
-            return self.drawn(("FLOWS", "SEED", "RATE64", "MODE")) | fast
+            return self.drawn(("FLOWS", "SEED", "RATE64", "MODE")) | fast | {"HOSTS": self.random.randrange(4)}
 
         for _ in range(4):
             for spot, handle in spots.items():
@@ -512,7 +513,7 @@ class Tenant:
             go_to(there)
             self.place, self.target = there, ""
             self.up(new)
-            there.fq_rr(new, self.parts({"RATE64": 10**4, "MODE": self.random.randrange(4)}))
+            there.fq_rr(new, self.parts({"RATE64": 10**4} | options.draw_shared(self.random, self.named)))
             packets.send_raw(self.random, new, 0, 30)
             waiting = self.gather(kind, new)
             if not ends:
@@ -560,7 +561,7 @@ class Tenant:
         """Deleted, replaced, or its device down and up, each with packets waiting."""
         self.up(name)
         for _ in range(3):
-            self.sound(name, {"RATE64": 10**4, "MODE": self.random.randrange(4)}, "add")
+            self.sound(name, {"RATE64": 10**4} | options.draw_shared(self.random, self.named), "add")
             self.sends(kind, name, 16)
             self.fill(kind, name, self.random.choice((100, 1400)))
             waiting = self.gather(kind, name)

@@ -148,8 +148,10 @@ OPTIONS = {
     "interval": (28, "I"),
     "ce-threshold": (29, "I"),
     "noecn": (30, "I"),
+    "hosts": (31, "I"),
+    "nat": (32, "I"),
 }
-FLAGS = ("split-gso", "qlbp", "charge-drops", "aqm", "noecn")
+FLAGS = ("split-gso", "qlbp", "charge-drops", "aqm", "noecn", "nat")
 WORDS = {
     "drr": 0,
     "strict": 1,
@@ -161,6 +163,10 @@ WORDS = {
     "src-host": 1,
     "dst-host": 2,
     "class": 3,
+    "none": 0,
+    "src": 1,
+    "dst": 2,
+    "both": 3,
     "off": 0,
     "never": 0,
     "unlimited": 2**64 - 1,
@@ -214,10 +220,30 @@ STATISTICS = [
     "drops_aqm",
     "marks_aqm",
     "marks_ce",
+    "limit_packets",
+    "memory_limit_bytes",
+    "avg_delay_us",
+    "peak_delay_us",
+    "hosts_active",
 ]
 # a class: number of the nest of its queue, and names of what is in it
 STATS_FLOW = 23
-FLOW_STATISTICS = ["", "", "credit", "hash", "sparse", "head_bytes"]
+FLOW_STATISTICS = [
+    "",
+    "",
+    "credit",
+    "hash",
+    "sparse",
+    "head_bytes",
+    "marks",
+    "avg_delay_us",
+    "peak_delay_us",
+    "above",
+    "dropping",
+    "count",
+    "drop_next_us",
+    "host",
+]
 
 
 def encode(arguments: str) -> bytes:
@@ -254,10 +280,12 @@ def classes() -> dict[int, dict[str, int]]:
         expect(minor not in found, f"class {minor:x} is there twice")
         parts = dict(split_attributes(dict(split_attributes(message[36:]))[TCA_STATS2]))
         shown = {}
-        shown["qlen"], shown["backlog"] = struct.unpack_from("=II", parts[TCA_STATS_QUEUE])
+        shown["bytes"], shown["packets"] = struct.unpack_from("=QI", parts[TCA_STATS_BASIC])
+        shown["qlen"], shown["backlog"], shown["drops"] = struct.unpack_from("=III", parts[TCA_STATS_QUEUE])
         for kind, value in split_attributes(dict(split_attributes(parts[TCA_STATS_APP]))[STATS_FLOW]):
             if FLOW_STATISTICS[kind]:
-                shown[FLOW_STATISTICS[kind]] = int.from_bytes(value, "little", signed=len(value) == 8)
+                signed = FLOW_STATISTICS[kind] in ("credit", "drop_next_us")
+                shown[FLOW_STATISTICS[kind]] = int.from_bytes(value, "little", signed=signed)
         found[minor] = shown
     return found
 

@@ -5,4 +5,6 @@ import sys
 
 from .cli import main
 
-sys.exit(main())
+# a worker that this process starts imports the module
+if __name__ == "__main__":
+    sys.exit(main())

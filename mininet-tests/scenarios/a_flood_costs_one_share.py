@@ -4,7 +4,7 @@
 Two backlogged flows and a stranger share the link; one flow more uses far less
 than its share.  First the stranger is as well-behaved as the others (a fixed
 window), then it floods the link with a hundred times of what that carries: from
-one port, or, against a queue for each source host, from a thousand.  What the
+one port, or, where hosts share the link, from a thousand.  What the
 others get and how long their packets wait must be the same before and after.
 
 fq_codel and CAKE are measured beside it.  CAKE has two modes for
@@ -28,6 +28,7 @@ COMBINATIONS = [("cubic", "fq_rr"), ("cubic", "fq_codel"), ("cubic", "cake")]
 VARIANTS: list[dict[str, Value]] = [{"flood": "flow"}, {"flood": "host"}]
 PARAMETERS = {
     "flood": Parameter("flow", "", "whether one flow floods, or a thousand of one host", choices=("flow", "host")),
+    "fq_rr": Parameter("hosts src", "", "fq_rr's way to share among hosts", choices=("hosts src", "mode src-host")),
     "cake": Parameter("srchost", "", "CAKE's mode for hosts", choices=("srchost", "dual-srchost")),
     "times": Parameter(100.0, "links", "rate of the flood", 1, 100),
     "seconds": Parameter(8.0, "s", "how long each of the two strangers sends", 4, 60),
@@ -73,7 +74,7 @@ def by_host(values: Values, qdisc: str) -> str:
     """
     if values["flood"] != "host":
         return "no-aqm" if qdisc == "fq_rr" else ""
-    return {"fq_rr": "no-aqm mode src-host", "cake": values["cake"]}.get(qdisc, "")
+    return {"fq_rr": f"no-aqm {values['fq_rr']}", "cake": values["cake"]}.get(qdisc, "")
 
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:

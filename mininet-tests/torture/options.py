@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -26,6 +27,10 @@ FIXED = ("FLOWS", "SEED")
 OF_QLBP = ("QLBP", "MU_MIN", "MU_MAX", "Q_MAX", "LOAD", "MAX_DELAY")
 # The first may not be above the second.
 ORDERED = ("TARGET", "INTERVAL")
+# With the last value of the first, one queue for all, the second has none but its first.
+SHARED = ("MODE", "HOSTS")
+# None that may contradict what another is, or is asked to be.
+TOGETHER = (*OF_QLBP, *ORDERED, *SHARED)
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,18 @@ class Option:
         outside = [self.low - 1, self.high + 1, least, most, 2**31, random.randint(least, most)]
         outside = [value for value in outside if least <= value <= most and not self.allows(value)]
         return random.choice(outside) if outside else None
+
+
+def draw_ordered(random: Random, named: Mapping[str, Option]) -> dict[str, int]:
+    """Values of the options that are ordered, in their order."""
+    drawn = sorted(named[name].draw(random) for name in ORDERED)
+    return dict(zip(ORDERED, drawn, strict=True))
+
+
+def draw_shared(random: Random, named: Mapping[str, Option]) -> dict[str, int]:
+    """A mode, and hosts that there may be with it."""
+    mode, hosts = (named[name].draw(random) for name in SHARED)
+    return {"MODE": mode, "HOSTS": 0 if mode == named["MODE"].high else hosts}
 
 
 def _number(text: str, constants: dict[str, int]) -> int | None:

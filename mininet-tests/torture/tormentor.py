@@ -348,13 +348,12 @@ class Tormentor:
 
     def sound(self, new: bool) -> dict[int, int]:
         """Values that must be taken: none that is fixed, none that may contradict another."""
-        out = (*options.OF_QLBP, *options.ORDERED, *(() if new else options.FIXED))
+        out = (*options.TOGETHER, *(() if new else options.FIXED))
         values = self.draw(lambda name: name not in out)
         # both or neither: what one of them has now may contradict the other
-        if self.random.random() < 0.5:
-            ordered = [option for option in self.options if option.name in options.ORDERED]
-            drawn = sorted(option.draw(self.random) for option in ordered)
-            values |= {option.number: value for option, value in zip(ordered, drawn, strict=True)}
+        for drawn in (options.draw_ordered, options.draw_shared):
+            if self.random.random() < 0.5:
+                values |= {self.named[name].number: v for name, v in drawn(self.random, self.named).items()}
         # whatever else there was, it is off
         return values | {option.number: 0 for option in self.options if option.name == "QLBP"}
 

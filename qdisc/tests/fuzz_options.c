@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * options.h under any sequence of requests, as one qdisc gets them: a byte says
- * which attribute comes next or that the message ends, and how its value is found:
- * in the input, or beside one of the option's limits.
+ * which attribute comes next or that the message ends, and the next one how its value is
+ * found: in the input, or beside one of the option's limits.
  */
 #include "fuzz_take.h"
 #include "naive_options.h"
 
-#define ATTRIBUTE 0x1f
+#define ATTRIBUTE 0x3f
 #define END_OF_MESSAGE 0
 
 static s64 take_value(const struct fq_rr_option *option, unsigned int how,
@@ -59,14 +59,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			created |= naive_compare(&config, created, &request);
 			memset(&request, 0, sizeof(request));
 		} else if (type <= TCA_FQ_RR_MAX) {
-			request.given |= 1U << type;
+			request.given |= 1ULL << type;
 			request.value[type] =
 				narrow(type, take_value(&fq_rr_options[type],
-							byte / (ATTRIBUTE + 1),
+							take(&data, &size, 1) % 8,
 							&data, &size));
 		} else {
 			/* of no attribute: nobody looks at it */
-			request.given |= 1U << type;
+			request.given |= 1ULL << type;
 			if (fq_rr_option_get(&config, type + byte))
 				naive_die("no option has a value");
 		}

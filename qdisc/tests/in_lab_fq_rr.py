@@ -103,7 +103,8 @@ class Link:
         qdiscs that it is below of, the uppermost first.
         """
         self.place = nest(*parents)
-        configure(f"rate 8kbit no-split-gso seed 1 no-aqm {arguments}", self.place, create=True)
+        # the limit of a link without a rate: that of 8 kbit/s would not hold what tests queue
+        configure(f"rate 8kbit limit 10240 no-split-gso seed 1 no-aqm {arguments}", self.place, create=True)
         self.senders: dict[int, Sender] = {}
         self.capture = Capture()
         stopper = self.flow(999, segment_bytes=1000)
@@ -547,6 +548,37 @@ def reading_leaves_the_data_path_alone() -> None:
     finally:
         enable.write_text("0")
         probes.write_text("")
+    link.close()
+
+
+def the_buffer_follows_the_rate() -> None:
+    """Unless a limit is given: 400 ms of the rate, at least 4 MB, at most 32 MB and 10240 packets."""
+    fresh("")
+
+    def in_force() -> tuple[int, int]:
+        found = statistics()
+        return found["limit_packets"], found["memory_limit_bytes"]
+
+    equal(in_force(), (10240, 32 << 20), "with no rate")
+    for words, wanted in (
+        ("rate 20mbit", (4096, 4 << 20)),
+        ("rate 100mbit", (4882, 5_000_000)),
+        ("interval 200ms", (9765, 10_000_000)),
+        ("rate 1gbit interval 100ms", (10240, 32 << 20)),
+        ("limit 77", (77, 32 << 20)),
+        ("rate 20mbit", (77, 32 << 20)),
+        ("memory-limit 777777", (77, 777777)),
+        ("limit auto", (10240, 777777)),
+        ("memory-limit auto", (4096, 4 << 20)),
+        ("rate unlimited", (10240, 32 << 20)),
+    ):
+        configure(words)
+        equal(in_force(), wanted, words)
+    # and it is the buffer: a slower link drops what waits beyond its own
+    link = Link("flows 1 drop longest-tail limit auto")
+    link.flow(1).send(64, 4300)
+    expect(statistics()["qlen"] <= 4096 and statistics()["drops_tail"] > 200, f"waiting: {statistics()['qlen']}")
+    configure("rate 1gbit")
     link.close()
 
 
@@ -1103,6 +1135,7 @@ def main() -> int:
             lengths_that_wrap_are_no_empty_queue,
             the_quantum_shown_is_in_force,
             reading_leaves_the_data_path_alone,
+            the_buffer_follows_the_rate,
             every_verdict_of_an_action_is_heeded,
             memory_is_limited,
             a_smaller_limit_takes_effect_at_once,

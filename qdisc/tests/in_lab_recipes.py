@@ -11,14 +11,18 @@ import json
 import os
 import re
 import signal
+import socket
+import struct
 import sys
 import time
 from pathlib import Path
 
-from in_guest.link import Sender
+from in_guest.link import SOURCE, TARGET, Sender
+from in_guest.netlink import attribute
 from in_guest.qdisc import backlogs, module_users, run_on_v0, statistics, tc, the_kernel_has_not_complained
 from in_guest.tap import equal, expect, run
 from in_lab_life import fork, is_empty, join, kinds, send_until_killed, wait_for_users
+from in_lab_shares import masquerade, netfilter
 
 MANUAL = Path(__file__).resolve().parents[2] / "tc-plugin" / "tc-fq_rr.8"
 FRAME_BYTES = 1514
@@ -53,8 +57,8 @@ def sent_by_ifb0() -> tuple[int, int]:
 def the_manual_pages_ingress_works() -> None:
     """What comes in waits in fq_rr, counts with its Ethernet header and leaves at the rate; what is merged is split."""
     run("ip", "link", "set", "v1", "up")
-    commands = recipe("The same for a house where nobody shall gain")
-    equal(len(commands), 5, "commands")
+    commands = recipe("The same house on the way in")
+    equal(len(commands), 6, "commands")
     for command in commands:
         run(*command.replace("eth0", "v1").split())
     sender, merged = Sender(1), Sender(2, FRAME_BYTES - 42)
@@ -77,6 +81,54 @@ def the_manual_pages_ingress_works() -> None:
     run("ip", "link", "del", "ifb0")
     for thing in (sender, merged):
         thing.close()
+
+
+def answer(port: int, mac: bytes) -> bytes:
+    """A frame for v0, of this address: what the far end sends back to a port of the router's own address."""
+    udp = struct.pack("!HHHH", 9, port, 28, 0) + bytes(20)
+    ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(udp), 7, 0, 64, socket.IPPROTO_UDP, 0)
+    ip += socket.inet_aton(TARGET) + socket.inet_aton(SOURCE)
+    return mac + bytes(6) + b"\x08\0" + ip + udp
+
+
+def nat_knows_whose_answers_come_in() -> None:
+    """The recipe on a router that masquerades: answers to two hosts are two hosts', and one's without nat."""
+    commands = recipe("The same house on the way in")
+    run("modprobe", "-a", "nf_tables", "nft_chain_nat", "nft_masq")
+    masquerade()
+    (device,) = json.loads(run("ip", "-j", "link", "show", "v0").stdout)
+    mac = bytes.fromhex(device["address"].replace(":", ""))
+    senders = []
+    for port, host in ((1, "10.9.0.2"), (2, "10.9.0.2"), (3, "10.9.0.3")):
+        run("ip", "addr", "replace", f"{host}/24", "dev", "v0")
+        senders.append(Sender(port, host=host))
+    for command in commands:
+        # so slow that packets wait while they are looked at
+        run(*command.replace("eth0", "v0").replace("90mbit", "8kbit").split())
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as far_end:
+        far_end.bind(("v1", 0x0800))
+        for options, hosts in (("nat", 2), ("no-nat", 1)):
+            tc(f"qdisc replace dev ifb0 root fq_rr {options}")
+            # no process is started from here on: the clock would leap, and the table forgets in 30 s
+            for sender in senders:
+                sender.send(100)
+            for port in (1, 2, 3) * 4:
+                far_end.send(answer(port, mac))
+            found = statistics("ifb0")
+            equal((found["hosts_active"], found["flows_active"]), (hosts, 3), f"{options}: hosts and flows")
+    tc("qdisc del dev v0 ingress")
+    run("ip", "link", "del", "ifb0")
+    netfilter((2, attribute(1, b"fq_rr\0")))
+    for sender in senders:
+        sender.close()
+
+
+def the_manual_pages_uplink_is_taken() -> None:
+    """With hosts and their own addresses."""
+    for command in recipe("The uplink of a house"):
+        run(*command.replace("eth0", "v0").split())
+    expect("hosts src nat" in tc("qdisc show dev v0").stdout, "no hosts")
+    tc("qdisc del dev v0 root")
 
 
 def another_qdisc_takes_its_place_under_traffic() -> None:
@@ -111,6 +163,8 @@ def main() -> int:
     return run_on_v0(
         [
             the_manual_pages_ingress_works,
+            nat_knows_whose_answers_come_in,
+            the_manual_pages_uplink_is_taken,
             another_qdisc_takes_its_place_under_traffic,
             the_kernel_has_not_complained,
         ]

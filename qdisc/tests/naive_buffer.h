@@ -34,18 +34,21 @@ struct naive_packet {
  * @packets: how many
  * @hash: of the one that came last
  * @charges: dropped packets that it has paid for since it sent one
+ * @drops: packets that it has lost
  */
 struct naive_queue {
 	u32 packet[NAIVE_PACKETS];
 	u32 packets;
 	u32 hash;
 	u32 charges;
+	u32 drops;
 };
 
 /**
  * struct naive_buffer - both buffers
  * @b: that of buffer.h
  * @flow: its queues
+ * @record: what has happened in them
  * @room: of its heap
  * @queue: the naive ones
  * @packet: all packets there are
@@ -57,10 +60,13 @@ struct naive_queue {
  * @drops: how many
  * @bytes: their length
  * @own: one of them was of the queue of the packet that came
+ * @hosts_room: of its hosts
+ * @host: of each queue, the number of its host as of its last packets, or NAIVE_NOBODY
  */
 struct naive_buffer {
 	struct buffer b;
 	struct fq_rr_flow flow[NAIVE_QUEUES];
+	struct queue_record record[NAIVE_QUEUES];
 	void *room;
 	struct naive_queue queue[NAIVE_QUEUES];
 	struct naive_packet packet[NAIVE_PACKETS];
@@ -72,6 +78,8 @@ struct naive_buffer {
 	u32 drops;
 	u32 bytes;
 	bool own;
+	void *hosts_room;
+	int host[NAIVE_QUEUES];
 };
 
 static inline void naive_die(const char *what)
@@ -132,14 +140,41 @@ static inline u64 naive_part(const struct naive_buffer *n, u32 number)
 	return max_t(u64, packets * n->b.memory_limit, memory * n->b.limit);
 }
 
+/* the same of all queues of a host */
+static inline u64 naive_part_of_host(const struct naive_buffer *n, int host)
+{
+	u64 packets = 0, memory = 0;
+	u32 i;
+
+	for (i = 0; i < n->queues; i++) {
+		if (n->host[i] != host)
+			continue;
+		packets += n->queue[i].packets;
+		memory += naive_memory_of(n, i);
+	}
+	return max_t(u64, packets * n->b.memory_limit, memory * n->b.limit);
+}
+
+/* there are as many hosts as queues */
+static inline int naive_largest_host(const struct naive_buffer *n)
+{
+	int largest = 0, i;
+
+	for (i = 1; i < (int)n->queues; i++)
+		if (naive_part_of_host(n, i) / 8 >= naive_part_of_host(n, largest) / 8)
+			largest = i;
+	return largest;
+}
+
 /* of two that are equal, to what buffer.h promises, the one of the higher number */
 static inline int naive_longest(const struct naive_buffer *n)
 {
+	int host = n->b.by_host ? naive_largest_host(n) : NAIVE_NOBODY;
 	int longest = NAIVE_NOBODY;
 	u32 i;
 
 	for (i = 0; i < n->queues; i++)
-		if (n->queue[i].packets &&
+		if (n->queue[i].packets && (!n->b.by_host || n->host[i] == host) &&
 		    (longest < 0 ||
 		     naive_part(n, i) / 8 >= naive_part(n, longest) / 8))
 			longest = i;
@@ -162,6 +197,7 @@ static inline void naive_drop(struct naive_buffer *n, u32 number, u32 place)
 
 	n->dropped[packet] = true;
 	n->drops++;
+	n->queue[number].drops++;
 	n->bytes += n->packet[packet].size.bytes;
 	if (n->b.charge && n->queue[number].charges < RR_CHARGES_MAX)
 		n->queue[number].charges++;
@@ -210,10 +246,18 @@ static inline void naive_make_room(struct naive_buffer *n, int own, int arrived)
 	}
 }
 
+static inline void naive_note(struct fq_rr_flow *flow, void *visited)
+{
+	u32 *flows = visited;
+
+	flows[0] += !!flow->head;
+	flows[1]++;
+}
+
 /* every queue of buffer.h is what the naive one is */
 static inline void naive_check(const struct naive_buffer *n)
 {
-	u32 active = 0, i, k;
+	u32 active = 0, hosts = 0, visited[2] = { 0 }, i, k;
 
 	for (i = 0; i < n->queues; i++) {
 		const struct naive_queue *queue = &n->queue[i];
@@ -244,10 +288,29 @@ static inline void naive_check(const struct naive_buffer *n)
 			naive_die("another flow came last");
 		if (flow->rr.charges != queue->charges)
 			naive_die("another number of drops is paid for");
+		if (n->record[i].drops != queue->drops)
+			naive_die("another number of drops of a queue");
 		active += !!queue->packets;
 	}
-	if (n->b.rr.active != active)
-		naive_die("another number of queues");
+	for (i = 0; n->b.by_host && i < n->queues; i++) {
+		const struct ht_host *host = &n->b.hosts.hosts[i];
+		u32 packets = 0, memory = 0;
+
+		for (k = 0; k < n->queues; k++) {
+			if (n->host[k] != (int)i)
+				continue;
+			packets += n->queue[k].packets;
+			memory += naive_memory_of(n, k);
+		}
+		if (host->packets != packets || host->memory != memory)
+			naive_die("another sum of a host");
+		hosts += !!packets;
+	}
+	if (buffer_active(&n->b) != active || n->b.rr.active != (n->b.by_host ? hosts : active))
+		naive_die("another number of queues or hosts");
+	buffer_visit(&n->b, naive_note, visited);
+	if (visited[0] != active || visited[1] != active)
+		naive_die("another queue is visited");
 	if (n->b.memory != naive_memory(n))
 		naive_die("another sum of memory");
 	if (memcmp(&n->b.counts, &n->counts, sizeof(n->counts)))
@@ -289,15 +352,37 @@ static inline struct naive_buffer *naive_new(u32 queues)
 	n->queues = queues;
 	n->room = calloc(1, lq_room_bytes(queues));
 	n->b.flows = n->flow;
+	n->b.records = n->record;
 	n->b.limit = FQ_RR_LIMIT_MAX;
 	n->b.memory_limit = FQ_RR_MEMORY_LIMIT_MAX;
 	rr_init(&n->b.rr, 1514);
 	lq_init(&n->b.lq, n->room, queues);
+	memset(n->host, NAIVE_NOBODY, sizeof(n->host));
 	return n;
+}
+
+/* hosts share the link from now on, or queues do; nothing may wait */
+static inline void naive_set_by_host(struct naive_buffer *n, bool by_host)
+{
+	const struct flow_mix mix = { .mul = 0x9e3779b97f4a7c15ULL };
+	u32 i;
+
+	if (by_host && !n->hosts_room) {
+		n->hosts_room = calloc(1, ht_room_bytes(n->queues));
+		ht_init(&n->b.hosts, &n->b.rr, n->hosts_room, n->queues, &mix);
+	}
+	for (i = 0; n->b.by_host && !by_host && i < n->queues; i++) {
+		n->queue[i].charges = n->host[i] < 0 ? n->queue[i].charges : 0;
+		n->host[i] = NAIVE_NOBODY;
+	}
+	buffer_set_by_host(&n->b, by_host);
+	if (n->b.by_host != by_host)
+		naive_die("hosts, or none, against all wishes");
 }
 
 static inline void naive_free(struct naive_buffer *n)
 {
+	free(n->hosts_room);
 	free(n->room);
 	free(n);
 }
@@ -313,8 +398,14 @@ static inline void naive_set_limits(struct naive_buffer *n, u32 limit, u32 memor
 static inline void naive_append(struct naive_buffer *n, u32 number, struct naive_packet *p,
 				u32 hash)
 {
+	/* a host for every hash but the first, which belongs to those that are alone */
 	if (!n->flow[number].head)
-		rr_backlogged(&n->b.rr, &n->flow[number].rr);
+		buffer_backlogged(&n->b, &n->flow[number], hash % 4 ?: 100 + number,
+				  !(hash % 4));
+	if (n->b.by_host && n->host[number] != (int)n->b.hosts.host_of[number]) {
+		n->host[number] = n->b.hosts.host_of[number];
+		n->queue[number].charges = 0;
+	}
 	buffer_append(&n->b, &n->flow[number], &p->link, p->size, hash);
 	n->queue[number].packet[n->queue[number].packets++] = p->number;
 	n->queue[number].hash = hash;
@@ -353,8 +444,9 @@ static inline bool naive_arrive(struct naive_buffer *n, u32 number, u32 bytes, u
 	if (buffer_refuses(&n->b, naive_waiting(n), memory) != refused)
 		naive_die("another packet is refused");
 	if (refused) {
-		buffer_charge(&n->b, flow, bytes);
+		buffer_charge_refused(&n->b, flow, bytes);
 		n->queue[number].charges += n->b.charge &&
+					    (n->queue[number].packets || !n->b.by_host) &&
 					    n->queue[number].charges < RR_CHARGES_MAX;
 		naive_check(n);
 		return false;
@@ -380,19 +472,18 @@ static inline bool naive_arrive(struct naive_buffer *n, u32 number, u32 bytes, u
 /* the queue whose turn it is sends its oldest packet */
 static inline void naive_send(struct naive_buffer *n)
 {
-	struct rr_flow *next = rr_next(&n->b.rr);
-	struct fq_rr_flow *flow = (struct fq_rr_flow *)next;
+	struct fq_rr_flow *flow = buffer_next(&n->b, n->b.by_host);
 	struct packet_link *link;
 	u32 number;
 
-	if (!next)
+	if (!flow)
 		return;
 	number = buffer_number(&n->b, flow);
 	link = buffer_take_head(flow);
 	if (link->next || link->prev)
 		naive_die("a packet leaves with others");
 	buffer_taken(&n->b, flow, naive_size(link));
-	rr_sent(&n->b.rr, next, rr_cost(n->b.strict, naive_size(link).bytes), flow->head);
+	buffer_sent(&n->b, flow, naive_size(link), n->b.by_host);
 	n->queue[number].charges = 0;
 	if (link != &n->packet[naive_remove(n, number, 0)].link)
 		naive_die("another packet leaves");
@@ -412,6 +503,11 @@ static inline void naive_detach_all(struct naive_buffer *n, u32 shift, bool forg
 			naive_die("a queue has kept something");
 		n->queue[i].packets = 0;
 	}
+	/* what may change only where nothing waits */
+	if (shift & 64)
+		naive_set_by_host(n, !n->b.by_host);
+	if (shift & 32)
+		buffer_restart(&n->b, shift & 16 ? 1 : 1514);
 	for (; link; link = next) {
 		struct naive_packet *p = (struct naive_packet *)link;
 
@@ -433,7 +529,7 @@ static inline void naive_detach_all(struct naive_buffer *n, u32 shift, bool forg
 /* one queue's packets go back into it */
 static inline void naive_detach(struct naive_buffer *n, u32 number)
 {
-	struct packet_link *link = buffer_detach(&n->flow[number]), *next;
+	struct packet_link *link = buffer_detach(&n->b, &n->flow[number]), *next;
 	struct naive_queue *queue = &n->queue[number];
 	u32 packets = queue->packets;
 
@@ -487,6 +583,7 @@ static inline void naive_run(const u8 *script, size_t length)
 	n->b.charge = script[1] & 8;
 	n->b.strict = script[1] & 16;
 	percent = script[1] & 32 ? 33 : 0;
+	naive_set_by_host(n, script[1] & 64);
 	naive_set_limits(n, script[2] % 64, 64U << script[3] % 16);
 	for (i = 4; i + 2 < length; i += 3) {
 		u32 number = script[i] / 8 % n->queues;

@@ -19,10 +19,10 @@ static inline bool naive_option(struct fq_rr_config *c, unsigned int type, s64 v
 	switch (type) {
 	case TCA_FQ_RR_LIMIT:
 		c->limit = bits;
-		return bits >= 1 && bits <= 1048576;
+		return bits <= 1048576;
 	case TCA_FQ_RR_MEMORY_LIMIT:
 		c->memory_limit = bits;
-		return bits >= 131072 && bits <= 1073741824;
+		return !bits || (bits >= 131072 && bits <= 1073741824);
 	case TCA_FQ_RR_FLOWS:
 		c->flows = bits;
 		return bits >= 1 && bits <= 65536;
@@ -101,6 +101,12 @@ static inline bool naive_option(struct fq_rr_config *c, unsigned int type, s64 v
 	case TCA_FQ_RR_NOECN:
 		c->noecn = bits;
 		return bits <= 1;
+	case TCA_FQ_RR_HOSTS:
+		c->hosts = bits;
+		return bits <= 3;
+	case TCA_FQ_RR_NAT:
+		c->nat = bits;
+		return bits <= 1;
 	}
 	return true;
 }
@@ -133,7 +139,7 @@ static inline bool naive_set(struct fq_rr_config *c, bool fixed,
 	unsigned int type;
 
 	for (type = 0; type <= TCA_FQ_RR_MAX; type++)
-		if (request->given & (1U << type)) {
+		if (request->given & (1ULL << type)) {
 			good &= naive_option(c, type, request->value[type]);
 			of_qlbp |= type >= TCA_FQ_RR_MU_MIN &&
 				   type <= TCA_FQ_RR_MAX_DELAY;
@@ -142,6 +148,9 @@ static inline bool naive_set(struct fq_rr_config *c, bool fixed,
 				c->seed != before.seed)))
 		return false;
 	if (c->target > c->interval)
+		return false;
+	/* the fourth mode has one queue for all */
+	if (c->hosts && c->mode == 3)
 		return false;
 	if (c->qlbp)
 		return naive_rule(c);

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "refused.h"
+
 #include "buffer.h"
 #include "naive_buffer.h"
 
@@ -250,6 +252,148 @@ static void lists_of_dropped_packets_are_joined(void **state)
 	naive_free(n);
 }
 
+/* a queue of a host: naive_append() takes the host from the packet's number */
+static void arrive_of_host(struct naive_buffer *n, u32 queue, u32 host)
+{
+	n->came += (host - n->came * 7) * 7 % 4;
+	assert_int_equal(n->came * 7 % 4, host);
+	arrive(n, queue, 1);
+}
+
+/*
+ * One host floods through four queues, another has the longest queue of all. The buffer is
+ * full by the first, whose longest queue pays; without hosts the second would.
+ */
+static void a_host_pays_for_all_its_queues(void **state)
+{
+	bool by_host;
+	u32 i, k;
+
+	(void)state;
+	for (by_host = false;; by_host = true) {
+		struct naive_buffer *n = buffer(5, 16, FQ_RR_DROP_LONGEST_QUEUE);
+
+		naive_set_by_host(n, by_host);
+		for (k = 0; k < 5; k++)
+			arrive_of_host(n, 4, 1);
+		for (i = 0; i < 3; i++)
+			for (k = 0; k < 4; k++)
+				arrive_of_host(n, k, 2);
+		assert_int_equal(n->queue[4].packets, by_host ? 5 : 0);
+		assert_int_equal(n->b.counts.flushes, 1);
+		if (by_host) {
+			assert_int_equal(n->queue[3].packets, 1);
+			assert_int_equal(n->host[0], n->host[3]);
+			assert_true(n->host[0] != n->host[4]);
+		}
+		naive_free(n);
+		if (by_host)
+			break;
+	}
+}
+
+/* a third of the buffer is a host's, and half of that one of its two queues' */
+static void a_share_is_one_of_the_hosts(void **state)
+{
+	struct naive_buffer *n = buffer(4, 60, FQ_RR_DROP_LONGEST_QUEUE);
+	u32 k;
+
+	(void)state;
+	naive_set_by_host(n, true);
+	for (k = 0; k < 10; k++)
+		arrive_of_host(n, 0, 1);
+	arrive_of_host(n, 1, 1);
+	arrive_of_host(n, 2, 2);
+	arrive_of_host(n, 3, 3);
+	assert_true(buffer_exceeds_share(&n->b, &n->flow[0], 13, 99));
+	assert_false(buffer_exceeds_share(&n->b, &n->flow[0], 13, 100));
+	buffer_set_weight(&n->b, &n->flow[0], 3);
+	assert_false(buffer_exceeds_share(&n->b, &n->flow[0], 13, 67));
+	assert_true(buffer_exceeds_share(&n->b, &n->flow[0], 13, 66));
+	naive_free(n);
+}
+
+/* an idle queue's last host does not pay for what another's packet loses */
+static void nobody_pays_for_what_an_empty_queue_is_refused(void **state)
+{
+	struct naive_buffer *n = buffer(2, 2, FQ_RR_DROP_ARRIVING);
+
+	(void)state;
+	n->b.charge = true;
+	naive_set_by_host(n, true);
+	arrive_of_host(n, 0, 1);
+	naive_send(n);
+	arrive_of_host(n, 1, 2);
+	arrive_of_host(n, 1, 2);
+	arrive_of_host(n, 0, 3);
+	assert_int_equal(n->queue[0].charges, 0);
+	assert_int_equal(ht_host_of(&n->b.hosts, 0)->turn.charges, 0);
+	arrive_of_host(n, 1, 2);
+	assert_int_equal(ht_host_of(&n->b.hosts, 1)->turn.charges, 1);
+	naive_free(n);
+}
+
+/* without room for hosts there are none; with packets in a queue nothing changes sides */
+static void hosts_come_and_go_with_nothing_waiting(void **state)
+{
+	struct naive_buffer *n = buffer(3, 20, FQ_RR_DROP_LONGEST_QUEUE);
+
+	(void)state;
+	buffer_set_by_host(&n->b, true);
+	assert_false(n->b.by_host);
+	naive_set_by_host(n, true);
+	arrive_of_host(n, 0, 1);
+	assert_int_equal(buffer_active(&n->b), 1);
+	assert_true(buffer_credit(&n->b, &n->flow[0]) > 0);
+	assert_false(buffer_backlogged(&n->b, &n->flow[0], 7, true));
+	buffer_idle(&n->b, &n->flow[1]);
+	assert_int_equal(buffer_active(&n->b), 1);
+	assert_refused(buffer_set_by_host(&n->b, false));
+	naive_send(n);
+	naive_set_by_host(n, false);
+	assert_null(ht_host_of(&n->b.hosts, 0));
+	arrive_of_host(n, 0, 1);
+	assert_int_equal(n->b.rr.active, 1);
+	naive_free(n);
+}
+
+/* all of it, whatever the policy, and the queue is idle */
+static void an_evicted_queue_has_nothing_left(void **state)
+{
+	static const u32 drops[] = { 0, 1, 2, 3 };
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(drops); i++) {
+		struct naive_buffer *n = buffer(2, 20, drops[i]);
+		struct fq_rr_outcome outcome = { 0 };
+		struct packet_list dropped = { 0 };
+
+		naive_set_by_host(n, drops[i] & 1);
+		n->b.charge = drops[i] & 2;
+		arrive(n, 0, 5);
+		arrive(n, 1, 2);
+		buffer_evict(&n->b, &n->flow[0], naive_size, &outcome, &dropped);
+		assert_int_equal(outcome.dropped, 5);
+		assert_int_equal(outcome.dropped_bytes, 5 * FULL);
+		assert_null(dropped.last->next);
+		assert_int_equal(buffer_active(&n->b), 1);
+		assert_int_equal(n->b.memory, 2 * TRUESIZE);
+		naive_free(n);
+	}
+}
+
+static void an_empty_queue_is_not_evicted(void **state)
+{
+	struct naive_buffer *n = buffer(2, 20, FQ_RR_DROP_LONGEST_QUEUE);
+	struct fq_rr_outcome outcome = { 0 };
+	struct packet_list dropped = { 0 };
+
+	(void)state;
+	assert_refused((buffer_evict(&n->b, &n->flow[0], naive_size, &outcome, &dropped), 0));
+	naive_free(n);
+}
+
 static void anything_happens(void **state)
 {
 	u8 script[600];
@@ -278,6 +422,12 @@ int main(void)
 		cmocka_unit_test(a_queue_exceeds_its_share_by_its_weight),
 		cmocka_unit_test(beyond_its_share_a_queue_loses_what_the_policy_says),
 		cmocka_unit_test(lists_of_dropped_packets_are_joined),
+		cmocka_unit_test(a_host_pays_for_all_its_queues),
+		cmocka_unit_test(a_share_is_one_of_the_hosts),
+		cmocka_unit_test(nobody_pays_for_what_an_empty_queue_is_refused),
+		cmocka_unit_test(hosts_come_and_go_with_nothing_waiting),
+		cmocka_unit_test(an_evicted_queue_has_nothing_left),
+		cmocka_unit_test(an_empty_queue_is_not_evicted),
 		cmocka_unit_test(anything_happens),
 	};
 

@@ -18,7 +18,7 @@ static struct fq_rr_config defaults(void)
 
 static void give(struct fq_rr_request *request, unsigned int type, s64 value)
 {
-	request->given |= 1U << type;
+	request->given |= 1ULL << type;
 	request->value[type] = value;
 }
 
@@ -77,7 +77,7 @@ static void every_option_ends_where_the_manual_page_says(void **state)
 					 (long long)values[i]);
 		}
 	}
-	assert_int_equal(options, 28);
+	assert_int_equal(options, 30);
 }
 
 /* the manual page's table: name and unit as messages have them, the range in the unit of
@@ -90,8 +90,8 @@ static void options_are_what_the_manual_page_says(void **state)
 		const char *name, *unit;
 		s64 min, max, also;
 	} rows[] = {
-		{ TCA_FQ_RR_LIMIT, "limit", " packets", 1, 1048576, 1 },
-		{ TCA_FQ_RR_MEMORY_LIMIT, "memory-limit", " bytes", 131072, 1073741824, 131072 },
+		{ TCA_FQ_RR_LIMIT, "limit", " packets", 1, 1048576, 0 },
+		{ TCA_FQ_RR_MEMORY_LIMIT, "memory-limit", " bytes", 131072, 1073741824, 0 },
 		{ TCA_FQ_RR_FLOWS, "flows", "", 1, 65536, 1 },
 		{ TCA_FQ_RR_QUANTUM, "quantum", " bytes", 256, 1048576, 0 },
 		{ TCA_FQ_RR_RATE64, "rate", " bytes/s", 1000, 125000000000, -1 },
@@ -118,6 +118,8 @@ static void options_are_what_the_manual_page_says(void **state)
 		{ TCA_FQ_RR_INTERVAL, "interval", " us", 10, 10000000, 10 },
 		{ TCA_FQ_RR_CE_THRESHOLD, "ce-threshold", " us", 10, 10000000, 0 },
 		{ TCA_FQ_RR_NOECN, "noecn", "", 0, 1, 0 },
+		{ TCA_FQ_RR_HOSTS, "hosts", "", 0, 3, 0 },
+		{ TCA_FQ_RR_NAT, "nat", "", 0, 1, 0 },
 	};
 	size_t i;
 
@@ -146,8 +148,8 @@ static void what_is_wrong_is_named(void **state)
 		struct fq_rr_fault fault;
 		const char *reason;
 	} rows[] = {
-		{ { { TCA_FQ_RR_LIMIT, 0 } },
-		  { FQ_RR_FAULT_RANGE, TCA_FQ_RR_LIMIT, 0, 10240 }, "none" },
+		{ { { TCA_FQ_RR_LIMIT, 1048577 } },
+		  { FQ_RR_FAULT_RANGE, TCA_FQ_RR_LIMIT, 1048577, 0 }, "too many" },
 		{ { { TCA_FQ_RR_OVERHEAD, -65 } },
 		  { FQ_RR_FAULT_RANGE, TCA_FQ_RR_OVERHEAD, (u64)-65, 0 },
 		  "below zero" },
@@ -188,6 +190,12 @@ static void what_is_wrong_is_named(void **state)
 		{ { { TCA_FQ_RR_INTERVAL, 4999 }, { TCA_FQ_RR_AQM, 0 } },
 		  { FQ_RR_FAULT_TARGET, 0, 5000, 4999 },
 		  "an interval below the target that there is, without aqm too" },
+		{ { { TCA_FQ_RR_HOSTS, 2 }, { TCA_FQ_RR_MODE, 3 } },
+		  { FQ_RR_FAULT_HOSTS, 0, 0, 0 }, "hosts share one queue" },
+		{ { { TCA_FQ_RR_HOSTS, 4 }, { TCA_FQ_RR_NAT, 2 } },
+		  { FQ_RR_FAULT_RANGE, TCA_FQ_RR_HOSTS, 4, 0 }, "no such hosts" },
+		{ { { TCA_FQ_RR_NAT, 2 } },
+		  { FQ_RR_FAULT_RANGE, TCA_FQ_RR_NAT, 2, 0 }, "more than yes" },
 	};
 	size_t i, k;
 
@@ -211,6 +219,47 @@ static void what_is_wrong_is_named(void **state)
 				 found.kind, found.type,
 				 (unsigned long long)found.value,
 				 (unsigned long long)found.than);
+	}
+}
+
+/* the buffer in force: what the manual page says of each user's rate */
+static void the_buffer_follows_the_rate(void **state)
+{
+	static const struct {
+		u64 rate_Bps;
+		u32 interval_us, limit, memory_limit;
+		struct fq_rr_limits limits;
+		const char *why;
+	} rows[] = {
+		{ ~0ULL, 100000, 0, 0, { 10240, 33554432 }, "no rate: a constant" },
+		{ 1000, 100000, 0, 0, { 4096, 4194304 }, "the least" },
+		{ 10485760, 100000, 0, 0, { 4096, 4194304 }, "84 Mbit/s: 400 ms are the least" },
+		{ 12500000, 100000, 0, 0, { 4882, 5000000 }, "100 Mbit/s: 400 ms" },
+		{ 12500000, 200000, 0, 0, { 9765, 10000000 }, "a longer path" },
+		{ 37500000, 100000, 0, 0, { 10240, 15000000 }, "300 Mbit/s" },
+		{ 125000000, 100000, 0, 0, { 10240, 33554432 }, "1 Gbit/s: the most" },
+		{ 125000000, 1000, 0, 0, { 4096, 4194304 }, "a short path" },
+		{ 125000000000, 10000000, 0, 0, { 10240, 33554432 }, "nothing overflows" },
+		{ 12500000, 100000, 77, 0, { 77, 33554432 }, "packets are given" },
+		{ 12500000, 100000, 0, 777777, { 10240, 777777 }, "memory is given" },
+		{ 12500000, 100000, 1048576, 1073741824, { 1048576, 1073741824 }, "both are" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct fq_rr_config config = defaults();
+		struct fq_rr_limits found;
+
+		config.rate_Bps = rows[i].rate_Bps;
+		config.interval = rows[i].interval_us;
+		config.limit = rows[i].limit;
+		config.memory_limit = rows[i].memory_limit;
+		found = fq_rr_limits(&config);
+		if (found.packets != rows[i].limits.packets ||
+		    found.memory != rows[i].limits.memory)
+			fail_msg("%s: %u packets, %u bytes", rows[i].why, found.packets,
+				 found.memory);
 	}
 }
 
@@ -355,6 +404,7 @@ int main(void)
 		cmocka_unit_test(every_option_ends_where_the_manual_page_says),
 		cmocka_unit_test(options_are_what_the_manual_page_says),
 		cmocka_unit_test(what_is_wrong_is_named),
+		cmocka_unit_test(the_buffer_follows_the_rate),
 		cmocka_unit_test(what_is_not_named_stays),
 		cmocka_unit_test(a_rule_of_two_rates_needs_none_of_the_link),
 		cmocka_unit_test(any_device_has_a_sound_quantum),

@@ -390,6 +390,40 @@ static void agrees_with_a_look_at_every_packet(void **state)
 
 #define PLACING_TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
+/* a queue that has been emptied is another flow's, which may be a guest in its home */
+static void an_emptied_queue_is_given_away(void **state)
+{
+	struct counts *c = *state;
+	struct placing_found found;
+	u32 hash, home, first, k;
+	struct placing p;
+
+	start(&p, c, 64);
+	assert_int_equal(placing_window_of(&p, 63, &first), PLACING_WAYS);
+	assert_int_equal(first, 48);
+	hash = draw();
+	home = placing_home(&p, hash);
+	first = home - home % PLACING_WAYS;
+	for (k = first; k < first + PLACING_WAYS; k++) {
+		p.tags[k] = hash + 1 + k;
+		c->packets[k] = 1;
+	}
+	found = placing_give(&p, first, hash, home);
+	assert_int_equal(found.queue, first);
+	assert_int_equal(found.from, PLACING_NONE);
+	assert_true(placing_owns(&p, first, hash));
+	/* another that was told to share its home may have packets there */
+	found = placing_find(&p, hash, home, counted, c);
+	assert_int_equal(found.queue, first);
+	p.guests[home] = 3;
+	found = placing_give(&p, first == home ? home + 1 : first, hash, home);
+	assert_int_equal(found.from, home);
+	assert_refused(placing_window_of(&p, 64, &first));
+	assert_refused(placing_give(&p, 64, hash, 0).queue);
+	assert_refused(placing_give(&p, 0, hash, 64).queue);
+	free(p.tags);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -404,6 +438,7 @@ int main(void)
 		PLACING_TEST(a_flood_of_flows_displaces_nobody_with_packets),
 		PLACING_TEST(what_has_no_hash_takes_one_queue),
 		PLACING_TEST(what_must_hold_is_asserted),
+		PLACING_TEST(an_emptied_queue_is_given_away),
 		cmocka_unit_test(tags_of_a_window_are_one_cache_line),
 		cmocka_unit_test(agrees_with_a_look_at_every_packet),
 	};

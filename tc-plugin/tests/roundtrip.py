@@ -38,12 +38,13 @@ QLBP, MU_MIN, MU_MAX, Q_MAX, LOAD, MAX_DELAY = 13, 14, 15, 16, 17, 18
 MODE, CHARGE_DROPS, ECN, UNUSED = 19, 20, 21, 22
 LAYER, FRAMING, CATCH_UP = 23, 24, 25
 AQM, TARGET, INTERVAL, CE_THRESHOLD, NOECN = 26, 27, 28, 29, 30
+HOSTS, NAT = 31, 32
 # and of a class's
 WEIGHT = 1
 
 DEFAULTS: Json = {
-    "limit": 10240,
-    "memory_limit": 32 << 20,
+    "limit": None,
+    "memory_limit": None,
     "flows": 1024,
     "quantum": None,
     "rate": None,
@@ -65,6 +66,8 @@ DEFAULTS: Json = {
     "interval_us": 100000,
     "ce_threshold_us": None,
     "noecn": False,
+    "hosts": "none",
+    "nat": False,
 }
 
 # further options that there are with qlbp
@@ -98,6 +101,8 @@ LINKS = {
 # what is typed, the key in JSON, the value there
 ROUND_TRIPS: list[tuple[str, str, object]] = [
     ("limit 1", "limit", 1),
+    ("limit auto", "limit", None),
+    ("memory-limit auto", "memory_limit", None),
     ("limit 1048576", "limit", 1 << 20),
     ("memory-limit 131072", "memory_limit", 128 << 10),
     ("memory-limit 1g", "memory_limit", 1 << 30),
@@ -144,6 +149,13 @@ ROUND_TRIPS: list[tuple[str, str, object]] = [
     ("noatm", "framing", "plain"),
     ("overhead 20 ether-vlan", "overhead", 24),
     ("no-qlbp", "qlbp", False),
+    ("hosts src", "hosts", "src"),
+    ("hosts dst", "hosts", "dst"),
+    ("hosts both", "hosts", "both"),
+    # before mode class, with which there are none
+    ("hosts none", "hosts", "none"),
+    ("no-nat", "nat", False),
+    ("nat", "nat", True),
     ("mode flow", "mode", "flow"),
     ("mode src-host", "mode", "src-host"),
     ("mode dst-host", "mode", "dst-host"),
@@ -189,7 +201,8 @@ QLBP_ROUND_TRIPS: list[tuple[str, str, object]] = [
 
 # what is typed, and what the message must contain: the value and the limit
 BAD_WORDS: list[tuple[str, list[str]]] = [
-    ("limit 0", ["limit", '"0"', "1..1048576"]),
+    ("limit 0", ["limit", '"0"', "1..1048576", "auto"]),
+    ("memory-limit 0", ["memory-limit", '"0"', "131072..1073741824", "auto"]),
     ("limit 1048577", ["limit", '"1048577"', "1..1048576"]),
     ("limit -1", ["limit", '"-1"', "1..1048576"]),
     ("limit 10x", ["limit", '"10x"', "whole number"]),
@@ -242,6 +255,9 @@ BAD_WORDS: list[tuple[str, list[str]]] = [
     ("ecn noecn", ["noecn", "twice"]),
     ("aqm no-aqm", ["aqm", "twice"]),
     ("no-noecn", ["what is", '"no-noecn"']),
+    ("hosts dual", ["hosts", '"dual"', "none | src | dst | both"]),
+    ("hosts", ["hosts needs a value"]),
+    ("nat no-nat", ["nat", "twice"]),
     ("framing sdh", ["framing", '"sdh"', "plain | atm | ptm"]),
     ("atm framing ptm", ["framing", "twice"]),
     ("docsis overhead 8", ["overhead", "twice"]),
@@ -271,10 +287,9 @@ def u64(kind: int, value: int) -> bytes:
 
 # attributes that tc would not send, and what the kernel's message must contain
 BAD_ATTRIBUTES: list[tuple[bytes, list[str]]] = [
-    (u32(LIMIT, 0), ["limit 0 ", "1..1048576 packets"]),
     (u32(LIMIT, 2**20 + 1), ["limit 1048577 ", "1..1048576 packets"]),
     (u32(LIMIT, 2**32 - 1), ["limit 4294967295 ", "1..1048576 packets"]),
-    (u32(MEMORY_LIMIT, 0), ["memory-limit 0 ", "131072..1073741824 bytes"]),
+    (u32(MEMORY_LIMIT, 131071), ["memory-limit 131071 ", "131072..1073741824 bytes"]),
     (u32(MEMORY_LIMIT, 2**30 + 1), ["memory-limit 1073741825 ", "131072..1073741824"]),
     (u32(FLOWS, 0), ["flows 0 ", "1..65536"]),
     (u32(FLOWS, 65537), ["flows 65537 ", "1..65536"]),
@@ -317,6 +332,8 @@ BAD_ATTRIBUTES: list[tuple[bytes, list[str]]] = [
     (u32(CE_THRESHOLD, 9), ["ce-threshold 9 ", "10..10000000 us"]),
     (u32(CE_THRESHOLD, 10000001), ["ce-threshold 10000001 ", "10..10000000 us"]),
     (u32(NOECN, 2), ["noecn 2 ", "0..1"]),
+    (u32(HOSTS, 4), ["hosts 4 ", "0..3"]),
+    (u32(NAT, 2), ["nat 2 ", "0..1"]),
 ]
 
 # what contradicts itself or the rate: options, attributes, what the message says
@@ -328,6 +345,9 @@ CONTRADICTIONS: list[tuple[str, bytes, list[str]]] = [
     ("", u32(LOAD, 50), ["load", "without qlbp"]),
     ("", u32(MAX_DELAY, 5000), ["max-delay", "without qlbp"]),
     ("", u32(TARGET, 100001), ["target 100001 is above interval 100000 us"]),
+    ("", u32(HOSTS, 1) + u32(MODE, 3), ["hosts", "mode class"]),
+    ("mode class", u32(HOSTS, 3), ["hosts", "mode class"]),
+    ("hosts dst", u32(MODE, 3), ["hosts", "mode class"]),
     ("", u32(INTERVAL, 4999), ["target 5000 is above interval 4999 us"]),
     ("target 5ms", u32(TARGET, 9000) + u32(INTERVAL, 8999), ["target 9000 is above interval 8999 us"]),
     ("rate 8mbit qlbp", u64(MU_MAX, 10**6 + 1), ["mu-max 1000001 ", "rate 1000000 bytes/s"]),
@@ -368,6 +388,31 @@ def fresh(arguments: str = "") -> None:
     tc(f"qdisc add dev v0 root handle 1: fq_rr {arguments}")
 
 
+def nat_names_the_module_that_is_missing() -> None:
+    """Without nf_conntrack, nat is refused by name, when created and by a change; with it, it is taken."""
+    module = Path("/sys/module/nf_conntrack")
+    expect(not module.exists(), "the table of connections is there before anybody wants it")
+    fresh("limit 77")
+    before = snapshot()
+    errno, text = request(u32(LIMIT, 50) + u32(NAT, 1))
+    expect(errno, "accepted")
+    expect("nat" in text and "nf_conntrack" in text, f"no module in {text!r}")
+    expect(snapshot() == before, "changed something")
+    tc("qdisc del dev v0 root")
+    done = tc("qdisc add dev v0 root handle 1: fq_rr nat hosts src", check=False)
+    expect(done.returncode != 0, "created")
+    expect("nf_conntrack" in done.stderr, f"no module in {done.stderr!r}")
+    run("modprobe", "nf_conntrack")
+    fresh("nat hosts src")
+    # it has its value whatever becomes of the module, and can be changed
+    run("modprobe", "-r", "nf_conntrack")
+    tc("qdisc change dev v0 root fq_rr limit 9")
+    equal((options()["nat"], options()["limit"]), (True, 9), "nat and limit")
+    tc("qdisc change dev v0 root fq_rr no-nat")
+    expect(tc("qdisc change dev v0 root fq_rr nat", check=False).returncode, "nat again, without the module")
+    run("modprobe", "nf_conntrack")
+
+
 def defaults_are_as_documented() -> None:
     """A qdisc added without options."""
     fresh()
@@ -378,7 +423,7 @@ ODD = (
     "limit 77 memory-limit 777777 flows 64 quantum 3000 rate 12345kbit overhead -11 mpu 64 "
     "scheduler strict drop longest-tail no-split-gso seed 5 "
     "mode dst-host charge-drops ecn 33 layer ip framing atm catch-up 1500us "
-    "no-aqm target 7ms interval 70ms ce-threshold 3ms noecn"
+    "no-aqm target 7ms interval 70ms ce-threshold 3ms noecn hosts src"
 )
 
 
@@ -524,8 +569,8 @@ def good_attributes_by_hand_are_taken() -> None:
     equal(request(u32(LIMIT, 50) + u64(RATE64, 1000)), (0, ""), "request")
     equal((options()["limit"], options()["rate"]), (50, 1000), "limit and rate")
     tc("qdisc del dev v0 root")
-    errno, _ = request(u32(LIMIT, 0), create=True)
-    expect(errno, "limit 0 at creation: accepted")
+    errno, _ = request(u32(LIMIT, 2**20 + 1), create=True)
+    expect(errno, "limit 1048577 at creation: accepted")
     equal([q["kind"] for q in qdiscs()], ["noqueue"], "qdiscs after a creation that failed")
     equal(request(u32(LIMIT, 51), create=True), (0, ""), "creation")
     equal(options()["limit"], 51, "limit")
@@ -606,7 +651,7 @@ def help_shows_every_option() -> None:
 
 def statistics_are_numbers() -> None:
     """-s in text and JSON; every statistic is there."""
-    fresh("rate 1mbit qlbp")
+    fresh("rate 1mbit qlbp hosts src")
     sender = Sender(1000)
     sender.send(500, 5)
     found = fq_rr()
@@ -650,6 +695,7 @@ def main() -> int:
     """Run all, or those named on the command line, in order."""
     return run_on_v0(
         [
+            nat_names_the_module_that_is_missing,
             defaults_are_as_documented,
             every_option_comes_back,
             every_option_of_qlbp_comes_back,

@@ -19,8 +19,8 @@
 enum {
 	TCA_FQ_RR_UNSPEC,
 	TCA_FQ_RR_PAD,
-	TCA_FQ_RR_LIMIT,	/* u32, packets in the buffer */
-	TCA_FQ_RR_MEMORY_LIMIT,	/* u32, bytes of memory in the buffer */
+	TCA_FQ_RR_LIMIT,	/* u32, packets in the buffer, or FQ_RR_LIMIT_AUTO */
+	TCA_FQ_RR_MEMORY_LIMIT,	/* u32, bytes of memory in the buffer, or ..._AUTO */
 	TCA_FQ_RR_FLOWS,	/* u32, number of queues, fixed at creation */
 	TCA_FQ_RR_QUANTUM,	/* u32, bytes, or FQ_RR_QUANTUM_AUTO */
 	TCA_FQ_RR_RATE64,	/* u64, bytes per second, or FQ_RR_RATE_NONE */
@@ -48,6 +48,8 @@ enum {
 	TCA_FQ_RR_INTERVAL,	/* u32, microseconds */
 	TCA_FQ_RR_CE_THRESHOLD,	/* u32, microseconds, or ..._OFF */
 	TCA_FQ_RR_NOECN,	/* u32, 0 or 1: CoDel drops what it could mark */
+	TCA_FQ_RR_HOSTS,	/* u32, enum fq_rr_hosts */
+	TCA_FQ_RR_NAT,		/* u32, 0 or 1: addresses as hosts themselves have them */
 	__TCA_FQ_RR_MAX
 };
 
@@ -77,6 +79,25 @@ enum fq_rr_mode {
 };
 
 #define FQ_RR_MODE_MAX FQ_RR_MODE_CLASS
+
+/**
+ * enum fq_rr_hosts - whose queues share one part of the link
+ * @FQ_RR_HOSTS_NONE: nobody's: each queue has a part
+ * @FQ_RR_HOSTS_SRC: those of packets from one address
+ * @FQ_RR_HOSTS_DST: those of packets to one address
+ * @FQ_RR_HOSTS_BOTH: those of packets from one address to another
+ *
+ * Not with FQ_RR_MODE_CLASS, whose packets share one queue. A queue that a filter or a
+ * priority names has a part of its own, by its weight.
+ */
+enum fq_rr_hosts {
+	FQ_RR_HOSTS_NONE,
+	FQ_RR_HOSTS_SRC,
+	FQ_RR_HOSTS_DST,
+	FQ_RR_HOSTS_BOTH,
+};
+
+#define FQ_RR_HOSTS_MAX FQ_RR_HOSTS_BOTH
 
 /**
  * enum fq_rr_scheduler - what a flow pays for a packet
@@ -137,23 +158,40 @@ enum fq_rr_framing {
 /*
  * limit (packets). Above: 2^20 small packets occupy 0.8 GB, more than any link
  * needs for a second of buffer at 10 Gbit/s of full packets (0.8 million).
- * Default: that of fq_codel, so that the two can be compared.
+ * By default at most that of fq_codel, so that the two can be compared.
  */
 #define FQ_RR_LIMIT_MIN 1U
 #define FQ_RR_LIMIT_MAX (1U << 20)
-#define FQ_RR_LIMIT_DEFAULT 10240U
+#define FQ_RR_AUTO_PACKETS_MAX 10240U
 
 /*
  * memory-limit (bytes, as the kernel accounts packets: with their overhead).
  * Below: one 64 KiB super-packet with its overhead fits. Above: what any user
- * namespace's root may pin with one qdisc. Default: that of fq_codel.
+ * namespace's root may pin with one qdisc. By default at most that
+ * of fq_codel.
  */
 #define FQ_RR_MEMORY_LIMIT_MIN (128U << 10)
 #define FQ_RR_MEMORY_LIMIT_MAX (1U << 30)
-#define FQ_RR_MEMORY_LIMIT_DEFAULT (32U << 20)
+#define FQ_RR_AUTO_MEMORY_MAX (32U << 20)
 
 /*
- * flows (queues). Above: 65536 queues occupy 6.9 MB. Default: that of fq_codel and of
+ * Where neither limit is given ("auto"), the buffer follows the rate: memory for
+ * what the link sends in FQ_RR_AUTO_INTERVALS times interval, by default in 400 ms, which is
+ * CAKE's rule; and a packet for each FQ_RR_AUTO_PACKET_BYTES of it, which is between what a
+ * small packet occupies (768) and what a full one does (2304). At least 4 MB: 1820 full
+ * packets, so that each of hundreds of flows has room for a train. At most, and without a
+ * rate: the values above. Where one limit is given the other is the value above, so that
+ * the given one decides.
+ */
+#define FQ_RR_LIMIT_AUTO 0U
+#define FQ_RR_MEMORY_LIMIT_AUTO 0U
+#define FQ_RR_AUTO_INTERVALS 4U
+#define FQ_RR_AUTO_PACKET_BYTES 1024U
+#define FQ_RR_AUTO_MEMORY_MIN (4U << 20)
+
+/*
+ * flows (queues). Above: 65536 queues occupy 9.0 MB, and 11.1 MB more once hosts are
+ * asked for. Default: that of fq_codel and of
  * CAKE: no two of a hundred backlogged flows share a queue, and one in 1700 of 500.
  */
 #define FQ_RR_FLOWS_MIN 1U
@@ -320,6 +358,11 @@ enum {
 	TCA_FQ_RR_STATS_DROPS_AQM,	/* u64, packets, by delay control */
 	TCA_FQ_RR_STATS_MARKS_AQM,	/* u64, packets marked by delay control */
 	TCA_FQ_RR_STATS_MARKS_CE,	/* u64, packets marked by ce-threshold */
+	TCA_FQ_RR_STATS_LIMIT,		/* u32, packets, in force */
+	TCA_FQ_RR_STATS_MEMORY_LIMIT,	/* u32, bytes, in force */
+	TCA_FQ_RR_STATS_AV_DELAY,	/* u32, us, average time in the queue */
+	TCA_FQ_RR_STATS_PK_DELAY,	/* u32, us, the same, longest of late */
+	TCA_FQ_RR_STATS_HOSTS_ACTIVE,	/* u32, with hosts: those with packets now */
 	__TCA_FQ_RR_STATS_MAX
 };
 
@@ -327,8 +370,8 @@ enum {
 
 /*
  * A queue with packets is shown as a class, numbered from 1 (the last of 65536
- * is 0); its packets and bytes are in TCA_STATS_QUEUE, and in
- * TCA_FQ_RR_STATS_FLOW:
+ * is 0); what it has sent is in TCA_STATS_BASIC, what waits in it and what it has lost in
+ * TCA_STATS_QUEUE, and in TCA_FQ_RR_STATS_FLOW:
  */
 enum {
 	TCA_FQ_RR_FLOW_UNSPEC,
@@ -337,6 +380,15 @@ enum {
 	TCA_FQ_RR_FLOW_HASH,	/* u32, of the flow whose packet came last */
 	TCA_FQ_RR_FLOW_SPARSE,	/* u32, 1: its first packet goes ahead */
 	TCA_FQ_RR_FLOW_HEAD,	/* u32, bytes of the packet that is next */
+	TCA_FQ_RR_FLOW_MARKS,	/* u32, packets marked */
+	TCA_FQ_RR_FLOW_AV_DELAY, /* u32, us, average time in the queue */
+	TCA_FQ_RR_FLOW_PK_DELAY, /* u32, us, the same, longest of late */
+	/* CoDel's state; only with aqm */
+	TCA_FQ_RR_FLOW_ABOVE,	/* u32, 1: its delay has been above target since it was below */
+	TCA_FQ_RR_FLOW_DROPPING, /* u32, 1: for an interval, so that CoDel drops or marks */
+	TCA_FQ_RR_FLOW_COUNT,	/* u32, drops and marks since then, with what it remembers */
+	TCA_FQ_RR_FLOW_DROP_NEXT, /* s32, us until the next, if dropping */
+	TCA_FQ_RR_FLOW_HOST,	/* u32, with hosts: number of its host, from 1 */
 	__TCA_FQ_RR_FLOW_MAX
 };
 

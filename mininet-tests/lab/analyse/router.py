@@ -40,6 +40,8 @@ GOODPUT_OF_LOWER, GOODPUT_OF_HIGHER = 0.99, 0.97
 # Packet pair beside CUBIC: of the delay without delay control.
 DELAY_OF_NONE = 1.1
 OURS, PEERS = "fq_rr", ("fq_codel", "cake")
+# Who lets hosts share a link as well.
+HOSTS_PEER = "cake"
 PACKET_PAIR, WITHOUT = "pktpair", "no-aqm"
 ASKED = ("probe_p99_s", "request_p99_s", "name_p99_s")
 
@@ -180,6 +182,15 @@ def _beside_peers(case: str, cc: str, ours: Sequence[Row], peers: Sequence[Seque
     found.append(verdict("goodput_mbit", ">=", least))
     found += [verdict(name, "<=", min(_mean(peer, name) for peer in peers) + packet_s) for name in ASKED]
     return found
+
+
+def judge_pages(pages: Sequence[Row]) -> list[Verdict]:
+    """A page beside uploads of its own host comes no later than over the peer, as a mean over seeds."""
+    ours, peer = ([row for row in pages if row["qdisc"] == queue] for queue in (OURS, HOSTS_PEER))
+    if not ours or not peer:
+        return []
+    limit = rounded(_mean(peer, "page_s"))
+    return [Verdict(ours[0]["case"], "cubic", "page_s", "<=", limit, rounded(_mean(ours, "page_s")))]
 
 
 def _left_alone(case: str, cc: str, ours: Sequence[Row], without: Sequence[Row] | None) -> list[Verdict]:

@@ -3,11 +3,12 @@
 
     scripts/lab router                      all cases: what make router runs
     scripts/lab router --quick              one case of each kind
-    scripts/lab router --case 8-20-100 --case 1-2-20
+    scripts/lab router --case 8-20-100 --case page
     scripts/lab router --list
 
-A case is a number of flows, the link's rate in Mbit/s and the path in ms. All runs are in one study: a campaign that
-was interrupted goes on where it was, and only what uses a module that has changed is run again.
+A case is a number of flows, the link's rate in Mbit/s and the path in ms; or a page beside uploads of its host.
+All runs are in one study: a campaign that was interrupted goes on where it was, and only what uses a module that
+has changed is run again.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ from .options import FAILED, MAX_GUESTS, number
 
 PROGRAM = "router"
 SCENARIO = "router"
+# The case of a page, whose scenario knows its queues' options.
+PAGE, PAGE_SCENARIO, PAGE_SEEDS = "page", "page-beside-an-upload", 10
 STUDY = "study"
 QUEUES = (found.OURS, *found.PEERS)
 CCS = ("cubic", "bbr", found.PACKET_PAIR)
@@ -66,19 +69,20 @@ CASES = {
 }
 # The least of each kind: alone on a slow link, and several that share one.
 QUICK = ("1-2-20", "8-20-20")
+NAMES = (*CASES, PAGE)
 
 
-def chosen(named: Sequence[str], quick: bool) -> list[Case]:
+def chosen(named: Sequence[str], quick: bool) -> list[str]:
     """The cases that are run, in their order; PlanError names one that there is not."""
     for name in named:
-        if name not in CASES:
-            listed = f"must be one of the {len(CASES)} cases that --list shows"
-            raise PlanError(f"--case {name}: {listed}{nearest(name, CASES)}")
-    wanted = named or (QUICK if quick else tuple(CASES))
-    return [case for name, case in CASES.items() if name in wanted]
+        if name not in NAMES:
+            listed = f"must be one of the {len(NAMES)} cases that --list shows"
+            raise PlanError(f"--case {name}: {listed}{nearest(name, NAMES)}")
+    wanted = named or (QUICK if quick else NAMES)
+    return [name for name in NAMES if name in wanted]
 
 
-def requests(cases: Sequence[Case], seeds: int, kernel: str = "") -> list[Request]:
+def requests(names: Sequence[str], seeds: int, kernel: str = "") -> list[Request]:
     """Sweeps that have all runs of these cases."""
     one = scenario.load(SCENARIO)
     asked = []
@@ -88,11 +92,14 @@ def requests(cases: Sequence[Case], seeds: int, kernel: str = "") -> list[Reques
         settings = tuple(f"{name}={value}" for name, value in values.items())
         return Request((one,), settings, tuple(ccs), tuple(queues), tuple(range(1, seeds + 1)), ("",), (kernel,))
 
-    for case in cases:
+    for case in [CASES[name] for name in names if name != PAGE]:
         asked.append(request(case, CCS, QUEUES))
         if case.flows > 1:
             asked.append(request(case, [found.PACKET_PAIR], QUEUES, beside=HALF))
             asked.append(request(case, [found.PACKET_PAIR], [found.OURS], beside=HALF, options=found.WITHOUT))
+    if PAGE in names:
+        page, page_seeds = scenario.load(PAGE_SCENARIO), tuple(range(1, PAGE_SEEDS + 1))
+        asked.append(Request((page,), (), (HALF,), (found.OURS, found.HOSTS_PEER), page_seeds, ("",), (kernel,)))
     return asked
 
 
@@ -113,20 +120,33 @@ def rows(measured: Measured) -> list[dict[str, Any]]:
         }
 
     return found.rows(
-        (asked(run), figures.metrics, list(found.groups(run.plan))) for run, figures in measured.runs.items()
+        (asked(run), figures.metrics, list(found.groups(run.plan)))
+        for run, figures in measured.runs.items()
+        if run.scenario.name == SCENARIO
     )
+
+
+def pages(measured: Measured) -> list[dict[str, Any]]:
+    """What a page took in each run, s."""
+    return [
+        {"case": PAGE, "qdisc": run.qdisc, "seed": run.seed, "page_s": figures.metrics["page_s"],
+         "run": measured.digests[run]}
+        for run, figures in measured.runs.items()
+        if run.scenario.name == PAGE_SCENARIO
+    ]  # fmt: skip
 
 
 def write(folder: Path, measured: Measured) -> dict[str, Any]:
     """summary.json; returns what it has."""
-    of_all = rows(measured)
+    of_all, of_pages = rows(measured), pages(measured)
     summary = {
         **provenance(measured),
         "scenario": SCENARIO,
         "study": STUDY,
         "cpu_seconds": round(sum(map(measured.cpu_s, measured.runs)), 1),
-        "goals": [one.as_data() for one in found.judge(of_all)],
+        "goals": [one.as_data() for one in (*found.judge(of_all), *found.judge_pages(of_pages))],
         "rows": of_all,
+        "pages": of_pages,
     }
     files.write(folder / "summary.json", json.dumps(summary, indent=1) + "\n")
     return summary
@@ -173,6 +193,9 @@ def run(arguments: argparse.Namespace, engine: Engine) -> int:
     measured = measure(PROGRAM, study, engine, planned, guests=arguments.j, fresh=arguments.fresh)
     summary = write(arguments.out, measured)
     print("\n".join([HEAD, *(line(row) for row in summary["rows"])]))
+    for queue in dict.fromkeys(page["qdisc"] for page in summary["pages"]):
+        took = [page["page_s"] for page in summary["pages"] if page["qdisc"] == queue]
+        print(f"{PAGE:10} beside uploads: {queue}: {sum(took) / len(took):.3f} s, mean of {len(took)} seeds")
     missed = [goal for goal in summary["goals"] if not goal["met"]]
     for goal in missed:
         wanted = f"{goal['name']} {goal['op']} {goal['limit']:g}"
@@ -186,6 +209,6 @@ def run(arguments: argparse.Namespace, engine: Engine) -> int:
 def main(arguments: argparse.Namespace) -> int:
     """Status 1 if a goal is missed or something could not be measured, 2 for bad input, 130 if interrupted."""
     if arguments.list:
-        print("\n".join(case.name for case in chosen(arguments.case, arguments.quick)))
+        print("\n".join(chosen(arguments.case, arguments.quick)))
         return 0
     return in_guests(PROGRAM, lambda engine: run(arguments, engine))

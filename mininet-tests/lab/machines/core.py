@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
+import socket
 import subprocess
-from typing import IO
-
-from ..checkout import CACHE
 
 # What puts QEMU's main loop ahead of the guest.
 AHEAD = ("chrt", "--reset-on-fork", "--fifo", "1")
+# Who has bound this name has the core: it is the whole machine's, whatever checkout or user a guest is of, and
+# it is free again when its process has ended.
+NAME = "\0packet-pair-core-{}"
 
 
 def may_go_ahead() -> bool:
@@ -33,15 +33,13 @@ class Core:
 
     def __init__(self) -> None:
         cores = sorted(os.sched_getaffinity(0))
-        folder = CACHE / "cores"
-        folder.mkdir(parents=True, exist_ok=True)
         self.number = cores[os.getpid() % len(cores)]
-        self._lock: IO[bytes] | None = None
+        self._lock: socket.socket | None = None
         for core in cores:
-            lock = (folder / str(core)).open("wb")
+            lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                lock.bind(NAME.format(core))
+            except OSError:
                 lock.close()
                 continue
             self.number, self._lock = core, lock

@@ -118,6 +118,11 @@ class Guests:
                 raise
             raise EngineError(self._refused(error)) from None
 
+    def parts(self, kernel: str, build: str) -> tuple[Copies, list[Path]]:
+        """What the guests on a kernel with a build of the modules are made of: common files, and the modules."""
+        release = find_kernel(kernel or None)
+        return self._common_of(PlanGuest(release)), self._modules_of(release, build)
+
     def _refused(self, error: OSError) -> str:
         """A copy into the folder names no file."""
         return f"{error.filename or self._folder}: {error.strerror}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -68,6 +69,11 @@ def pathless_command_line() -> str:
     """The emulator's of every copy, without the paths in it: seed, devices, processor, the kernel's arguments."""
     machine = command_line("virtual", SEED, 1, MEMORY, "AGENT", "KERNEL", "ROOT")
     return " ".join([*machine, *stopping_options("MONITOR", "TOLD")])
+
+
+def orders(plan: Plan) -> dict[str, Any]:
+    """What a copy is told of its run; JSON can hold it."""
+    return {"plan": plan.as_data(), "times": times(plan)}
 
 
 class StoppingGuest(PlanGuest):
@@ -152,19 +158,25 @@ class Template(StoppingGuest):
 
     def freeze(self, plan: Plan, folder: Path, name: str) -> Frozen:
         """A machine with this plan's network, saved in the folder; LabError if there cannot be one."""
-        with self._connections:
-            return self._freeze(plan, folder, name)
+        self._scripts = bool(plan.record.bpftrace)
+        return self.freeze_network(plan.structure, folder, name)
 
-    def _freeze(self, plan: Plan, folder: Path, name: str) -> Frozen:
+    def freeze_network(self, structure: list[Any], folder: Path, name: str) -> Frozen:
+        """A machine with a network, as ``Plan.structure`` says it, saved in the folder; LabError likewise."""
+        with self._connections:
+            return self._freeze(structure, folder, name)
+
+    def _freeze(self, structure: list[Any], folder: Path, name: str) -> Frozen:
         # of all plans with this network the machine is the same, whichever is the first
-        self.start({**self.job([plan]), "structure": plan.structure, "plans": [], "times": []})
+        self.start({**self.common_job(), "plans": [], "times": [], "structure": structure})
         kind, payload = self.receive()
         if kind != protocol.PROGRESS:
             raise LabError(self._failure("the network could not be built", json.loads(payload)))
         monitor = self._monitor
         self.await_stop(monitor, SAVE_TIMEOUT_S)
         frozen = Frozen(self.kernel, folder / f"{name}.cpio", folder / f"{name}.state", dict(self.ready["modules"]))
-        self._root.rename(frozen.root)
+        # on a worker of a cluster the folder may be of another file system
+        shutil.move(self._root, frozen.root)
         self.tell(monitor, "migrate-set-parameters", **{"max-bandwidth": 0})
         self.tell(monitor, "migrate", uri=f"exec:cat > '{frozen.state}'")
         deadline = time.monotonic() + SAVE_TIMEOUT_S
@@ -185,7 +197,11 @@ class Copy(StoppingGuest):
 
     def do(self, plan: Plan) -> dict[str, Any]:
         """The plan's raw result; LabError if the guest ends before there is one."""
-        more = self.told({"plan": plan.as_data(), "times": times(plan)})
+        return self.go_on(orders(plan))
+
+    def go_on(self, orders: dict[str, Any]) -> dict[str, Any]:
+        """The same, of what ``orders`` has made of a plan."""
+        more = self.told(orders)
         self._boot(self._frozen.root, [*more, "-incoming", f"exec:cat '{self._frozen.state}'"])
         raw: dict[str, Any] = {}
         with self.monitored() as monitor:

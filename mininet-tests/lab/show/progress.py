@@ -78,5 +78,10 @@ class Progress:
                 line = f"[{self._ended}/{self._runs}] {text}"
                 self._console.print(line, markup=False, highlight=False, soft_wrap=True)
 
+    def say(self, text: str) -> None:
+        """A line that is no run's."""
+        with self._lock:
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
     def _show(self) -> None:
         self._bar.update(self._task, description=", ".join(self._under_way.values()) or "booting")

@@ -24,6 +24,10 @@ class EngineError(Exception):
         self.log = list(log)
 
 
+class EngineGoneError(EngineError):
+    """No further run can be done, whatever the run; the message goes to the user."""
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """What the runs on one kernel with one build of the modules come from, beside their plans.

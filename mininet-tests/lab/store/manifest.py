@@ -129,9 +129,14 @@ class Manifest:
         # in the order of the axes and parameters, which a table keeps
         self._study.write("manifest.json", json.dumps(self._content, separators=(",", ":")) + "\n")
 
-    def end(self, counts: Counts) -> None:
-        """The sweep has ended."""
+    def end(self, counts: Counts, cluster: Mapping[str, Any] | None = None) -> None:
+        """The sweep has ended.
+
+        :param cluster: which workers did it, where this machine did not
+        """
         self._sweep |= {"ended": now(), "counts": asdict(counts)}
+        if cluster is not None:
+            self._sweep["cluster"] = dict(cluster)
         self.write()
 
 

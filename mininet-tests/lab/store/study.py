@@ -21,18 +21,24 @@ from .digest import digest as digest_of
 FORMAT = 1
 PROGRAM = "lab 0.1"
 # What is read of each file, and of which kind it is: a class, mappings and lists of them, a pattern of a text;
-# of a mapping with the key "*" all values, of a tuple the one kind or null.
+# of a mapping with the key "*" all values, of a tuple the one kind or null. A key with "?" behind it may be missing.
 Shape = Mapping[str, Any]
 DIGEST = re.compile("[0-9a-f]{64}")
 RECORD = {"digest": str, "ingredients": dict, "job": dict, "raw": dict}
 FAILURE = {"error": str, "log": list}
 BUILD = {"release": str, "emulator": str, "build": str, "modules": {"*": str}}
 HOST = {"name": str, "kernel": str, "cpus": int | None, "cpu": str}
+WORKER = {"name": str, "host": str}
+CLUSTER = {"on": str, "kind": str, "lost": list, "workers": [WORKER]} | {
+    "refused": [{"worker": str, "host": str, "reason": str}],
+    "retried": [{"run": str, "workers": list}],
+}
 SWEEP = {"program": str, "python": str, "commit": str | None, "started": str, "ended": str | None} | {
     "builds": [BUILD],
     "host": HOST,
     "asked": {"*": list | str},
     "counts": ({"run": int, "present": int, "failed": int},),
+    "cluster?": CLUSTER,
 }
 ASKED = {"run": DIGEST, "path": str, "scenario": str, "values": dict, "seed": int} | dict.fromkeys(
     ("cc", "qdisc", "build", "kernel"), str
@@ -224,9 +230,12 @@ def _check_shape(content: Any, keys: Shape, where: str = "") -> None:
     if not isinstance(content, dict):
         raise ValueError(f"{where}is of kind {type(content).__name__}, and not a mapping")
     for name, kind in dict.fromkeys(content, keys["*"]).items() if "*" in keys else keys.items():
-        if name not in content:
-            raise ValueError(f"{where}{name} is missing, and must be of kind {_kind(kind)}")
-        _check_kind(content[name], kind, f"{where}{name}")
+        required = name.removesuffix("?")
+        if required not in content:
+            if required == name:
+                raise ValueError(f"{where}{name} is missing, and must be of kind {_kind(kind)}")
+            continue
+        _check_kind(content[required], kind, f"{where}{required}")
 
 
 def _check_kind(value: Any, kind: Any, what: str) -> None:

@@ -15,7 +15,7 @@ from ..model.errors import PlanError
 from ..model.plan import Plan
 from ..model.scenario import TRAFFIC_LABEL, Scenario, Value, Values, nearest
 from .digest import canonical, digest, ingredients
-from .engine import VIRTUAL, Engine, EngineError, Surroundings
+from .engine import VIRTUAL, Engine, EngineError, EngineGoneError, Surroundings
 from .manifest import Counts
 from .run import Run
 from .study import Study, StudyError
@@ -237,8 +237,8 @@ class Sweep:
     def run(self, guests: int, progress: Progress) -> None:
         """Do all that is missing, in so many guests at a time.
 
-        StudyError if a result cannot be stored. What ends it early, an interrupt
-        included, ends the guests.
+        StudyError if a result cannot be stored, EngineGoneError if no further run can be done.
+        What ends it early, an interrupt included, ends the guests.
         """
         self._progress = progress
         pool = ThreadPoolExecutor(guests)
@@ -248,9 +248,9 @@ class Sweep:
         except BaseException as error:
             self._stopping.set()
             self._engine.stop()
-            if isinstance(error, StudyError):
+            if isinstance(error, StudyError | EngineGoneError):
                 goes_on = "what was stored is whole, and the same sweep goes on from it"
-                raise StudyError(f"{error}; {goes_on}") from None
+                raise type(error)(f"{error}; {goes_on}") from None
             raise
         finally:
             pool.shutdown(cancel_futures=True)
@@ -264,6 +264,9 @@ class Sweep:
             self._progress.begin(run, run.title)
             try:
                 raw = self._engine.run(run)
+            except EngineGoneError:
+                # the run is not to blame, and the next sweep does it
+                raise
             except (EngineError, PlanError) as error:
                 trouble = error
             else:

@@ -512,12 +512,25 @@ def comes(is_so: Callable[[], bool]) -> bool:
     return is_so()
 
 
-def test_a_core_is_taken_in_a_cache_that_is_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder of cores is made when a guest first needs one."""
-    monkeypatch.setattr(cores, "CACHE", tmp_path / "new")
-    core = Core()
-    assert (tmp_path / "new" / "cores" / str(core.number)).exists()
-    core.release()
+def test_a_core_is_of_one_guest_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process, of whatever checkout, finds none while all are taken, and one when its guest has ended."""
+    name = f"\0packet-pair-test-{os.getpid()}-{{}}"
+    monkeypatch.setattr(cores, "NAME", name)
+    have = sorted(os.sched_getaffinity(0))
+    taken = [Core() for _ in have]
+    assert sorted(core.number for core in taken) == have
+    asks = f"from lab.machines import core; core.NAME = {name!r}; print(core.Core()._lock is not None)"
+
+    def gets_one() -> str:
+        words = [sys.executable, "-c", asks]
+        done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=TOP / "mininet-tests")
+        return done.stdout.strip()
+
+    assert gets_one() == "False"
+    taken[-1].release()
+    assert gets_one() == "True"
+    for core in taken:
+        core.release()
 
 
 @pytest.mark.parametrize(

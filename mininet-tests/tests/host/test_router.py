@@ -20,21 +20,21 @@ from lab.store.sweep import planned
 CASE = "8-20-20"
 
 
-def runs_of(cases, seeds=1):
-    return [run for request in router.requests(cases, seeds) for run in planned(request, [("6.1", "")])]
+def runs_of(names, seeds=1):
+    return [run for request in router.requests(names, seeds) for run in planned(request, [("6.1", "")])]
 
 
 def test_the_cases_are_all_combinations_but_the_slowest():
     assert len(CASES) == 16
     assert not [case for case in CASES.values() if (case.flows, case.rate_mbit) == (50, 2)]
-    runs = runs_of(CASES.values())
+    runs = runs_of(CASES)
     # three congestion controls over three queues; of several flows half of each, and once without delay control
     assert len(runs) == 16 * 9 + 10 * 4
     assert {run.qdisc for run in runs if run.values["options"]} == {"fq_rr"}
 
 
 def test_flows_are_half_and_half_and_send_their_packets():
-    for run in runs_of([CASES[CASE], CASES["50-20-100"]]):
+    for run in runs_of([CASE, "50-20-100"]):
         flows = run.plan.measured
         groups = {cc: len(group) for cc, group in found.groups(run.plan).items()}
         assert groups == ({"pktpair": len(flows) / 2, "cubic": len(flows) / 2} if run.values["beside"] else
@@ -54,7 +54,7 @@ def test_one_flow_is_not_half_and_half():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--case", "8-20-21"], "--case 8-20-21: must be one of the 16 cases that --list shows"),
+        (["--case", "8-20-21"], "--case 8-20-21: must be one of the 17 cases that --list shows"),
         (["--seeds", "11"], "--seeds: 11: must be at most 10"),
         (["--seeds", "0"], "--seeds: 0: must be at least 1"),
     ],
@@ -136,6 +136,25 @@ def test_means_over_seeds_are_judged():
     assert one.measured == pytest.approx(0.1025) and one.met
 
 
+def test_a_page_is_no_later_than_over_cake():
+    def pages(ours):
+        took = [("fq_rr", ours), ("cake", 1.0), ("cake", 2.0)]
+        return [{"case": "page", "qdisc": queue, "seed": 1, "page_s": page_s} for queue, page_s in took]
+
+    assert [one.met for one in found.judge_pages(pages(1.5))] == [True]
+    assert [one.met for one in found.judge_pages(pages(1.501))] == [False]
+    assert found.judge_pages(pages(1.0)[:1]) == []
+
+
+def test_a_page_has_ten_seeds_and_all_of_its_bytes():
+    runs = runs_of(["page"])
+    assert {(run.qdisc, run.seed) for run in runs} == {(q, seed) for q in ("fq_rr", "cake") for seed in range(1, 11)}
+    for run in runs:
+        page = [flow for flow in run.plan.flows if flow.background]
+        assert len(page) == 20
+        assert sum(one.response_bytes for flow in page for one in flow.exchanges) == 2_000_000
+
+
 def test_marks_of_each_queue_are_counted():
     assert found.marks([{"kind": "fq_rr", "marks_aqm": 3, "marks_ce": 0}]) == 3
     assert found.marks([{"kind": "fq_codel", "ecn_mark": 4}]) == 4
@@ -151,7 +170,7 @@ def ack_line(time_s, port, rtt_us, acked, retrans):
 
 
 def test_a_group_has_the_figures_of_its_own_flows():
-    (run,) = [run for run in runs_of([CASES[CASE]]) if run.values["beside"] and run.values["options"]]
+    (run,) = [run for run in runs_of([CASE]) if run.values["beside"] and run.values["options"]]
     begin_s, end_s = run.plan.window_s
     lines = []
     for flow in run.plan.measured:
@@ -212,8 +231,7 @@ def campaign(tmp_path, monkeypatch):
 def test_a_campaign_has_a_row_for_each_group_of_each_run(campaign, capsys):
     status, summary = campaign("--quick")
     assert status == 0
-    cases = [CASES[name] for name in QUICK]
-    assert len(summary["rows"]) == sum(len(found.groups(run.plan)) for run in runs_of(cases))
+    assert len(summary["rows"]) == sum(len(found.groups(run.plan)) for run in runs_of(QUICK))
     assert {"case", "flows", "cc", "rate_mbit", "path_s", "qdisc", "seed", "delay_p50_s", "delay_p99_s",
             "goodput_mbit", "probe_p99_s", "drops", "marks"} <= set(summary["rows"][0])  # fmt: skip
     assert {"commit", "kernel", "modules", "clock"} <= set(summary)
@@ -222,7 +240,7 @@ def test_a_campaign_has_a_row_for_each_group_of_each_run(campaign, capsys):
 
 
 def test_nothing_acknowledged_is_said():
-    (run,) = [run for run in runs_of([CASES["1-2-20"]]) if (run.cc, run.qdisc) == ("cubic", "fq_rr")]
+    (run,) = [run for run in runs_of(["1-2-20"]) if (run.cc, run.qdisc) == ("cubic", "fq_rr")]
     line = ack_line(100.5, run.plan.port(run.plan.measured[0]), 30_000, 1448, 0)
     with pytest.raises(RunError, match=r"no flow of cubic was acknowledged from"):
         found.metrics(run.plan, {"trace": line, "begin_s": 100.0})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""scripts/pktpair-watch.bt and vptfrc-watch.bt say what the modules' enums and trace events say."""
+"""The scripts for bpftrace say what the modules' enums and trace events say."""
 
 from __future__ import annotations
 
@@ -131,3 +131,21 @@ def test_what_is_read_of_a_rate_is_there() -> None:
     there = set(re.findall(r"__(?:field|array)\(\w+, (\w+)[,)]", declared))
     read = set(re.findall(r"args->(\w+)", VPTFRC_WATCH))
     assert {"netns", "saddr", "daddr", "sport", "dport"} < read <= there
+
+
+FQ_RR_TRACE = (TOP / "qdisc" / "fq_rr_trace.h").read_text()
+FQ_RR_TOP = (TOP / "scripts" / "fq_rr-top.bt").read_text()
+
+
+def test_what_is_read_of_a_departure_is_there() -> None:
+    (declared,) = re.findall(r"^TRACE_EVENT\(fq_rr_dequeue,(.*?)TP_fast_assign", FQ_RR_TRACE, re.DOTALL | re.MULTILINE)
+    there = set(re.findall(r"__(?:field|array)\(\w+, (\w+)[,)]", declared))
+    read = set(re.findall(r"args->(\w+)", FQ_RR_TOP))
+    assert {"saddr", "daddr", "sport", "dport", "drops", "marks", "delay_us"} < read <= there
+
+
+def test_the_view_forgets_all_it_has_shown() -> None:
+    maps = set(re.findall(r"@(\w+)(?:\[[^\]]*\])? = ", FQ_RR_TOP))
+    for block in ("interval:s:2", "END"):
+        (body,) = re.findall(rf"^{block}\n\{{\n(.*?)^\}}", FQ_RR_TOP, re.DOTALL | re.MULTILINE)
+        assert maps - {"packets"} <= set(re.findall(r"clear\(@(\w+)\)", body))

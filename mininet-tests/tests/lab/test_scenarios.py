@@ -35,8 +35,10 @@ SHORT: dict[str, dict[str, str]] = {
     "mixed-packet-sizes": {"packet": "1500", "other_packet": "150"},
     "one-router": {},
     "pacing-follows-the-backlog": {},
+    "page-beside-an-upload": {},
     "pair-gap-is-n-packet-times": {"flows": "2", "round_trip": "40", "samples": "1000", "settle": "1"},
     # of what a receiver can do: ACKs that are thinned, merged packets, a queue on the way back
+    "pair-gap-through-hosts": {},
     "pair-sensing-by-receiver": {"case": "stretch-8,gro,reverse", "flows": "4", "seconds": "1"},
     "pktpair-keeps-its-share": {"uncontrolled": "7", "load": "5", "seconds": "5", "settle": "1.5"},
     "propagation-delay-is-honest": {"case": "longer-route,reverse-queue", "seconds": "20"},

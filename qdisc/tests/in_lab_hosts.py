@@ -1,0 +1,261 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""Hosts share the link, and their flows their parts: order, drops, changes, classes, translated addresses.
+
+Run in the lab, with TC_LIB_DIR naming the plugin's folder.  Prints TAP.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from itertools import pairwise
+
+from in_guest.link import TARGET_MAC, Sender
+from in_guest.netlink import attribute
+from in_guest.qdisc import classes, configure, run_on_v0, statistics, the_kernel_has_not_complained
+from in_guest.tap import equal, expect, run
+from in_lab_fq_rr import Link, fresh, ports, sequences
+from in_lab_shares import even, masquerade, netfilter, queue_of, send_to_class, weigh
+
+ONE, OTHER = "10.9.0.2", "10.9.0.3"
+TO_ONE, TO_OTHER = "10.9.0.7", "10.9.0.8"
+
+
+@contextmanager
+def flows(link: Link, **ends: list[dict[str, str]]) -> Iterator[list[list[Sender]]]:
+    """Groups of flows of a blocked link, each flow from a port of its own."""
+    port = 0
+    groups = []
+    for group in ends.values():
+        groups.append([Sender(port := port + 1, **flow) for flow in group])
+    yield groups
+    for sender in (sender for group in groups for sender in group):
+        sender.close()
+    link.close()
+
+
+def hosts_share_and_flows_share_their_part() -> None:
+    """One flow beside eight of another host has every second turn, each of the eight every sixteenth."""
+    for hosts, one, other in (
+        ("src", {"host": ONE}, {"host": OTHER}),
+        ("dst", {"target": TO_ONE}, {"target": TO_OTHER}),
+        ("both", {"host": ONE, "target": TO_ONE}, {"host": ONE, "target": TO_OTHER}),
+    ):
+        link = even(Link(f"hosts {hosts}"))
+        with flows(link, one=[one], other=[other] * 8) as ((single,), eight):
+            single.send(1514, 64)
+            for sender in eight:
+                sender.send(1514, 8)
+            shown = statistics()
+            equal((shown["hosts_active"], shown["flows_active"]), (2, 9), f"{hosts}: hosts and flows")
+            order = ports(link.release(128))
+            places = {letter: [n for n, port in enumerate(order) if port == letter] for letter in sorted(set(order))}
+            gaps = {letter: {b - a for a, b in pairwise(at)} for letter, at in places.items()}
+            equal(gaps, {"a": {2}} | {letter: {16} for letter in "bcdefghi"}, f"{hosts}: gaps in packet times")
+            equal(statistics()["collisions"], 0, f"{hosts}: collisions")
+
+
+def without_hosts_each_flow_has_a_part() -> None:
+    """The same packets on one level: one turn in nine."""
+    link = even(Link())
+    with flows(link, one=[{"host": ONE}], other=[{"host": OTHER}] * 8) as ((single,), eight):
+        for sender in (single, *eight):
+            sender.send(1514, 8)
+        expect("hosts_active" not in statistics(), "hosts are shown where there are none")
+        equal(ports(link.release(72)), "abcdefghi" * 8, "order")
+
+
+def a_ping_passes_its_hosts_upload() -> None:
+    """It waits for a turn of its host; in mode src-host it is behind all of the upload."""
+    for options, most in (("hosts src", 2), ("mode src-host", 101)):
+        link = even(Link(options))
+        with flows(link, one=[{"host": ONE}] * 2, other=[{"host": OTHER}]) as ((upload, ping), (other,)):
+            upload.send(1514, 50)
+            other.send(1514, 60)
+            ping.send(98)
+            order = ports(link.release(111))
+            expect(order.index("b") <= most, f"{options}: the ping is number {order.index('b')}")
+            expect(most == 2 or order.index("b") > 90, f"{options}: the ping is number {order.index('b')}")
+
+
+def many_flows_of_a_host_cost_another_nothing() -> None:
+    """The host that fills the buffer pays, though each of its flows is short; without hosts the long flow does."""
+    for options, lost in (("hosts src", False), ("", True)):
+        link = even(Link(f"limit 200 {options}"))
+        with flows(link, one=[{"host": ONE}], many=[{"host": OTHER}] * 100) as ((long,), many):
+            long.send(1514, 50)
+            for sender in many:
+                sender.send(1514, 2)
+            found = statistics()
+            expect(found["drops"] > 0, "no drops")
+            kept = Counter(ports(link.release(found["qlen"])))["a"]
+            equal(kept, 1 if lost and kept else 0 if lost else 50, f"{options!r}: packets left of the long flow")
+
+
+def more_flows_than_queues_leave_others_theirs() -> None:
+    """Of 500 flows in 64 queues those that are too many lose packets; another host's get queues, and all they send."""
+    link = even(Link("hosts src flows 64 seed 3"))
+    with flows(link, many=[{"host": OTHER}] * 500, few=[{"host": ONE}] * 6) as (many, few):
+        for sender in many:
+            sender.send(1014)
+        drops = statistics()["drops"]
+        for sender in few:
+            sender.send(1014, 10)
+        found = statistics()
+        expect(found["drops"] > drops, "nobody had to give a queue")
+        frames = link.release(found["qlen"])
+        mine = [number for number, frame in enumerate(frames) if frame.port > len(many)]
+        equal(len(mine), 60, "packets left of the other host")
+        expect(mine[-1] <= 122, f"the last of 60 is number {mine[-1]}: it has less than half of the link")
+        for sender in few:
+            equal(sequences(frames, sender.port), list(range(10)), f"order of flow {sender.port}")
+
+
+def another_level_loses_no_packet() -> None:
+    """One level, two, one, with packets in all queues: each flow's come out, in order, none twice."""
+    link = Link("seed 5")
+    with flows(link, one=[{"host": ONE}] * 5, other=[{"host": OTHER}] * 9, none=[{}] * 3) as groups:
+        senders = [sender for group in groups for sender in group]
+        steps = (
+            "hosts src",
+            "hosts dst",
+            "hosts both nat",
+            "mode src-host",
+            "hosts none no-nat",
+            "mode flow",
+            "hosts src",
+        )
+        for step in steps:
+            for number, sender in enumerate(senders):
+                sender.send((60, 1514, 600)[number % 3], 1 + number % 4)
+            before = statistics()
+            configure(step)
+            after = statistics()
+            equal((after["qlen"], after["backlog"]), (before["qlen"], before["backlog"]), f"{step}: packets and bytes")
+            equal(after["rehashes"], before["rehashes"] + 1, f"{step}: rehashes")
+        found = statistics()
+        frames = link.release(found["qlen"])
+        equal(found["drops"], 0, "drops")
+        equal(len(frames), sum(sender.sequence for sender in senders), "packets")
+        for sender in senders:
+            equal(sequences(frames, sender.port), list(range(sender.sequence)), f"order of flow {sender.port}")
+        equal(statistics()["backlog"], 0, "bytes at the end")
+
+
+def too_many_packets_put_a_level_off() -> None:
+    """With more than 16384 packets the old level stays, and the next is there once fewer wait."""
+    link = Link("limit 20000 memory-limit 1073741824")
+    with flows(link, one=[{"host": ONE}], other=[{"host": OTHER}] * 2) as ((single,), others):
+        for sender in (single, *others):
+            sender.send(60, 5500)
+        configure("hosts src")
+        expect("hosts_active" not in statistics(), "two levels, with 16500 packets")
+        equal(statistics()["rehashes"], 0, "rehashes")
+        link.release(200)
+        single.send(60)
+        # the rest of it waits while it is looked at
+        configure("rate 8kbit")
+        equal(statistics()["rehashes"], 1, "rehashes, with fewer")
+        equal(statistics()["hosts_active"], 2, "hosts")
+
+
+def a_weight_counts_in_its_host() -> None:
+    """Of two flows of a host the one of weight 3 has three times the other's part, and the other host its half."""
+    link = even(Link("hosts src"))
+    with flows(link, one=[{"host": ONE}] * 2, other=[{"host": OTHER}]) as ((heavy, light), (other,)):
+        weigh(queue_of(heavy) + 1, 3)
+        for sender, count in ((heavy, 150), (light, 150), (other, 200)):
+            sender.send(1014, count)
+        parts = Counter(ports(link.release(240)[40:]))
+        expect(abs(parts["c"] - 100) <= 3, f"of 200 the other host has {parts['c']}")
+        expect(abs(parts["a"] - 75) <= 6, f"of 100 the flow of weight 3 has {parts['a']}")
+
+
+def a_class_is_a_host_of_its_own() -> None:
+    """Whoever is in it: it has its weight among hosts."""
+    link = even(Link("hosts src"))
+    with flows(link, one=[{"host": ONE}] * 4, other=[{"host": OTHER}]) as ((first, second, *rest), (other,)):
+        weigh(7, 2)
+        for sender in (first, second, other):
+            send_to_class(sender, 7)
+        for sender, count in ((first, 40), (second, 40), (other, 40), (rest[0], 100), (rest[1], 100)):
+            sender.send(1014, count)
+        equal(statistics()["hosts_active"], 2, "hosts")
+        of_class = sum(port in "abe" for port in ports(link.release(160)[10:130]))
+        expect(abs(of_class - 80) <= 4, f"of 120 the class has {of_class}")
+
+
+def hosts_of(senders: list[Sender]) -> list[int]:
+    """The number of each flow's host; all of its packets wait in one queue, and all flows in some."""
+    shown = classes()
+    equal(len(shown), len(senders), "queues")
+    found = []
+    for sender in senders:
+        before = {minor: of["qlen"] for minor, of in classes().items()}
+        sender.send(60)
+        (minor,) = (minor for minor, of in classes().items() if of["qlen"] != before[minor])
+        found.append(shown[minor]["host"])
+    return found
+
+
+def nat_tells_hosts_behind_masquerade_apart() -> None:
+    """With it, flows of two hosts whose addresses are translated to one are two hosts'; without it they are one's."""
+    run("modprobe", "-a", "nf_tables", "nft_chain_nat", "nft_masq")
+    masquerade()
+    for options, apart in (("nat", True), ("no-nat", False)):
+        link = Link(f"hosts src {options}")
+        with flows(link, one=[{"host": ONE}] * 2, other=[{"host": OTHER}] * 2) as (one, other):
+            for sender in (*one, *other):
+                sender.send(60)
+            hosts = hosts_of([*one, *other])
+            equal((hosts[0] == hosts[1], hosts[2] == hosts[3]), (True, True), f"{options}: flows of one host")
+            equal(hosts[0] != hosts[2], apart, f"{options}: two hosts")
+            equal(statistics()["hosts_active"], 2 if apart else 1, f"{options}: hosts")
+    for options, apart in (("nat", True), ("no-nat", False)):
+        fresh(f"rate 8kbit seed 1 flows 65536 mode src-host {options}")
+        senders = [Sender(1, host=host) for host in (ONE, OTHER)]
+        one, other = (queue_of(sender) for sender in senders)
+        equal(one != other, apart, f"mode src-host {options}: two queues")
+        for sender in senders:
+            sender.close()
+    netfilter((2, attribute(1, b"fq_rr\0")))
+
+
+def prepared(test: Callable[[], None]) -> Callable[[], None]:
+    """With addresses of two hosts at each end, and the table of connections."""
+
+    @wraps(test)
+    def run_it() -> None:
+        for host in (ONE, OTHER):
+            run("ip", "addr", "replace", f"{host}/24", "dev", "v0")
+        for target in (TO_ONE, TO_OTHER):
+            run("ip", "neigh", "replace", target, "lladdr", TARGET_MAC, "dev", "v0")
+        run("modprobe", "nf_conntrack")
+        test()
+
+    return run_it
+
+
+def main() -> int:
+    """Run all, or those named on the command line, in order."""
+    tests = [
+        hosts_share_and_flows_share_their_part,
+        without_hosts_each_flow_has_a_part,
+        a_ping_passes_its_hosts_upload,
+        many_flows_of_a_host_cost_another_nothing,
+        more_flows_than_queues_leave_others_theirs,
+        another_level_loses_no_packet,
+        too_many_packets_put_a_level_off,
+        a_weight_counts_in_its_host,
+        a_class_is_a_host_of_its_own,
+        nat_tells_hosts_behind_masquerade_apart,
+    ]
+    return run_on_v0([*map(prepared, tests), the_kernel_has_not_complained])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
