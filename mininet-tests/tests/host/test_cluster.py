@@ -85,6 +85,8 @@ class Bench:
         self.notes = folder / "notes"
         self.notes.touch()
         self.hold = folder / "hold"
+        # until a slower worker has a run as well
+        self.later = folder / "later"
         self.engine = Here(folder / "engine")
         self.out = folder / "study"
         self.scenario = self.engine.folder / "fair_share.py"
@@ -108,7 +110,7 @@ class Bench:
         path = file or self.file()
         arguments = parsed("sweep", self.scenario, "--out", self.out, *words)
         with cluster.Cluster(cluster_file.load(str(path)), self.engine, cluster.complain) as remote:
-            return sweep_command.sweep(arguments, remote, figures, remote)
+            return sweep_command.sweep(arguments, remote, figures, remote=remote)
 
     def started(self, *words: object, file: Path | None = None) -> list[int]:
         """A sweep in a thread; its status is in the list when it has ended."""
@@ -161,10 +163,12 @@ def test_two_workers_find_what_this_machine_finds(bench, capsys) -> None:
 def test_a_worker_that_is_killed(bench, capsys) -> None:
     """What it did begins again on the other one; what had ended is not repeated, and the report says what was."""
     bench.hold.touch()
-    bench.worker("a")
+    bench.later.touch()
+    bench.worker("a", HOLD=str(bench.later))
     killed = bench.worker("b", HOLD=str(bench.hold))
     status = bench.started("--seeds", "1-10")
     wait_for("run on b", lambda: bench.noted("begin b"))
+    bench.later.unlink()
     wait_for("ends on a", lambda: len(bench.noted("end a")) >= 3)
     before = bench.noted("end")
     bench.processes.kill(killed)
@@ -208,10 +212,12 @@ def test_the_last_worker_is_killed_and_another_comes(bench) -> None:
 def test_no_other_worker_comes(bench, capsys) -> None:
     """Within the time that the file allows; what is stored is whole, and the same sweep goes on from it."""
     bench.hold.touch()
-    killed = bench.worker("a")
+    bench.later.touch()
+    killed = bench.worker("a", HOLD=str(bench.later))
     held = bench.worker("b", HOLD=str(bench.hold))
     status = bench.started("--seeds", "1-3", file=bench.file(wait_s=1))
     wait_for("run on b", lambda: bench.noted("begin b"))
+    bench.later.unlink()
     wait_for("results", lambda: len(list((bench.out / "raw").glob("[0-9a-f]*"))) == 5)
     for one in (killed, held):
         bench.processes.kill(one)
@@ -379,10 +385,12 @@ def test_the_network_to_a_worker_is_lost(bench) -> None:
     """In the middle of a run: the run begins again on the other one, and counts once."""
     network = Network(bench.address)
     bench.hold.touch()
-    bench.worker("a")
+    bench.later.touch()
+    bench.worker("a", HOLD=str(bench.later))
     bench.processes.worker(network.address, "far", NOTES=str(bench.notes), HOLD=str(bench.hold))
     status = bench.started("--seeds", "1-3")
     wait_for("run far away", lambda: bench.noted("begin far"))
+    bench.later.unlink()
     network.cut()
     wait_for("end", lambda: status)
     assert status == [0]
@@ -414,10 +422,12 @@ def test_the_scheduler_is_lost(bench, capsys, monkeypatch, how) -> None:
     scheduler, bench.address = bench.processes.scheduler()
     network = Network(bench.address)
     bench.hold.touch()
-    bench.worker("a")
+    bench.later.touch()
+    bench.worker("a", HOLD=str(bench.later))
     bench.worker("b", HOLD=str(bench.hold))
     status = bench.started("--seeds", "1-3", file=bench.file(address=network.address))
     wait_for("run", lambda: bench.noted("begin b"))
+    bench.later.unlink()
     wait_for("results", lambda: len(list((bench.out / "raw").glob("[0-9a-f]*"))) == 5)
     if how == "killed":
         bench.processes.kill(scheduler)
