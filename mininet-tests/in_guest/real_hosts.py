@@ -52,8 +52,8 @@ SYSCTLS = (
     *("net.ipv4.ip_forward", "net.ipv4.tcp_no_metrics_save", "net.core.txrehash", "net.ipv4.conf.all.forwarding"),
     *("net.ipv4.conf.all.accept_redirects", "net.ipv4.conf.default.forwarding", "net.ipv4.tcp_congestion_control"),
 )
-# Of a guest on a machine that is busy with other things.
-PATIENCE_S = 600
+# Of a guest on a machine that is busy with other things; what takes longer hangs.
+PATIENCE_S = 240
 
 
 def must(*argv: str | Path, text: str = "") -> str:
@@ -90,9 +90,17 @@ class Command:
                 os._exit(status)
 
     def end(self) -> tuple[int, str]:
-        """Wait for it: its status, and what it said."""
-        _, status = os.waitpid(self.pid, 0)
+        """Wait for it: its status, and what it said; RuntimeError if it does not end."""
+        deadline = time.monotonic() + PATIENCE_S
+        ended, status = os.waitpid(self.pid, os.WNOHANG)
+        while not ended and time.monotonic() < deadline:
+            time.sleep(0.05)
+            ended, status = os.waitpid(self.pid, os.WNOHANG)
         self._output.seek(0)
+        if not ended:
+            os.killpg(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            raise RuntimeError(f"no end after {PATIENCE_S} s; it said: {self._output.read()[-2000:]}")
         return os.waitstatus_to_exitcode(status), self._output.read()
 
 
@@ -354,7 +362,7 @@ def refused(hosts: Hosts, name: str) -> list[Any]:
 
 def middle(hosts: Hosts, *words: str) -> Command:
     """A run that is in its middle."""
-    command = Command("run", *RUN, *words, "--set", "seconds=60", "--machines", hosts.file)
+    command = Command("run", *RUN, *SLOW, *words, "--set", "seconds=40", "--machines", hosts.file)
     until(lambda: is_sending() or os.waitid(os.P_PID, command.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT))
     if not is_sending():
         raise RuntimeError(f"the run has ended before its middle: {command.end()}")
@@ -398,7 +406,8 @@ def lose_network(hosts: Hosts) -> tuple[int, str]:
 def whole(hosts: Hosts) -> dict[str, Any]:
     """Raw results of a run of each combination, as a sweep keeps them, and of UDP packets and exchanges."""
     found: dict[str, Any] = {}
-    with RealHosts(read(hosts.file)) as engine:
+    both = {"role": ["sender", "receiver"]}
+    with RealHosts(read(hosts.write("both.toml", anna=both, carl=both))) as engine:
         surroundings = engine.surroundings("", "")
         request = Request((load("one-router"),), settings=("seconds=3", "rate_mbit=2"))
         machines = [(surroundings.release, "")]
@@ -444,10 +453,12 @@ def main() -> None:
             continue
         try:
             saw = case()
+            found[name] = {"saw": saw, "differences": differences(before, hosts.state())}
         except Exception as error:
-            saw = {"failed": f"{type(error).__name__}: {error}"}
-        found[name] = {"saw": saw, "differences": differences(before, hosts.state())}
-        print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+            found[name] = {"saw": {"failed": f"{type(error).__name__}: {error}"}, "differences": {}}
+        # one that hangs later leaves what was seen until then
+        kept = {"at_s": round(time.monotonic() - began), name: found[name]}
+        print(json.dumps(kept)[:4000], file=sys.stderr, flush=True)
     print(json.dumps({"before": before, "cases": found}))
 
 

@@ -195,8 +195,12 @@ class Remote:
             status = self._process.wait(ENDED_S)
         except subprocess.TimeoutExpired:
             status = None
-        self._errors.seek(0)
-        said = self._errors.read().decode(errors="replace").strip()
+        try:
+            self._errors.seek(0)
+            said = self._errors.read().decode(errors="replace").strip()
+        except ValueError:
+            # another thread has ended the connection
+            said = ""
         return HostError(f"host {self.name}: {reason(self.machine.ssh, status, said)}")
 
     def close(self) -> None:
