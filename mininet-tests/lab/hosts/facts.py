@@ -26,8 +26,9 @@ TRACING = ("sys/kernel/tracing", "sys/kernel/debug/tracing")
 SECURE_BOOT = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 # "generic-receive-offload: on", "large-receive-offload: off [fixed]"; a part of a group is indented
 FEATURE = re.compile(r"\t?([\w-]+): (on|off)( \[.*\])?")
-# ip shows how long an address or a route has left, which is another number each time.
-LEFT = re.compile(r"\s(valid_lft|preferred_lft|expires) \S+")
+# ip shows how long an address or a route has left, which is another number each time, and whether the other end of
+# the cable is up, which is another machine's matter.
+LEFT = re.compile(r"\s((valid_lft|preferred_lft|expires) \S+|linkdown\b)")
 
 
 def said(*argv: str) -> str:

@@ -439,3 +439,10 @@ def test_a_signal_ends_a_command_as_an_interrupt_does() -> None:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def test_the_other_end_of_a_cable_is_no_difference() -> None:
+    """A machine is compared with what it was before the next one is put back."""
+    was = "10.9.8.0/24 dev to-bert proto kernel scope link src 10.9.8.7 linkdown"
+    assert facts.LEFT.sub("", was) == was.removesuffix(" linkdown")
+    assert facts.LEFT.sub("", "10.9.8.0/24 dev linkdowns") == "10.9.8.0/24 dev linkdowns"

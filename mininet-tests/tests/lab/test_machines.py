@@ -2,6 +2,7 @@
 """Plans on real machines: namespaces of a guest with an sshd each, which runs and kills leave as they were."""
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -21,7 +22,10 @@ from lab.store.sweep import Request, expand
 
 CASES = ("no way there", "no right there", "which machine", "what it has", "what it is")
 SETTINGS = ("--set", "seconds=3", "--set", "rate_mbit=2")
-# They take two minutes of an idle core; what hangs does for ever.
+# Four minutes of a core. The others are for who changes lab/hosts: HOSTS_CASES=all takes ten.
+BEGIN = ("refused: no way there", "whole", "kill agents")
+ALL = os.environ.get("HOSTS_CASES") == "all"
+# Each case has an end of its own; this is for a guest that hangs.
 LIMIT_S = 1800
 
 
@@ -33,6 +37,7 @@ def seen() -> dict[str, Any]:
     (TOP / "out").mkdir(exist_ok=True)
     # by the clock of this machine: ssh's and the lab's own waits are times of real machines
     words = [LAB, "exec", "--clock", "emulated", "--", TOP / ".venv/bin/python", "-m", "in_guest.real_hosts"]
+    words += [] if ALL else BEGIN
     done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])["cases"]
@@ -40,6 +45,8 @@ def seen() -> dict[str, Any]:
 
 def case(seen: dict[str, Any], name: str) -> Any:
     """What was seen of a case that has left all machines as they were."""
+    if name not in seen and not ALL:
+        pytest.skip("with HOSTS_CASES=all")
     assert "failed" not in (seen[name]["saw"] or {}), seen[name]["saw"]
     assert seen[name]["differences"] == {}
     return seen[name]["saw"]
@@ -193,7 +200,10 @@ def test_agents_that_are_killed_are_restored(seen: dict[str, Any]) -> None:
     saw = case(seen, "kill agents")
     assert saw["run"][0] == 1
     changed, restored = saw["changed"], saw["restored"]
-    assert "fq_rr 1: root" in changed["bert: tc qdisc show"] and "198.18.2.1" in changed["bert: ip -4 -o address"]
+    assert (
+        "fq_rr 1: dev to-carl root" in changed["bert: tc qdisc show"]
+        and "198.18.2.1" in changed["bert: ip -4 -o address"]
+    )
     assert len(changed["journals"].splitlines()) == 3 and restored["journals"] == ""
     status, said = saw["again"]
     assert status == 2 and "host bert: an earlier lab has changed it and was killed: lab restore --machines" in said
