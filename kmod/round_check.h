@@ -253,8 +253,8 @@ static_assert(ROUND_BURSTS_MAX < 1 << 3 && ROUND_SHORTER_MAX < 1 << 3 &&
  * @policed: a policer drops what is above a rate
  * @probes: few trains are sent that can show a gap, and any of them counts
  * @missing: the first packet to be acknowledged was not the first of the flow, or not alone
- * @repairs: packets are missing before what has arrived. While losses are repaired
- *	trains stand apart, and what is delivered between them is less than they show
+ * @repairs: packets are missing before what has arrived. While the losses of a period
+ *	are repaired trains stand apart, and deliver less than they show
  */
 struct round_seen {
 	u64 service_q10;
@@ -640,7 +640,7 @@ static inline void round_judge(struct round_check *r, const struct round_seen *s
 	} else if (agree || (late && (dense || delivered_q10 > believed_q10))) {
 		found->verdict = ROUND_CONTRADICTED;
 		found->service_q10 = min_t(u64, delivered_q10, 2 * believed_q10);
-		found->bursts = dense && !seen->repairs;
+		found->bursts = dense && !(seen->repairs && r->lossy);
 	} else if (!r->trains && !r->lost && !waited) {
 		found->verdict = ROUND_UNCONFIRMED;
 		found->service_q10 = round_claim_q10(r, min_t(u64, believed_q10, delivered_q10));

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from conftest import lab
 from lab.analyse import table
+from lab.analyse.figures import judge
 from lab.front.measuring import figures_of
 from lab.model import scenario
-from lab.model.scenario import load
+from lab.model.scenario import Check, load
 from lab.store.study import Study
 
 # What makes a scenario short; of its combinations the first is run.
@@ -53,6 +54,9 @@ SHORT: dict[str, dict[str, str]] = {
     "wifi-reverse-path": {},
 }
 
+# Of these single seeds are far apart (b8: 9 to 21 %): their mean is judged, as the campaign does.
+SEEDS = {"b2-sudden-cross-traffic": "1-3", "b8-small-buffer": "1-3"}
+
 
 def suits(names: Sequence[str], settings: dict[str, str]) -> bool:
     """Whether each of these scenarios would take its own settings of all, and no other's."""
@@ -66,6 +70,7 @@ def together() -> list[list[str]]:
     for name in SHORT:
         for group in groups:
             alike = load(name).combinations[0] == load(group[0]).combinations[0]
+            alike = alike and SEEDS.get(name) == SEEDS.get(group[0])
             if alike and suits([*group, name], settings_of([*group, name])):
                 group.append(name)
                 break
@@ -88,6 +93,7 @@ def study_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Study]
         study = tmp_path_factory.mktemp("short") / "study"
         cc, qdisc = load(names[0]).combinations[0]
         words = [word for item in settings_of(names).items() for word in ("--set", "=".join(item))]
+        words += ["--seeds", SEEDS.get(names[0], "1")]
         return lab("sweep", *names, "--cc", cc, "--qdisc", qdisc, *words, "-j", "2", "--out", study), Study(study)
 
     def found(name: str) -> Study:
@@ -111,7 +117,16 @@ def test_its_own_checks_pass(name: str, study_of: Callable[[str], Study]) -> Non
         assert run.figures.error is None
         # the first is the lab's, that the kernel does not complain
         assert len(run.figures.checks) > 1
-        assert [check for check in run.figures.checks if not check["pass"]] == [], run.asked["values"]
+        if name not in SEEDS:
+            assert [check for check in run.figures.checks if not check["pass"]] == [], run.asked["values"]
+    if name in SEEDS:
+        assert len(runs) == 3
+        means = {
+            check["quantity"]: sum(run.figures.metrics[check["quantity"]] for run in runs) / len(runs)
+            for check in runs[0].figures.checks
+        }
+        checks = [Check(one["quantity"], one["op"], one["expected"]) for one in runs[0].figures.checks]
+        assert [check for check in judge(checks, means) if not check["pass"]] == []
 
 
 def test_they_can_be_reported(study_of: Callable[[str], Study]) -> None:
