@@ -67,10 +67,16 @@
 #define IN_TURN_DROPS		3U
 #define IN_TURN_DROPS_FASTER	8U
 #define IN_TURN_POLICED		24U
+/* A policer has one rate: a block that delivers less than half of what another did does not
+ * count with it, for while flows join a small buffer each block delivers less than the one
+ * before; and a policer that lets twice as much pass is gone
+ */
+#define IN_TURN_ONE_RATE	2U
 
 /**
  * struct in_turn - what blocks have said so far
  * @alarms: how often @shared was set
+ * @policed_us: from one turn to the next in the fastest of the blocks that spoke for a policer
  * @score_q4: of the blocks that spoke for a FIFO
  * @turns: blocks in a row that spoke for turns, since the alarm
  * @lossy: of the blocks that spoke for a policer; while @policed, blocks with a queue, or with
@@ -81,6 +87,7 @@
  */
 struct in_turn {
 	u32 alarms;
+	u32 policed_us;
 	u8 score_q4;
 	u8 turns;
 	u8 lossy;
@@ -158,13 +165,22 @@ static inline void in_turn_losses(struct in_turn *t, const struct in_turn_block 
 	if (t->policed) {
 		if (!served)
 			t->lossy = IN_TURN_POLICED;
-		else if (!--t->lossy)
+		else
+			t->lossy--;
+		if (!t->lossy || b->turn_us < t->policed_us / IN_TURN_ONE_RATE) {
+			t->lossy = 0;
 			t->policed = 0;
+		}
 	} else if (served) {
 		t->lossy = 0;
 	} else if (!b->lossy) {
 		t->lossy -= t->lossy > 0;
 	} else {
+		if (!t->lossy || b->turn_us / IN_TURN_ONE_RATE > t->policed_us) {
+			t->policed_us = b->turn_us;
+			t->lossy = 0;
+		}
+		t->policed_us = min_t(u32, t->policed_us, b->turn_us);
 		t->lossy += b->faster ? IN_TURN_DROPS_FASTER : IN_TURN_DROPS;
 		t->policed = t->lossy >= IN_TURN_POLICED;
 		t->lossy = min_t(u8, t->lossy, IN_TURN_POLICED);

@@ -95,12 +95,21 @@
  * longer full
  */
 #define ROUND_CLAIM_LONGER	3U
-/* A policer's rate is probed by 1/128 of the service time in each period without a loss */
+/* A policer's rate is probed by 1/128 of the service time in each period without a loss, by
+ * twice as much after each eight of these in a row, and by an eighth at most: what looked like a
+ * policer may have been a small buffer
+ */
 #define ROUND_PROBE_SHIFT	7
+#define ROUND_PROBE_PERIODS	8U
+#define ROUND_PROBE_FASTER	4U
 /* Packets that leave at once are lost there at any rate: once the policer's rate is known,
  * losses lower it by an eighth at most
  */
 #define ROUND_SLOWER_SHIFT	3
+/* and to a sixteenth below what was delivered, so that the next probe finds some of a burst's
+ * room
+ */
+#define ROUND_BUCKET_SHIFT	4
 /* Trains that were contradicted stay long for twice so many periods, and twice as many after
  * each relapse, up to 16 << 6 = 1024
  */
@@ -185,7 +194,7 @@ enum round_verdict {
  * @hold: periods that trains stay long for
  * @acks: of the connection, up to 255
  * @lossy: periods with many losses, ROUND_LOSSES each, less one for each without
- * @claims: periods in a row that nothing confirmed the share
+ * @claims: periods in a row that nothing confirmed the share; at a policer, without a loss
  * @waits: periods without a gap in which packets waited
  * @bursts: contradictions of trains, less one for each hold that has ended
  * @shorter: halvings of the trains
@@ -597,15 +606,23 @@ static inline void round_judge_policed(struct round_check *r, struct round_found
 	bool slows = r->lost && !r->slowed;
 
 	if (slows) {
-		u64 slower_q10 = found->service_q10 + (found->service_q10 >> ROUND_SLOWER_SHIFT);
+		u64 believed_q10 = found->service_q10, delivered_q10 = found->delivered_q10;
 
 		found->verdict = ROUND_DELIVERED;
-		found->service_q10 = clamp_t(u64, found->delivered_q10, found->service_q10,
-					     r->policed ? slower_q10 : ROUND_SERVICE_MAX_Q10);
+		if (r->policed)
+			found->service_q10 = clamp_t(u64, delivered_q10 +
+						     (delivered_q10 >> ROUND_BUCKET_SHIFT),
+						     believed_q10, believed_q10 +
+						     (believed_q10 >> ROUND_SLOWER_SHIFT));
+		else
+			found->service_q10 = max_t(u64, delivered_q10, believed_q10);
 	} else if (!r->lost) {
 		found->verdict = ROUND_UNCONFIRMED;
 		found->service_q10 = min_t(u64, found->delivered_q10, found->service_q10);
-		found->service_q10 -= found->service_q10 >> ROUND_PROBE_SHIFT;
+		r->claims += r->claims < U8_MAX;
+		found->service_q10 -= found->service_q10 >>
+			(ROUND_PROBE_SHIFT - min_t(u32, r->claims / ROUND_PROBE_PERIODS,
+						   ROUND_PROBE_FASTER));
 	}
 	r->policed = 1;
 	r->slowed = slows;

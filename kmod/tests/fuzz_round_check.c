@@ -17,7 +17,7 @@ static u32 number(u8 octave, u8 rest)
 static void check_round(const struct round_check *r)
 {
 	CHECK(r->span_ns <= ROUND_SPAN_MAX_NS);
-	CHECK(r->claims <= ROUND_CLAIM_LAST);
+	CHECK(r->claims <= ROUND_CLAIM_LAST || r->policed);
 	CHECK(r->bursts <= ROUND_BURSTS_MAX);
 	CHECK(r->shorter <= ROUND_SHORTER_MAX);
 	CHECK(r->lossy <= ROUND_LOSSY);
@@ -52,7 +52,10 @@ static void check_turns(struct in_turn *t, const struct in_turn_block *b)
 	CHECK(in_turn_probe_rounds(t) == (t->turns ? 2 : 12));
 	/* a policer is found by what is lost, and gone by what is served */
 	CHECK(was.policed || !t->policed || (b->lossy && !served));
-	CHECK(!was.policed || t->policed || served);
+	CHECK(!was.policed || t->policed || served || b->turn_us < was.policed_us / 2);
+	/* within a factor of two of what was delivered in each block that counts */
+	CHECK(!t->policed || was.policed || b->turn_us / 2 <= t->policed_us);
+	CHECK(!t->lossy || t->policed || !b->lossy || served || t->policed_us <= b->turn_us);
 	check_score(t);
 }
 
@@ -97,11 +100,12 @@ static void check_policed(const struct round_check *was, const struct round_chec
 	CHECK(r->policed);
 	if (found->verdict == ROUND_UNCONFIRMED) {
 		CHECK(found->service_q10 <= less_q10);
-		CHECK(less_q10 - found->service_q10 <= less_q10 / 128);
+		CHECK(less_q10 - found->service_q10 <= less_q10 / (was->claims < 7 ? 128 : 8));
 	} else {
 		/* no loss raises the rate, nor lowers a known one by more than an eighth */
 		CHECK(found->service_q10 >= believed_q10);
-		CHECK(found->service_q10 <= max_t(u64, believed_q10, found->delivered_q10));
+		CHECK(found->service_q10 <= max_t(u64, believed_q10, found->delivered_q10 +
+						  (was->policed ? found->delivered_q10 / 16 : 0)));
 		CHECK(!was->policed || found->service_q10 - believed_q10 <= believed_q10 / 8);
 	}
 }

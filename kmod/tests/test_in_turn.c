@@ -382,6 +382,63 @@ static void a_policer_is_found_sooner_where_much_more_was_believed(void **state)
 	}
 }
 
+/* Flows that join a small buffer: each block delivers less than the one before */
+static void a_policer_has_one_rate(void **state)
+{
+	struct in_turn_block b = {
+		.waited_us = 0, .turn_us = 100, .lossy = true, .faster = true,
+	};
+	struct in_turn t = {};
+	u32 n;
+
+	(void)state;
+	for (n = 0; n < 20; n++) {
+		in_turn_take(&t, &b);
+		assert_false(t.policed);
+		b.turn_us += b.turn_us / 2;
+	}
+	/* half as much counts with the block before, and less does not */
+	memset(&t, 0, sizeof(t));
+	b.turn_us = 1000;
+	in_turn_take(&t, &b);
+	b.turn_us = 2001;
+	in_turn_take(&t, &b);
+	in_turn_take(&t, &b);
+	assert_true(t.policed);
+	memset(&t, 0, sizeof(t));
+	b.turn_us = 1000;
+	in_turn_take(&t, &b);
+	b.turn_us = 2002;
+	in_turn_take(&t, &b);
+	in_turn_take(&t, &b);
+	assert_false(t.policed);
+	in_turn_take(&t, &b);
+	assert_true(t.policed);
+	/* of the fastest block: one that delivers more does not begin anew */
+	memset(&t, 0, sizeof(t));
+	b.turn_us = 2000;
+	in_turn_take(&t, &b);
+	b.turn_us = 900;
+	in_turn_take(&t, &b);
+	b.turn_us = 2000;
+	in_turn_take(&t, &b);
+	assert_false(t.policed);
+
+	/* twice the rate of the fastest block passes without a loss: there is no policer */
+	memset(&t, 0, sizeof(t));
+	lossy_blocks(&t, 0, true, 8);
+	b.lossy = false;
+	b.turn_us = TURN_US / 2;
+	in_turn_take(&t, &b);
+	assert_true(t.policed);
+	b.turn_us--;
+	in_turn_take(&t, &b);
+	assert_false(t.policed);
+	/* and what spoke for it is forgotten */
+	lossy_blocks(&t, 0, true, 7);
+	assert_false(t.policed);
+}
+
 /* Gaps that show what was delivered show a bottleneck that serves: no policer does */
 static void gaps_that_show_what_was_delivered_speak_against_a_policer(void **state)
 {
@@ -807,6 +864,7 @@ int main(void)
 		cmocka_unit_test(one_round_trip_in_twelve_shows_a_gap_or_one_in_two),
 		cmocka_unit_test(much_is_lost_and_nothing_waits_at_a_policer),
 		cmocka_unit_test(a_policer_is_found_sooner_where_much_more_was_believed),
+		cmocka_unit_test(a_policer_has_one_rate),
 		cmocka_unit_test(gaps_that_show_what_was_delivered_speak_against_a_policer),
 		cmocka_unit_test(a_policer_is_gone_after_24_blocks_with_a_queue),
 		cmocka_unit_test(a_policer_is_gone_after_24_blocks_however_it_was_found),

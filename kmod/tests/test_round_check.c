@@ -825,19 +825,25 @@ static void nothing_is_claimed_below_a_unit(void **state)
 	assert_int_equal(round_claim_q10(&r, 0), 1);
 }
 
-/* The same step in each period, of the lower rate of the two */
-static void a_policer_is_probed_by_a_128th_in_each_period(void **state)
+/* Binary places of a policer's probe, after so many periods in a row without a loss */
+static u32 probe_shift(u32 periods)
+{
+	return periods < 8 ? 7 : periods < 16 ? 6 : periods < 24 ? 5 : periods < 32 ? 4 : 3;
+}
+
+/* A step of the lower rate of the two, twice as long after each eight periods without a loss */
+static void a_policer_is_probed_by_a_128th_and_then_by_more(void **state)
 {
 	static const struct {
 		/* delivered: 250 us a packet */
-		u64 believed_q10, expected_q10;
+		u64 believed_q10, from_q10;
 		const char *reason;
 	} rows[] = {
-		{ US(250), US(250) - (US(250) >> 7), "both are the same" },
-		{ US(128), US(127), "what is believed is less time" },
-		{ US(256), US(250) - (US(250) >> 7), "what was delivered is less time" },
-		{ ROUND_SERVICE_MAX_Q10, US(250) - (US(250) >> 7), "from the longest" },
-		{ 128, 127, "the shortest step" },
+		{ US(250), US(250), "both are the same" },
+		{ US(128), US(128), "what is believed is less time" },
+		{ US(256), US(250), "what was delivered is less time" },
+		{ ROUND_SERVICE_MAX_Q10, US(250), "from the longest" },
+		{ 128, 128, "the shortest step" },
 		{ 127, 127, "below it there is none" },
 		{ 1, 1, "never 0" },
 	};
@@ -848,28 +854,31 @@ static void a_policer_is_probed_by_a_128th_in_each_period(void **state)
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct period p = good;
+		u32 periods = 0;
 
 		p.service_q10 = rows[i].believed_q10;
 		p.policed = true;
 		begin(&r, 0, 0, 0);
-		/* long after the first, and after a loss */
-		for (n = 0; n < 40; n++) {
+		/* long after the first, after a loss, and after more than are counted */
+		for (n = 0; n < 400; n++) {
 			struct round_found found;
 
-			p.lost = n == 25;
+			p.lost = n == 25 || n == 70;
 			found = run(&r, &p);
+			periods = p.lost ? 0 : periods + 1;
 			if (p.lost)
 				continue;
 			assert_int_equal(found.verdict, ROUND_UNCONFIRMED);
-			if (found.service_q10 != rows[i].expected_q10)
+			if (found.service_q10 != rows[i].from_q10 -
+						 (rows[i].from_q10 >> probe_shift(periods)))
 				fail_msg("%s, period %u: %.3f ns", rows[i].reason, n,
 					 (double)found.service_q10 / 1024);
 		}
 	}
 }
 
-/* Step after step: the rate doubles in 89 periods, since (127 / 128)^89 is 0.4976 */
-static void a_policer_that_is_gone_lets_the_rate_double_in_89_periods(void **state)
+/* Step after step: (127 / 128)^7 (63 / 64)^8 (31 / 32)^8 (15 / 16)^5 is 0.4688 */
+static void a_policer_that_is_gone_lets_the_rate_double_in_28_periods(void **state)
 {
 	struct period p = good;
 	struct round_check r;
@@ -878,9 +887,9 @@ static void a_policer_that_is_gone_lets_the_rate_double_in_89_periods(void **sta
 	(void)state;
 	p.policed = true;
 	begin(&r, 0, 0, 0);
-	for (n = 1; n <= 89; n++) {
+	for (n = 1; n <= 28; n++) {
 		p.service_q10 = run(&r, &p).service_q10;
-		assert_int_equal(p.service_q10 < US(125), n == 89);
+		assert_int_equal(p.service_q10 < US(125), n == 28);
 	}
 }
 
@@ -994,15 +1003,16 @@ static void a_loss_lowers_a_policers_rate_by_an_eighth_at_most(void **state)
 		u64 believed_q10, first_q10, known_q10;
 		const char *reason;
 	} rows[] = {
-		{ US(250), US(250), US(250), "what was delivered is believed" },
-		{ US(240), US(250), US(250), "less than an eighth" },
-		{ US(224), US(250), US(250), "less by little" },
-		{ US(222), US(250), US(222) + US(222) / 8, "an eighth" },
+		{ US(250), US(250), US(250) / 16 * 17, "what was delivered is believed" },
+		{ US(240), US(250), US(250) / 16 * 17, "less than an eighth" },
+		{ US(237), US(250), US(250) / 16 * 17, "less by little" },
+		{ US(236), US(250), US(236) + US(236) / 8, "an eighth" },
 		{ US(128), US(250), US(144), "half of it was delivered" },
 		{ US(1), US(250), US(1) + US(1) / 8, "almost nothing was" },
 		{ 8, US(250), 9, "the shortest step" },
 		{ 7, US(250), 7, "below it there is none" },
-		{ US(250) + 1, US(250) + 1, US(250) + 1, "more was delivered: no higher rate" },
+		{ US(265), US(265), US(250) / 16 * 17, "a sixteenth more was delivered" },
+		{ US(266), US(266), US(266), "more was delivered: no higher rate" },
 		{ US(500), US(500), US(500), "twice as much: the same" },
 		{ ROUND_SERVICE_MAX_Q10, ROUND_SERVICE_MAX_Q10, ROUND_SERVICE_MAX_Q10,
 			"nor of the lowest" },
@@ -1049,6 +1059,7 @@ static void a_policers_rate_is_that_of_exact_numbers(void **state)
 	for (flow = 0; flow < 300; flow++) {
 		bool known = false, slowed = false;
 		struct round_check r;
+		u32 clean = 0;
 
 		begin(&r, 0, 0, 0);
 		for (n = 0; n < 100; n++) {
@@ -1058,8 +1069,8 @@ static void a_policers_rate_is_that_of_exact_numbers(void **state)
 
 			p.service_q10 = US(1) * (100 + draw(300));
 			p.packets = 50 + (u32)draw(200);
-			p.lost = draw(2) ? 0 : (u32)draw(9);
-			p.limited = !draw(8);
+			p.lost = draw(flow % 8 ? 2 : 16) ? 0 : (u32)draw(9);
+			p.limited = !draw(flow % 8 ? 8 : 64);
 			p.policed = !!draw(8);
 			/* no wait and no burst says anything elsewhere */
 			p.span_ns = 4000ULL * p.time_us / p.packets;
@@ -1069,15 +1080,17 @@ static void a_policers_rate_is_that_of_exact_numbers(void **state)
 			expected_us = believed_us;
 			known = known && p.policed;
 			slowed = slowed && p.policed && !p.limited;
+			clean = p.policed && !p.limited && !p.lost ? clean + 1 : 0;
 			if (p.policed && !p.limited) {
 				const bool slows = p.lost && !slowed;
 
 				if (slows)
 					expected_us = fmax(believed_us, known ?
-						fmin(delivered_us, believed_us * 9 / 8) :
+						fmin(delivered_us * 17 / 16, believed_us * 9 / 8) :
 						delivered_us);
 				else if (!p.lost)
-					expected_us = fmin(believed_us, delivered_us) * 127 / 128;
+					expected_us = fmin(believed_us, delivered_us) *
+						      (1 - ldexp(1, -(int)probe_shift(clean)));
 				lowered += slows && known;
 				first += slows && !known;
 				probed += !p.lost;
@@ -2593,8 +2606,8 @@ int main(void)
 		cmocka_unit_test(a_period_that_was_one_silence_says_nothing),
 		cmocka_unit_test(claims_are_an_eighth_a_quarter_and_then_halves),
 		cmocka_unit_test(nothing_is_claimed_below_a_unit),
-		cmocka_unit_test(a_policer_is_probed_by_a_128th_in_each_period),
-		cmocka_unit_test(a_policer_that_is_gone_lets_the_rate_double_in_89_periods),
+		cmocka_unit_test(a_policer_is_probed_by_a_128th_and_then_by_more),
+		cmocka_unit_test(a_policer_that_is_gone_lets_the_rate_double_in_28_periods),
 		cmocka_unit_test(a_policer_lowers_the_rate_in_every_second_period_at_most),
 		cmocka_unit_test(that_the_rate_was_lowered_is_not_remembered_for_long),
 		cmocka_unit_test(a_loss_lowers_a_policers_rate_by_an_eighth_at_most),
