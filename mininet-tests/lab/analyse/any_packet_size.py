@@ -2,7 +2,7 @@
 """The checks of the paper on packet sizes, judged by rates of flows on the real stack.
 
 A check that nothing here measures is a row as well, and has not passed. The checks and what the paper
-published are in ``lab/model/any_packet_size.json``; a new judge of one is a function in ``JUDGES``.
+published are in ``lab/model/papers/``; a new judge of one is a function in ``JUDGES``.
 
 ratio
     of the goodput of a flow of vptfrc to that of reno with full packets, on a link with the same losses
@@ -15,14 +15,14 @@ an order that names no loss
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-PAPER = Path(__file__).resolve().parent.parent / "model" / "any_packet_size.json"
+from ..model import papers
+
+PAPER = "vp-tfrc-2004"
 # Of the link: probabilities at which all methods are run, and one at which the paper has TCP far behind.
 LOSSES = (0.01, 0.03, 0.1)
 EXTREME_LOSS = 0.5
@@ -188,8 +188,14 @@ JUDGES: dict[tuple[str, int], Callable[[Found], Judged]] = {
 
 def paper() -> list[dict[str, Any]]:
     """The paper's checks, in its order."""
-    found: list[dict[str, Any]] = json.loads(PAPER.read_text())["checks"]
-    return found
+    return [
+        {
+            **{"id": one.id, "number": number, "kind": one.kind, "section": one.section},
+            **{"check": check.as_data(), "origin": check.origin, "published": one.published},
+        }
+        for one in papers.load(PAPER).entries
+        for number, check in enumerate(one.checks)
+    ]
 
 
 def rows(rates: Mapping[Cell, float], seeds: Iterable[int], parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
