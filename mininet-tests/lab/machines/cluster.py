@@ -33,8 +33,6 @@ from .frozen import orders
 from .parcel import Content, Parcel, code, parcel
 
 POLL_S = 0.5
-# A worker that answers nothing for so long is looked at again.
-ANSWER_S = 120
 # Without an answer of the scheduler's for so long it is gone.
 SCHEDULER_S = 30
 # Workers that get their files at the same time.
@@ -137,6 +135,8 @@ class Cluster:
         self._alone_since = time.monotonic()
         self._emulator = self._emulator_digest = ""
         self._examined: set[str] = set()
+        # of these what is found is not known yet: a slow way, and much to send
+        self._under_examination: set[str] = set()
         self._under: dict[str, Under] = {}
         self._outstanding = 0
         self._workers: list[Worker] = []
@@ -362,6 +362,7 @@ class Cluster:
                 for address, one in found.items():
                     if address not in self._examined and one.get("status") == "running":
                         self._examined.add(address)
+                        self._under_examination.add(address)
                         pool.submit(self._examine, address, str(one["name"]), int(one["nthreads"]))
                 self._check_alone(found)
                 time.sleep(POLL_S)
@@ -398,6 +399,9 @@ class Cluster:
         """Give up if no worker is left, and none is to be expected."""
         if self._accepted:
             return
+        if self._under_examination & set(found):
+            self._alone_since = time.monotonic()
+            return
         names = {one["worker"] for one in self.refused}
         present = {str(one["name"]) for one in found.values()}
         expected = self._cluster.workers if self._cluster.kind != "scheduler" else 1
@@ -415,6 +419,12 @@ class Cluster:
 
     def _examine(self, address: str, name: str, slots: int) -> None:
         """Have a new worker do runs, or refuse it."""
+        try:
+            self._take_or_refuse(address, name, slots)
+        finally:
+            self._under_examination.discard(address)
+
+    def _take_or_refuse(self, address: str, name: str, slots: int) -> None:
         try:
             reason, worker = self._prepared(address, name, slots)
             if reason:
