@@ -118,8 +118,11 @@ class Hosts:
         for name in ("build", ".cache", "out"):
             _writable((TOP / name).resolve(), FOLDER / name)
         # sshd wants a user for its unprivileged part, an empty folder for it, and a root that may log in by key
-        with open("/etc/passwd", "a") as passwd:
-            passwd.write("sshd:x:105:65534::/run/sshd:/usr/sbin/nologin\n")
+        # whose shell reads nothing that this machine's user has in his home
+        passwd = Path("/etc/passwd")
+        root = f"root:x:0:0:root:{FOLDER}:/bin/sh"
+        users = re.sub(r"^root:.*$", root, passwd.read_text(), flags=re.MULTILINE)
+        passwd.write_text(f"{users}sshd:x:105:65534::/run/sshd:/usr/sbin/nologin\n")
         Path("/run/sshd").mkdir(exist_ok=True)
         shadow = Path("/etc/shadow")
         shadow.write_text(re.sub(r"^root:[^:]*:", "root:*:", shadow.read_text(), flags=re.MULTILINE))
