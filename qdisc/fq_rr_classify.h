@@ -186,14 +186,19 @@ static bool fq_rr_is_placed_otherwise(const struct fq_rr_sched *q)
 	       q->nat != q->config.nat;
 }
 
+static void fq_rr_set_as_carried(struct fq_rr_sched *q)
+{
+	q->as_carried = q->mode == FQ_RR_MODE_FLOW && !q->rehash_due &&
+			q->config.seed == FQ_RR_SEED_RANDOM;
+}
+
 /* packets are placed by what is asked for from now on; none waits */
 static void fq_rr_set_mode(struct fq_rr_sched *q)
 {
 	q->mode = q->config.mode;
 	q->hosts = q->config.hosts;
 	q->nat = q->config.nat;
-	q->as_carried = q->mode == FQ_RR_MODE_FLOW &&
-			q->config.seed == FQ_RR_SEED_RANDOM;
+	fq_rr_set_as_carried(q);
 	buffer_set_by_host(&q->buffer, q->hosts != FQ_RR_HOSTS_NONE);
 }
 

@@ -71,11 +71,17 @@ struct fq_rr_stats {
  * @nat: whether hosts were found by their own addresses
  * @timed_from: see delay_control_timed_from()
  * @quantum_bytes: quantum in force
- * @as_carried: packets are placed by flow, with the hash that they carry
+ * @memory_watched: what the packets occupy while neither the most so far nor the limit is
+ *	exceeded, at most (bytes)
+ * @judged_from: memory of a packet up to which it is never refused (bytes)
+ * @as_carried: packets are placed by flow, with the hash that they carry, and no rehash is due
  * @shaped: there is a rate, or pacing
+ * @looks_back: packets are marked by their queue's share, or paced: once a packet is in its
+ *	queue, more is to be done
  * @rehash_due: mode, hosts or nat have become others, and too many packets wait
  * @buffer: the queues, their turns and limits
  * @shaper: the link's rate, and when it is free
+ * @drops: what was dropped in the enqueue that goes on, if enum fq_rr_enqueued says so
  * @dropped: packets that CoDel has dropped in the dequeue that goes on
  * @next_sample: packets until the next that is timed for the statistics
  * @samples: how many have been
@@ -97,8 +103,11 @@ struct fq_rr_sched {
 	u32 nat;
 	u32 timed_from;
 	u32 quantum_bytes;
+	u32 memory_watched;
+	u32 judged_from;
 	bool as_carried;
 	bool shaped;
+	bool looks_back;
 	bool rehash_due;
 
 	/* read mostly at first, then written for every packet */
@@ -106,6 +115,7 @@ struct fq_rr_sched {
 
 	/* written for every packet */
 	struct shaper shaper;
+	struct fq_rr_outcome drops;
 	struct sk_buff *dropped;
 	u32 next_sample;
 	u32 samples;
@@ -131,14 +141,16 @@ static inline bool fq_rr_paces(const struct fq_rr_sched *q)
 #define FQ_RR_CLASSIFIED 1
 /* it is one of those whose time in the queue is shown: see sojourn.h */
 #define FQ_RR_SAMPLED 2
+/* CoDel has dropped others of its queue instead of it */
+#define FQ_RR_SPARED 4
 
 /**
  * struct fq_rr_cb - what is noted in a packet that waits
  * @truesize: what it occupies (bytes)
  * @segs: segments it stands for
- * @flags: FQ_RR_CLASSIFIED, FQ_RR_SAMPLED
- * @hash: how to place it anew
+ * @flags: FQ_RR_CLASSIFIED, FQ_RR_SAMPLED, FQ_RR_SPARED
  * @arrived: when it came, in CoDel's time; 0: not noted
+ * @hash: how to place it anew
  *
  * All of it lies in the packet's first cache line (of 64 bytes), beside its length and its
  * neighbours: dequeue, much later, touches no other line of the packet.
@@ -151,8 +163,8 @@ struct fq_rr_cb {
 	u32 truesize;
 	u16 segs;
 	u16 flags;
-	u32 hash;
 	codel_time_t arrived;
+	u32 hash;
 };
 
 static_assert(sizeof(struct fq_rr_cb) <= QDISC_CB_PRIV_LEN);
@@ -168,6 +180,16 @@ static inline struct fq_rr_cb *fq_rr_cb(const struct sk_buff *skb)
 {
 	qdisc_cb_private_validate(skb, sizeof(struct fq_rr_cb));
 	return (struct fq_rr_cb *)qdisc_skb_cb(skb)->data;
+}
+
+/* a packet comes; three members side by side, of constants: one store */
+static inline void fq_rr_cb_init(struct sk_buff *skb, u16 flags)
+{
+	struct fq_rr_cb *cb = fq_rr_cb(skb);
+
+	cb->segs = 1;
+	cb->flags = flags;
+	cb->arrived = 0;
 }
 
 static inline struct queue_record *fq_rr_record(struct fq_rr_sched *q,

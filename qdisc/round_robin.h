@@ -193,8 +193,10 @@ static inline void rr_link_add_tail(struct rr_link *head, struct rr_link *link)
 
 static inline void rr_link_del(struct rr_link *link)
 {
-	link->prev->next = link->next;
-	link->next->prev = link->prev;
+	struct rr_link *next = link->next, *prev = link->prev;
+
+	prev->next = next;
+	next->prev = prev;
 }
 
 /* append all of @from to @to, in order, and leave @from empty */
@@ -268,7 +270,11 @@ static inline u32 rr_quantum(bool strict, u32 quantum_bytes)
  */
 static inline u32 rr_cost(bool strict, u32 len)
 {
-	return strict ? 1 : min_t(u32, len, RR_COST_MAX);
+	if (unlikely(strict))
+		return 1;
+	if (unlikely(len > RR_COST_MAX))
+		return RR_COST_MAX;
+	return len;
 }
 
 /**
@@ -333,6 +339,17 @@ static inline void rr_join(struct rr *rr, struct rr_flow *f, bool sparse)
 	f->sparse = sparse;
 	f->debtor = list == RR_DEBTORS;
 	rr_link_add_tail(&rr->list[list], &f->link);
+}
+
+/*
+ * As rr_join(), for a flow of the round that has just paid for a packet. It had credit and
+ * the next grant is no less than the packet cost, so it is no debtor.
+ */
+static __always_inline void rr_rejoin(struct rr *rr, struct rr_flow *f)
+{
+	PRECONDITION(f->spent < rr->mark + rr_least_grant(rr));
+	f->stamp = rr->clock;
+	rr_link_add_tail(&rr->list[f->spent < rr->mark ? RR_ROUND : RR_PARKED], &f->link);
 }
 
 /**
@@ -433,7 +450,7 @@ static __always_inline struct rr_flow *rr_next(struct rr *rr)
 	struct rr_link *ahead = &rr->list[RR_AHEAD];
 	struct rr_flow *turn, *first;
 
-	if (rr_link_empty(round)) {
+	if (unlikely(rr_link_empty(round))) {
 		if (!rr_link_empty(&rr->list[RR_PARKED]))
 			rr_grant(rr);
 		else if (rr_link_empty(ahead))
@@ -441,7 +458,7 @@ static __always_inline struct rr_flow *rr_next(struct rr *rr)
 	}
 	turn = (struct rr_flow *)round->next;
 	first = (struct rr_flow *)ahead->next;
-	if (rr_link_empty(ahead))
+	if (likely(rr_link_empty(ahead)))
 		return rr_link_empty(round) ? NULL : turn;
 	if (rr_link_empty(round) || rr_yields(rr, turn, first))
 		return first;
@@ -460,8 +477,9 @@ static inline struct rr_flow *rr_upcoming(const struct rr *rr)
 {
 	const struct rr_link *list = &rr->list[RR_ROUND];
 
-	if (rr_link_empty(list))
-		list = &rr->list[RR_PARKED];
+	if (likely(!rr_link_empty(list)))
+		return (struct rr_flow *)list->next;
+	list = &rr->list[RR_PARKED];
 	return rr_link_empty(list) ? NULL : (struct rr_flow *)list->next;
 }
 
@@ -518,24 +536,30 @@ static inline void rr_count_ahead(struct rr *rr, bool sparse, u32 cost)
 static __always_inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
 				    bool more)
 {
+	bool sparse = f->sparse;
 	u32 part;
 
-	PRECONDITION(rr_is_backlogged(f) && (f->sparse || f->spent < rr->mark));
+	PRECONDITION(rr_is_backlogged(f) && (sparse || f->spent < rr->mark));
 	part = rr_part(f, cost);
 	rr->clock++;
-	rr->after_ahead = f->sparse;
-	if (unlikely(f->sparse || rr->ahead))
-		rr_count_ahead(rr, f->sparse, cost);
+	rr->after_ahead = sparse;
+	if (unlikely(sparse || rr->ahead))
+		rr_count_ahead(rr, sparse, cost);
 	/* what it did not ask for while it had nothing to send is forgone */
-	if (f->sparse)
+	if (unlikely(sparse))
 		f->spent = rr->now;
 	f->charges = 0;
-	rr->now = max_t(u64, rr->now, f->spent);
-	rr->largest = max_t(u32, rr->largest, part);
+	/* of flows with packets of one size, the first of each round alone raises these */
+	if (f->spent > rr->now)
+		rr->now = f->spent;
+	if (part > rr->largest)
+		rr->largest = part;
 	if (more) {
 		rr_link_del(&f->link);
 		f->spent += part;
-		rr_join(rr, f, false);
+		if (unlikely(sparse))
+			f->sparse = false;
+		rr_rejoin(rr, f);
 	} else {
 		rr_idle(rr, f);
 		f->spent += part;

@@ -185,28 +185,27 @@ static noinline void fq_rr_make_room(struct Qdisc *sch,
 /*
  * Mark a packet that has just been queued if its queue exceeds its part of the
  * buffer. A sender that cannot be marked loses instead what the policy says: who
- * understands marks shall not be worse off. Then @drops counts that, and true is returned.
+ * understands marks shall not be worse off.
  */
-static noinline bool fq_rr_mark(struct Qdisc *sch, struct fq_rr_flow *flow,
-				struct sk_buff *skb,
-				struct fq_rr_outcome *drops,
-				struct sk_buff **to_free)
+static noinline void fq_rr_mark(struct Qdisc *sch, struct fq_rr_flow *flow,
+				struct sk_buff *skb, struct sk_buff **to_free)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct packet_list dropped = {};
 
-	if (!buffer_exceeds_share(&q->buffer, flow, sch->q.qlen, q->config.ecn))
-		return false;
+	q->drops = (struct fq_rr_outcome) {};
+	if (!q->config.ecn ||
+	    !buffer_exceeds_share(&q->buffer, flow, sch->q.qlen, q->config.ecn))
+		return;
 	if (INET_ECN_set_ce(skb)) {
 		q->stats.marks++;
 		fq_rr_record(q, flow)->marks++;
-		return false;
+		return;
 	}
 	q->stats.over_share++;
-	*drops = (struct fq_rr_outcome) { .own_dropped = true };
-	buffer_drop_from(&q->buffer, flow, fq_rr_link(skb), fq_rr_size, drops, &dropped);
-	fq_rr_count_drops(sch, drops, &dropped, to_free);
-	return true;
+	q->drops.own_dropped = true;
+	buffer_drop_from(&q->buffer, flow, fq_rr_link(skb), fq_rr_size, &q->drops, &dropped);
+	fq_rr_count_drops(sch, &q->drops, &dropped, to_free);
 }
 
 /* ---- delay ---- */
@@ -311,6 +310,7 @@ static noinline struct sk_buff *fq_rr_choose(struct Qdisc *sch,
 		__qdisc_qstats_drop(sch, stats.drop_count);
 		qdisc_tree_reduce_backlog(sch, stats.drop_count, stats.drop_len);
 		fq_rr_follow_backlog(sch, 0);
+		fq_rr_cb(skb)->flags |= FQ_RR_SPARED;
 	}
 	q->dropped = call.dropped;
 	return skb;
@@ -336,8 +336,8 @@ static bool fq_rr_calm(const struct fq_rr_sched *q,
 }
 
 /* a packet that is timed for the statistics leaves */
-static noinline void fq_rr_note_sojourn(struct fq_rr_sched *q, struct fq_rr_flow *flow,
-					const struct sk_buff *skb, u64 now_ns)
+static void fq_rr_note_sojourn(struct fq_rr_sched *q, struct fq_rr_flow *flow,
+			       const struct sk_buff *skb, u64 now_ns)
 {
 	codel_time_t now = (now_ns ?: ktime_get_ns()) >> CODEL_SHIFT;
 	codel_tdiff_t delay = now - fq_rr_cb(skb)->arrived;
@@ -349,8 +349,7 @@ static noinline void fq_rr_note_sojourn(struct fq_rr_sched *q, struct fq_rr_flow
 }
 
 /* what a flow has lost is paid for once the packet that was sent instead is */
-static noinline void fq_rr_free_dropped(struct fq_rr_sched *q,
-					struct fq_rr_flow *flow)
+static void fq_rr_free_dropped(struct fq_rr_sched *q, struct fq_rr_flow *flow)
 {
 	struct sk_buff *skb;
 
@@ -358,6 +357,16 @@ static noinline void fq_rr_free_dropped(struct fq_rr_sched *q,
 		buffer_lost(&q->buffer, flow, fq_rr_size(fq_rr_link(skb)));
 	kfree_skb_list_reason(q->dropped, COMPAT_DROP_CONGESTED);
 	q->dropped = NULL;
+}
+
+/* one of the packets that leave and are not like most */
+static noinline void fq_rr_see_off(struct fq_rr_sched *q, struct fq_rr_flow *flow,
+				   const struct sk_buff *skb, u64 now_ns)
+{
+	if (fq_rr_cb(skb)->flags & FQ_RR_SAMPLED)
+		fq_rr_note_sojourn(q, flow, skb, now_ns);
+	if (fq_rr_cb(skb)->flags & FQ_RR_SPARED)
+		fq_rr_free_dropped(q, flow);
 }
 
 /* ---- enqueue one packet ---- */
@@ -484,7 +493,6 @@ static noinline struct fq_rr_flow *fq_rr_part_hosts(struct Qdisc *sch,
  */
 static noinline struct fq_rr_flow *fq_rr_collide(struct Qdisc *sch, struct fq_rr_flow *home,
 						 struct sk_buff *skb,
-						 struct fq_rr_outcome *drops,
 						 struct sk_buff **to_free)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
@@ -494,7 +502,7 @@ static noinline struct fq_rr_flow *fq_rr_collide(struct Qdisc *sch, struct fq_rr
 	if (!flow) {
 		q->stats.drops_arriving++;
 		fq_rr_record(q, home)->drops++;
-		*drops = (struct fq_rr_outcome) { .own_dropped = true };
+		q->drops = (struct fq_rr_outcome) { .own_dropped = true };
 		compat_qdisc_drop_overlimit(skb, sch, to_free);
 	} else if (!flow->head) {
 		q->stats.activations++;
@@ -505,21 +513,29 @@ static noinline struct fq_rr_flow *fq_rr_collide(struct Qdisc *sch, struct fq_rr
 	return flow;
 }
 
-/* a packet comes that is to be timed for the statistics */
-static noinline void fq_rr_sample(struct fq_rr_sched *q, struct sk_buff *skb, u64 *now_ns)
+/* a packet comes that is to be timed for the statistics; returns the time */
+static noinline u64 fq_rr_sample(struct fq_rr_sched *q, struct sk_buff *skb, u64 now_ns)
 {
 	q->next_sample = sojourn_next_sample(&q->samples);
-	if (!*now_ns)
-		*now_ns = ktime_get_ns();
-	fq_rr_cb(skb)->arrived = fq_rr_codel_time(*now_ns);
+	now_ns = now_ns ?: ktime_get_ns();
+	fq_rr_cb(skb)->arrived = fq_rr_codel_time(now_ns);
 	fq_rr_cb(skb)->flags |= FQ_RR_SAMPLED;
+	return now_ns;
+}
+
+/* the packets may occupy more than ever */
+static inline void fq_rr_watch_memory(struct fq_rr_sched *q)
+{
+	q->stats.memory_max = max(q->stats.memory_max, q->buffer.memory);
+	q->memory_watched = min(q->stats.memory_max, q->buffer.memory_limit);
 }
 
 /**
  * enum fq_rr_enqueued - what has become of one packet
- * @FQ_RR_QUEUED: it is in its queue
- * @FQ_RR_DROPS: it was put there, and then packets were dropped, it perhaps among them
- * @FQ_RR_REFUSED: it was dropped before
+ * @FQ_RR_QUEUED: it is in its queue, and nothing else has happened
+ * @FQ_RR_DROPS: it was put there, and &fq_rr_sched.drops says what was dropped then, it
+ *	perhaps among that
+ * @FQ_RR_REFUSED: it was dropped before, as that says
  */
 enum fq_rr_enqueued {
 	FQ_RR_QUEUED,
@@ -528,14 +544,16 @@ enum fq_rr_enqueued {
 };
 
 /*
- * Inlined into both callers: called once per packet. What comes together has one @now_ns.
- * @drops is written unless the packet is in its queue, and nothing else has happened.
+ * Inlined into all callers: called once per packet. What comes together has one @now_ns.
+ * No other function is given the address of a local variable: each costs, by what guards the
+ * stack.
  */
 static __always_inline enum fq_rr_enqueued
-fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow, struct sk_buff *skb, u16 segs,
-		  u64 *now_ns, struct fq_rr_outcome *drops, struct sk_buff **to_free)
+fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow, struct sk_buff *skb,
+		  u64 *now_ns, struct sk_buff **to_free)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
+	u32 truesize = skb->truesize;
 	u32 hash = fq_rr_cb(skb)->hash;
 	u32 len = qdisc_pkt_len(skb);
 
@@ -544,22 +562,23 @@ fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow, struct sk_buff *sk
 		trace_fq_rr_enqueue(sch, skb, hash, buffer_number(&q->buffer, flow),
 				    len, flow->packets, flow->bytes, sch->q.qlen);
 
-	if (unlikely(buffer_refuses(&q->buffer, sch->q.qlen, skb->truesize))) {
+	if (unlikely(truesize > q->judged_from) &&
+	    buffer_refuses(&q->buffer, sch->q.qlen, truesize)) {
 		q->stats.drops_arriving++;
 		fq_rr_record(q, flow)->drops++;
-		*drops = (struct fq_rr_outcome) { .own_dropped = true };
+		q->drops = (struct fq_rr_outcome) { .own_dropped = true };
 		buffer_charge_refused(&q->buffer, flow, len);
 		compat_qdisc_drop_overlimit(skb, sch, to_free);
 		return FQ_RR_REFUSED;
 	}
-	fq_rr_cb(skb)->arrived = 0;
+	fq_rr_cb(skb)->truesize = truesize;
 	if (flow->packets >= q->timed_from) {
 		if (!*now_ns)
 			*now_ns = ktime_get_ns();
 		fq_rr_cb(skb)->arrived = fq_rr_codel_time(*now_ns);
 	}
 	if (unlikely(!--q->next_sample))
-		fq_rr_sample(q, skb, now_ns);
+		*now_ns = fq_rr_sample(q, skb, *now_ns);
 	/* what the link has missed while nothing waited it cannot make up for */
 	if (q->shaped && !sch->q.qlen && q->shaper.rate_Bps) {
 		if (!*now_ns)
@@ -572,28 +591,31 @@ fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow, struct sk_buff *sk
 	} else if (flow->hash != hash && likely(!q->buffer.by_host)) {
 		q->stats.collisions++;
 	} else if (flow->hash != hash) {
-		flow = fq_rr_collide(sch, flow, skb, drops, to_free);
+		flow = fq_rr_collide(sch, flow, skb, to_free);
 		if (!flow)
 			return FQ_RR_REFUSED;
 	}
-	fq_rr_cb(skb)->truesize = skb->truesize;
-	fq_rr_cb(skb)->segs = segs;
-	fq_rr_append(q, flow, skb);
-	q->buffer.memory += skb->truesize;
+	buffer_append(&q->buffer, flow, fq_rr_link(skb),
+		      (struct packet_size) { .bytes = len, .memory = truesize }, hash);
+	q->buffer.memory += truesize;
 	q->stats.enqueued++;
 	if (unlikely(flow->bytes > q->stats.longest_max))
 		q->stats.longest_max = flow->bytes;
-	if (unlikely(q->buffer.memory > q->stats.memory_max))
-		q->stats.memory_max = q->buffer.memory;
 	qdisc_qstats_backlog_inc(sch, skb);
 	qdisc_qlen_inc(sch);
 
-	if (unlikely(buffer_over_limit(&q->buffer, sch->q.qlen))) {
-		fq_rr_make_room(sch, flow, skb, drops, to_free);
+	if (unlikely(sch->q.qlen > q->buffer.limit ||
+		     q->buffer.memory > q->memory_watched)) {
+		fq_rr_watch_memory(q);
+		if (buffer_over_limit(&q->buffer, sch->q.qlen)) {
+			fq_rr_make_room(sch, flow, skb, &q->drops, to_free);
+			return FQ_RR_DROPS;
+		}
+	}
+	if (unlikely(q->looks_back)) {
+		fq_rr_mark(sch, flow, skb, to_free);
 		return FQ_RR_DROPS;
 	}
-	if (q->config.ecn && fq_rr_mark(sch, flow, skb, drops, to_free))
-		return FQ_RR_DROPS;
 	return FQ_RR_QUEUED;
 }
 
@@ -628,64 +650,6 @@ static struct fq_rr_flow *fq_rr_place(struct fq_rr_sched *q, u32 hash)
 	if (q->mode == FQ_RR_MODE_CLASS)
 		return &q->buffer.flows[0];
 	return fq_rr_place_flow(q, hash);
-}
-
-static noinline struct fq_rr_flow *fq_rr_place_by_mode(struct fq_rr_sched *q,
-						       struct sk_buff *skb)
-{
-	fq_rr_cb(skb)->hash = fq_rr_hash(q, skb);
-	return fq_rr_place(q, fq_rr_cb(skb)->hash);
-}
-
-/* the queue for a packet that no class is named for */
-static __always_inline struct fq_rr_flow *
-fq_rr_place_by_hash(struct fq_rr_sched *q, struct sk_buff *skb)
-{
-	u32 hash;
-
-	fq_rr_cb(skb)->flags = 0;
-	if (unlikely(!q->as_carried))
-		return fq_rr_place_by_mode(q, skb);
-	hash = fq_rr_carried_hash(q, skb);
-	fq_rr_cb(skb)->hash = hash;
-	return fq_rr_place_flow(q, hash);
-}
-
-/* whether a class may be named for the packet */
-static bool fq_rr_has_class(const struct Qdisc *sch,
-			    const struct fq_rr_sched *q,
-			    const struct sk_buff *skb)
-{
-	return rcu_access_pointer(q->filters) ||
-	       TC_H_MAJ(skb->priority) == sch->handle;
-}
-
-/**
- * fq_rr_classify - which queue a packet belongs to that a class may be named for
- * @sch: qdisc
- * @skb: packet; its class or hash is noted in it
- * @to_free: list for what an action wants dropped
- * @verdict: out, if there is no queue: what enqueue shall return
- *
- * Return: the queue, or NULL if a filter's action has the packet.
- */
-static noinline struct fq_rr_flow *fq_rr_classify(struct Qdisc *sch,
-						  struct sk_buff *skb,
-						  struct sk_buff **to_free,
-						  int *verdict)
-{
-	struct fq_rr_sched *q = qdisc_priv(sch);
-	int class = fq_rr_ask_filters(sch, skb, to_free, verdict);
-
-	if (class < 0)
-		return NULL;
-	if (!class)
-		return fq_rr_place_by_hash(q, skb);
-	q->stats.classified++;
-	/* one for all in a class, who share it by intent */
-	fq_rr_cb(skb)->flags = FQ_RR_CLASSIFIED;
-	fq_rr_cb(skb)->hash = class;
-	return &q->buffer.flows[class - 1];
 }
 
 /* ---- rehash ---- */
@@ -733,10 +697,76 @@ static noinline void fq_rr_rehash_if_due(struct Qdisc *sch)
 	struct fq_rr_sched *q = qdisc_priv(sch);
 
 	q->rehash_due = fq_rr_is_placed_otherwise(q);
+	fq_rr_set_as_carried(q);
 	if (!q->rehash_due || sch->q.qlen > FQ_RR_REHASH_PACKETS)
 		return;
 	q->rehash_due = false;
 	fq_rr_rehash(sch);
+}
+
+/* ---- classify ---- */
+
+static noinline struct fq_rr_flow *fq_rr_place_by_mode(struct Qdisc *sch,
+						       struct sk_buff *skb)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+
+	if (q->rehash_due)
+		fq_rr_rehash_if_due(sch);
+	fq_rr_cb(skb)->hash = fq_rr_hash(q, skb);
+	return fq_rr_place(q, fq_rr_cb(skb)->hash);
+}
+
+/* the queue for a packet that no class is named for */
+static __always_inline struct fq_rr_flow *
+fq_rr_place_by_hash(struct Qdisc *sch, struct sk_buff *skb)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	u32 hash;
+
+	fq_rr_cb_init(skb, 0);
+	if (unlikely(!q->as_carried))
+		return fq_rr_place_by_mode(sch, skb);
+	hash = fq_rr_carried_hash(q, skb);
+	fq_rr_cb(skb)->hash = hash;
+	return fq_rr_place_flow(q, hash);
+}
+
+/* whether a class may be named for the packet */
+static bool fq_rr_has_class(const struct Qdisc *sch,
+			    const struct fq_rr_sched *q,
+			    const struct sk_buff *skb)
+{
+	return rcu_access_pointer(q->filters) ||
+	       TC_H_MAJ(skb->priority) == sch->handle;
+}
+
+/**
+ * fq_rr_classify - which queue a packet belongs to that a class may be named for
+ * @sch: qdisc
+ * @skb: packet; its class or hash is noted in it
+ * @to_free: list for what an action wants dropped
+ * @verdict: out, if there is no queue: what enqueue shall return
+ *
+ * Return: the queue, or NULL if a filter's action has the packet.
+ */
+static noinline struct fq_rr_flow *fq_rr_classify(struct Qdisc *sch,
+						  struct sk_buff *skb,
+						  struct sk_buff **to_free,
+						  int *verdict)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	int class = fq_rr_ask_filters(sch, skb, to_free, verdict);
+
+	if (class < 0)
+		return NULL;
+	if (!class)
+		return fq_rr_place_by_hash(sch, skb);
+	q->stats.classified++;
+	/* one for all in a class, who share it by intent */
+	fq_rr_cb_init(skb, FQ_RR_CLASSIFIED);
+	fq_rr_cb(skb)->hash = class;
+	return &q->buffer.flows[class - 1];
 }
 
 /* ---- parents ---- */
@@ -801,7 +831,7 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 					struct sk_buff *skb, u32 len,
 					struct sk_buff **to_free)
 {
-	struct fq_rr_outcome outcome = {}, drops;
+	struct fq_rr_outcome outcome = {};
 	netdev_features_t features = netif_skb_features(skb);
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct sk_buff *segs, *next;
@@ -831,63 +861,87 @@ static noinline int fq_rr_enqueue_split(struct Qdisc *sch,
 		q->stats.segments++;
 		q->stats.classified += fq_rr_cb(segs)->flags & FQ_RR_CLASSIFIED;
 		segment = segs->len;
-		enqueued = fq_rr_enqueue_one(sch, flow, segs, 1, &now_ns, &drops, to_free);
+		enqueued = fq_rr_enqueue_one(sch, flow, segs, &now_ns, to_free);
 		if (enqueued != FQ_RR_REFUSED) {
 			outcome.queued++;
 			outcome.queued_bytes += segment;
 		}
 		if (enqueued == FQ_RR_QUEUED)
 			continue;
-		outcome.dropped += drops.dropped;
-		outcome.dropped_bytes += drops.dropped_bytes;
-		outcome.own_dropped |= drops.own_dropped;
+		outcome.dropped += q->drops.dropped;
+		outcome.dropped_bytes += q->drops.dropped_bytes;
+		outcome.own_dropped |= q->drops.own_dropped;
 	}
 	consume_skb(skb);
 	fq_rr_follow_backlog(sch, 0);
 	return fq_rr_notify_parents(sch, &outcome, len);
 }
 
-static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
-			 struct sk_buff **to_free)
+/* what remains where a packet is not just in its queue, or has another length than @len */
+static noinline int fq_rr_enqueue_end(struct Qdisc *sch, enum fq_rr_enqueued enqueued,
+				      u32 queued_len, u32 len)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
-	u32 len = qdisc_pkt_len(skb), queued_len;
-	struct fq_rr_outcome outcome;
-	enum fq_rr_enqueued enqueued;
-	struct fq_rr_flow *flow;
-	u64 now_ns = 0;
-	u16 segs = 1;
-	int verdict;
+	struct fq_rr_outcome outcome = q->drops;
 
-	if (unlikely(q->rehash_due))
-		fq_rr_rehash_if_due(sch);
-	if (unlikely(fq_rr_has_class(sch, q, skb))) {
-		flow = fq_rr_classify(sch, skb, to_free, &verdict);
-		if (!flow)
-			return verdict;
-	} else {
-		flow = fq_rr_place_by_hash(q, skb);
-	}
-	if (unlikely(skb_is_gso(skb))) {
-		if (q->config.split_gso)
-			return fq_rr_enqueue_split(sch, flow, skb, len, to_free);
-		segs = skb_shinfo(skb)->gso_segs;
-	}
-	/* a filter's action may have joined fragments: another length than the parents know */
-	queued_len = qdisc_pkt_len(skb);
-	enqueued = fq_rr_enqueue_one(sch, flow, skb, segs, &now_ns, &outcome, to_free);
 	fq_rr_follow_backlog(sch, 0);
-	if (likely(enqueued == FQ_RR_QUEUED)) {
-		/* what the parents count after that anyway */
-		if (likely(queued_len == len))
-			return NET_XMIT_SUCCESS;
+	if (enqueued == FQ_RR_QUEUED)
 		outcome = (struct fq_rr_outcome) {};
-	}
 	if (enqueued != FQ_RR_REFUSED) {
 		outcome.queued = 1;
 		outcome.queued_bytes = queued_len;
 	}
 	return fq_rr_notify_parents(sch, &outcome, len);
+}
+
+/* a packet goes to a queue; the parents know it by its length @len */
+static __always_inline int fq_rr_enqueue_to(struct Qdisc *sch, struct fq_rr_flow *flow,
+					    struct sk_buff *skb, u32 len,
+					    struct sk_buff **to_free)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	u32 queued_len = qdisc_pkt_len(skb);
+	enum fq_rr_enqueued enqueued;
+	u64 now_ns = 0;
+
+	if (unlikely(skb_is_gso(skb))) {
+		if (q->config.split_gso)
+			return fq_rr_enqueue_split(sch, flow, skb, len, to_free);
+		fq_rr_cb(skb)->segs = skb_shinfo(skb)->gso_segs;
+	}
+	enqueued = fq_rr_enqueue_one(sch, flow, skb, &now_ns, to_free);
+	/* what the parents count after that anyway */
+	if (likely(enqueued == FQ_RR_QUEUED && queued_len == len))
+		return NET_XMIT_SUCCESS;
+	return fq_rr_enqueue_end(sch, enqueued, queued_len, len);
+}
+
+static noinline int fq_rr_enqueue_classified(struct sk_buff *skb, struct Qdisc *sch,
+					     struct sk_buff **to_free)
+{
+	struct fq_rr_sched *q = qdisc_priv(sch);
+	u32 len = qdisc_pkt_len(skb);
+	struct fq_rr_flow *flow;
+	int verdict;
+
+	if (q->rehash_due)
+		fq_rr_rehash_if_due(sch);
+	flow = fq_rr_classify(sch, skb, to_free, &verdict);
+	if (!flow)
+		return verdict;
+	/* a filter's action may have joined fragments: the length is another */
+	return fq_rr_enqueue_to(sch, flow, skb, len, to_free);
+}
+
+static int fq_rr_enqueue(struct sk_buff *skb, struct Qdisc *sch,
+			 struct sk_buff **to_free)
+{
+	struct fq_rr_flow *flow;
+
+	if (unlikely(fq_rr_has_class(sch, qdisc_priv(sch), skb)))
+		return fq_rr_enqueue_classified(skb, sch, to_free);
+	flow = fq_rr_place_by_hash(sch, skb);
+	return fq_rr_enqueue_to(sch, flow, skb, qdisc_pkt_len(skb), to_free);
 }
 
 /* ---- dequeue ---- */
@@ -930,8 +984,9 @@ static __always_inline struct sk_buff *fq_rr_dequeue_one(struct Qdisc *sch, bool
 			return NULL;
 		}
 	}
+	/* some queue has the turn, since some are active */
 	flow = buffer_next(&q->buffer, by_host);
-	if (unlikely(!flow))
+	if (by_host && unlikely(!flow))
 		return NULL;
 	timed = fq_rr_times(q, flow);
 	if (timed && !now_ns)
@@ -946,14 +1001,12 @@ static __always_inline struct sk_buff *fq_rr_dequeue_one(struct Qdisc *sch, bool
 	record = fq_rr_record(q, flow);
 	record->bytes += len;
 	record->packets += fq_rr_cb(skb)->segs;
-	if (unlikely(fq_rr_cb(skb)->flags & FQ_RR_SAMPLED))
-		fq_rr_note_sojourn(q, flow, skb, now_ns);
 	if (!by_host)
 		fq_rr_fetch_ahead(q);
 	if (q->shaped)
 		fq_rr_pace(sch, skb, now_ns);
-	if (unlikely(q->dropped))
-		fq_rr_free_dropped(q, flow);
+	if (unlikely(fq_rr_cb(skb)->flags & (FQ_RR_SAMPLED | FQ_RR_SPARED)))
+		fq_rr_see_off(q, flow, skb, now_ns);
 	trace_fq_rr_dequeue(sch, skb, buffer_number(&q->buffer, flow), q->shaper.rate_Bps,
 			    fq_rr_record(q, flow));
 	return skb;
@@ -1078,7 +1131,9 @@ static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 	WRITE_ONCE(sch->limit, limits.packets);
 	q->buffer.limit = limits.packets;
 	q->buffer.memory_limit = limits.memory;
+	fq_rr_watch_memory(q);
 	q->buffer.drop = config->drop;
+	q->judged_from = config->drop == FQ_RR_DROP_ARRIVING ? 0 : limits.memory;
 	q->buffer.charge = config->charge_drops;
 	q->buffer.strict = fq_rr_strict(q);
 	/* a queue's part of other limits is another */
@@ -1100,6 +1155,7 @@ static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 	 * any time, and what is read and written back here must not bring it back.
 	 */
 	q->shaped = rate_Bps || fq_rr_paces(q);
+	q->looks_back = config->ecn || fq_rr_paces(q);
 	if (q->shaped && sch->flags & TCQ_F_CAN_BYPASS)
 		WRITE_ONCE(sch->flags, sch->flags & ~TCQ_F_CAN_BYPASS);
 }

@@ -7,28 +7,44 @@ Run in the lab, with TC_LIB_DIR naming the plugin's folder.  Prints TAP.
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
+import json
+import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import tempfile
 import time
 from itertools import pairwise
 from pathlib import Path
 
 from in_guest.link import Capture, Frame, Sender
+from in_guest.netlink import (
+    RTM_GETTCLASS,
+    RTM_NEWTCLASS,
+    TCA_STATS2,
+    TCA_STATS_APP,
+    attribute,
+    dump_messages,
+    split_attributes,
+)
 from in_guest.qdisc import (
+    STATISTICS,
     TRACING,
     backlogs,
     classes,
     configure,
+    fq_rr,
     run_on_v0,
     statistics,
     tc,
     the_kernel_has_not_complained,
 )
-from in_guest.tap import equal, expect
+from in_guest.tap import Json, equal, expect, run
 from in_lab_fq_rr import PARENTS, POLICIES, Link, agree, fresh, place_under, ports, sequences
 
 TOP = Path(__file__).resolve().parents[2]
@@ -104,6 +120,24 @@ def what_can_be_marked_is_not_dropped() -> None:
         equal((found["marks"], found["marks_ce"]), (0, 0), f"{options}: other marks")
         sender.close()
         capture.close()
+
+
+def a_packet_of_a_pppoe_session_is_dropped() -> None:
+    """However it may be marked: the kernel looks for that in a packet of IP alone."""
+    fresh(f"{RATE} seed 1 aqm")
+    udp = struct.pack("!HHHH", 1, 9, 1472, 0) + bytes(1464)
+    ip = struct.pack("!BBHHHBBHII", 0x45, ECT_0, 1492, 0, 0, 64, socket.IPPROTO_UDP, 0, 0x0A090001, 0x0A090009)
+    frame = bytes.fromhex("020000000009 020000000001 8864 1100 0007 05d6 0021") + ip + udp
+    capture = Capture(0x8864)
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
+        sender.bind(("v0", 0x8864))
+        for _ in range(100):
+            sender.send(frame)
+    frames = capture.read(100, patience_s=1)
+    found = statistics()
+    expect(found["drops_aqm"] > 3, f"drops: {found['drops_aqm']}")
+    equal((found["marks_aqm"], {frame.ecn for frame in frames}), (0, {ECT_0}), "marks, and what came")
+    capture.close()
 
 
 def ce_threshold_marks_each() -> None:
@@ -349,6 +383,89 @@ def the_state_of_codel_is_shown() -> None:
         thing.close()
 
 
+class Plugin(ctypes.Structure):
+    """How struct tc_plugin_qdisc begins, up to what prints statistics."""
+
+    _fields_ = (
+        *((name, ctypes.c_void_p) for name in ("next", "id", "parse_qopt", "print_qopt")),
+        ("print_xstats", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)),
+    )
+
+
+def printed_json(statistics_of_class: bytes) -> Json:
+    """What the plugin prints of TCA_STATS_APP where tc wants JSON: a tc before 6.2 never does, of a class."""
+    with tempfile.TemporaryDirectory() as folder:
+        printer = f"{folder}/print_json.so"
+        sources = ("-I", TOP / "include" / "uapi", "-I", TOP / "tc-plugin", TOP / "tc-plugin/tests/print_json.c")
+        run("gcc", "-shared", "-fPIC", "-std=gnu11", "-o", printer, *map(str, sources))
+        functions = ctypes.CDLL(printer, mode=ctypes.RTLD_GLOBAL)
+    functions.printed_json.restype = ctypes.c_char_p
+    plugin = Plugin.in_dll(ctypes.CDLL(f"{os.environ['TC_LIB_DIR']}/q_fq_rr.so"), "fq_rr_qdisc_util")
+    equal(plugin.print_xstats(None, None, attribute(TCA_STATS_APP, statistics_of_class)), 0, "result of the plugin")
+    found: Json = json.loads("{" + functions.printed_json().decode().rstrip(",") + "}")
+    return found
+
+
+# what is shown of a queue that CoDel has begun to drop from, by its name in JSON
+OF_A_CLASS = {
+    **dict.fromkeys(("credit", "hash", "head_bytes", "host", "marks", "count", "drop_next_us"), int),
+    **dict.fromkeys(("avg_delay_us", "peak_delay_us"), int),
+    **dict.fromkeys(("sparse", "above", "dropping"), bool),
+}
+SENT = ("bytes", "packets", "drops", "overlimits", "requeues", "backlog", "qlen")
+
+
+def each_field_is_shown_by_tc() -> None:
+    """In JSON, by name and type: the whole, and a class with hosts whose packets wait for long."""
+    fresh(f"{RATE} seed 1 aqm hosts src")
+    long, capture = Sender(1), Capture()
+    long.send(1514, 120)
+    time.sleep(0.9)
+    # a program takes long to start, and the queue shall be there then
+    configure("rate 8kbit")
+    (minor,) = classes()
+    (message,) = dump_messages(RTM_GETTCLASS, RTM_NEWTCLASS)
+    raw = dict(split_attributes(dict(split_attributes(message[36:]))[TCA_STATS2]))[TCA_STATS_APP]
+    of_kernel = classes()[minor]
+    expect(of_kernel["drops"] > 0, "nothing was dropped")
+
+    found = printed_json(raw)
+    equal({name: type(value) for name, value in found.items()}, OF_A_CLASS, "names and types of a class")
+    for name, value in found.items():
+        # the time to the next drop goes on
+        if name != "drop_next_us":
+            equal(value, of_kernel[name], f"{name} of a class")
+    equal((found["above"], found["dropping"], found["head_bytes"]), (True, True, 1514), "its state")
+    expect(found["host"], "no host")
+    expect(0 < of_kernel["avg_delay_us"] <= of_kernel["peak_delay_us"], f"delays: {found}")
+
+    whole = fq_rr()
+    for name in (*filter(None, STATISTICS), *SENT):
+        # of pacing there is something with qlbp alone
+        if name.startswith(("mu_", "q_max", "pacing")):
+            continue
+        equal(type(whole.get(name)), int, f"type of {name} of the whole")
+    for name in ("drops_aqm", "avg_delay_us", "peak_delay_us", "packets", "hosts_active"):
+        expect(whole[name], f"{name} of the whole: {whole[name]}")
+    equal(whole["drops"], whole["drops_aqm"], "drops of the whole")
+
+    shown = tc("-s -j class show dev v0").stdout
+    if tc("-V").stdout < "tc utility, iproute2-6.2":
+        text = r"Sent (\d+) bytes (\d+) pkt \(dropped (\d+), overlimits (\d+) requeues (\d+)\).* backlog (\w+)b (\d+)p"
+        sent = re.search(text, shown, re.DOTALL)
+        assert sent, shown
+        equal(set(map(type, map(int, sent.groups()))), {int}, "numbers of a class")
+        told = dict(zip(SENT, map(int, sent.groups()), strict=True))
+    else:
+        (one,) = json.loads(shown)
+        told = one["stats"]
+        equal({name: type(one.get(name)) for name in OF_A_CLASS}, OF_A_CLASS, "names and types of a class, by tc")
+    equal({name: type(told.get(name)) for name in SENT}, dict.fromkeys(SENT, int), "what a class has sent, by tc")
+    equal((told["bytes"], told["drops"]), (told["packets"] * 1514, whole["drops_aqm"]), "bytes and drops of the class")
+    for thing in (long, capture):
+        thing.close()
+
+
 def main() -> int:
     """Run all, or those named on the command line, in order."""
     return run_on_v0(
@@ -356,6 +473,7 @@ def main() -> int:
             a_standing_queue_loses_some,
             a_queue_as_packet_pair_keeps_it_is_spared,
             what_can_be_marked_is_not_dropped,
+            a_packet_of_a_pppoe_session_is_dropped,
             ce_threshold_marks_each,
             switched_on_it_begins_anew,
             a_flow_pays_for_what_codel_drops,
@@ -364,6 +482,7 @@ def main() -> int:
             one_dequeue_drops_no_more_than_256,
             what_waits_in_each_queue_is_shown,
             the_state_of_codel_is_shown,
+            each_field_is_shown_by_tc,
             the_live_view_shows_who_is_heavy,
             drops_have_a_reason,
             the_kernel_has_not_complained,

@@ -7,6 +7,8 @@ Run in the lab, with TC_LIB_DIR naming the plugin's folder.  Prints TAP.
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import json
 import os
 import re
@@ -15,11 +17,22 @@ import socket
 import struct
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
-from in_guest.link import SOURCE, TARGET, Sender
+from in_guest.link import SOURCE, TARGET, TARGET_MAC, Sender
 from in_guest.netlink import attribute
-from in_guest.qdisc import backlogs, module_users, run_on_v0, statistics, tc, the_kernel_has_not_complained
+from in_guest.qdisc import (
+    backlogs,
+    encode,
+    module_users,
+    request,
+    run_on_v0,
+    statistics,
+    tc,
+    the_kernel_has_not_complained,
+)
 from in_guest.tap import equal, expect, run
 from in_lab_life import fork, is_empty, join, kinds, send_until_killed, wait_for_users
 from in_lab_shares import masquerade, netfilter
@@ -30,6 +43,9 @@ PACKETS = 200
 RATE_BIT_S = 90e6
 # Segments of the super-packet that a device of the line has merged.
 SEGMENTS = 20
+# Linux constants of PPP that Python does not name
+AF_PPPOX, PX_PROTO_OE = 24, 0
+PPPIOCGCHAN, PPPIOCATTCHAN, PPPIOCCONNECT, PPPIOCNEWUNIT = 0x80047437, 0x40047438, 0x4004743A, 0xC004743E
 
 
 def recipe(after: str) -> list[str]:
@@ -83,44 +99,135 @@ def the_manual_pages_ingress_works() -> None:
         thing.close()
 
 
-def answer(port: int, mac: bytes) -> bytes:
-    """A frame for v0, of this address: what the far end sends back to a port of the router's own address."""
+def answer(port: int) -> bytes:
+    """What the far end sends back to a port of the router's own address: an IP packet."""
     udp = struct.pack("!HHHH", 9, port, 28, 0) + bytes(20)
     ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(udp), 7, 0, 64, socket.IPPROTO_UDP, 0)
-    ip += socket.inet_aton(TARGET) + socket.inet_aton(SOURCE)
-    return mac + bytes(6) + b"\x08\0" + ip + udp
+    return ip + socket.inet_aton(TARGET) + socket.inet_aton(SOURCE) + udp
 
 
-def nat_knows_whose_answers_come_in() -> None:
-    """The recipe on a router that masquerades: answers to two hosts are two hosts', and one's without nat."""
-    commands = recipe("The same house on the way in")
-    run("modprobe", "-a", "nf_tables", "nft_chain_nat", "nft_masq")
+ANSWER_BYTES = len(answer(1))
+FAR_END = bytes.fromhex(TARGET_MAC.replace(":", ""))
+VLAN, SESSION = 7, 1
+# how a packet comes in by v0: what is between the Ethernet addresses and it
+IN_ETHERNET = b"\x08\0"
+IN_VLAN = struct.pack("!HH", 0x8100, VLAN) + IN_ETHERNET
+IN_PPPOE = struct.pack("!HBBHHH", 0x8864, 0x11, 0, SESSION, ANSWER_BYTES + 2, 0x0021)
+
+
+@dataclass(frozen=True)
+class Line:
+    """How a line brings its packets, and which device the recipe is for."""
+
+    device: str
+    framed: bytes
+    # with nat, of packets for two of them
+    hosts: int
+    # of a packet beyond the IP packet's: as "Sent" and "backlog" count it, and as the rate does
+    counted: int
+    timed: int
+
+
+LINES = (
+    Line("v0", IN_ETHERNET, 2, 14, 14),
+    # the tag is not in the packet any more, but known
+    Line("v0", IN_VLAN, 2, 14, 18),
+    Line(f"v0.{VLAN}", IN_VLAN, 2, 14, 14),
+    Line("ppp0", IN_PPPOE, 2, 0, 0),
+    # a session's packet is none of IP for the table of connections: all are the router's own
+    Line("v0", IN_PPPOE, 1, 22, 22),
+)
+
+
+def open_session() -> list[IO[bytes] | socket.socket]:
+    """A PPPoE session with the far end over v0, as ppp0, without those who negotiate; returns what keeps it."""
+    run("modprobe", "pppoe")
+    session = socket.socket(AF_PPPOX, socket.SOCK_STREAM, PX_PROTO_OE)
+    where = struct.pack("=HI", AF_PPPOX, PX_PROTO_OE) + struct.pack("!H", SESSION) + FAR_END + b"v0".ljust(16, b"\0")
+    libc = ctypes.CDLL(None, use_errno=True)
+    equal(libc.connect(session.fileno(), where, len(where)), 0, f"PPPoE: errno {ctypes.get_errno()}, result")
+    number = bytearray(4)
+    fcntl.ioctl(session, PPPIOCGCHAN, number)
+    channel, unit = (open("/dev/ppp", "r+b", buffering=0) for _ in range(2))  # noqa: SIM115
+    fcntl.ioctl(channel, PPPIOCATTCHAN, bytes(number))
+    number[:] = struct.pack("=i", 0)
+    fcntl.ioctl(unit, PPPIOCNEWUNIT, number)
+    fcntl.ioctl(channel, PPPIOCCONNECT, bytes(number))
+    run("ip", "link", "set", "ppp0", "up")
+    return [session, channel, unit]
+
+
+def change_ifb0(options: str) -> None:
+    """Without starting a process."""
+    equal(request(encode(options), device="ifb0"), (0, ""), options)
+
+
+def drained_in_s() -> float:
+    """Until ifb0 has no packet left."""
+    began = time.monotonic()
+    while statistics("ifb0")["qlen"]:
+        expect(time.monotonic() - began < 60, "packets stay")
+        time.sleep(0.0005)
+    return time.monotonic() - began
+
+
+def comes_in(line: Line, senders: list[Sender], far_end: socket.socket, mac: bytes) -> None:
+    """The recipe for one line: hosts, flows, bytes and time of what waits in ifb0."""
+    what = f"{line.device}, frames with {line.framed.hex()}"
+    for command in recipe("The same house on the way in"):
+        # so slow that packets wait while they are looked at
+        changed = command.replace("eth0", line.device).replace("90mbit", "8kbit")
+        run(*changed.replace("root fq_rr", "root handle 1: fq_rr").split())
+    for options, hosts in (("nat", line.hosts), ("no-nat", 1)):
+        change_ifb0(f"rate 1gbit {options}")
+        drained_in_s()
+        change_ifb0("rate 8kbit")
+        # no process is started from here on: the clock would leap, and the table forgets in 30 s
+        for sender in senders:
+            sender.send(100)
+        for port in (1, 2, 3) * 40:
+            far_end.send(mac + FAR_END + line.framed + answer(port))
+        found = statistics("ifb0")
+        equal((found["hosts_active"], found["flows_active"]), (hosts, 3), f"{what}, {options}: hosts and flows")
+        each = found["backlog"] / found["qlen"]
+        equal(each, ANSWER_BYTES + line.counted, f"{what}, {options}: bytes of a packet")
+    waiting = statistics("ifb0")["qlen"]
+    # what waits is to leave, and not to be dropped; the packet on the link has the old rate
+    change_ifb0("rate 100kbit no-aqm")
+    while statistics("ifb0")["qlen"] >= waiting:
+        time.sleep(0.0005)
+    waiting = statistics("ifb0")["qlen"]
+    timed = drained_in_s() * 100e3 / 8 / waiting
+    wanted = ANSWER_BYTES + line.timed
+    expect(abs(timed / wanted - 1) < 0.02, f"{what}: a packet takes the time of {timed} bytes, not {wanted}")
+    tc(f"qdisc del dev {line.device} ingress")
+    run("ip", "link", "del", "ifb0")
+
+
+def every_line_brings_its_packets_in() -> None:
+    """The recipe on a router that masquerades, for Ethernet, a VLAN and PPPoE.
+
+    Answers to two hosts are two hosts', and one's without nat; a packet counts as the manual page says.
+    """
+    run("modprobe", "-a", "nf_conntrack", "nf_tables", "nft_chain_nat", "nft_masq")
     masquerade()
     (device,) = json.loads(run("ip", "-j", "link", "show", "v0").stdout)
     mac = bytes.fromhex(device["address"].replace(":", ""))
+    run("ip", "link", "add", "link", "v0", "name", f"v0.{VLAN}", "type", "vlan", "id", str(VLAN))
+    run("ip", "link", "set", f"v0.{VLAN}", "up")
+    kept = open_session()
     senders = []
     for port, host in ((1, "10.9.0.2"), (2, "10.9.0.2"), (3, "10.9.0.3")):
         run("ip", "addr", "replace", f"{host}/24", "dev", "v0")
         senders.append(Sender(port, host=host))
-    for command in commands:
-        # so slow that packets wait while they are looked at
-        run(*command.replace("eth0", "v0").replace("90mbit", "8kbit").split())
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as far_end:
         far_end.bind(("v1", 0x0800))
-        for options, hosts in (("nat", 2), ("no-nat", 1)):
-            tc(f"qdisc replace dev ifb0 root fq_rr {options}")
-            # no process is started from here on: the clock would leap, and the table forgets in 30 s
-            for sender in senders:
-                sender.send(100)
-            for port in (1, 2, 3) * 4:
-                far_end.send(answer(port, mac))
-            found = statistics("ifb0")
-            equal((found["hosts_active"], found["flows_active"]), (hosts, 3), f"{options}: hosts and flows")
-    tc("qdisc del dev v0 ingress")
-    run("ip", "link", "del", "ifb0")
+        for line in LINES:
+            comes_in(line, senders, far_end, mac)
+    for thing in (*senders, *reversed(kept)):
+        thing.close()
+    run("ip", "link", "del", f"v0.{VLAN}")
     netfilter((2, attribute(1, b"fq_rr\0")))
-    for sender in senders:
-        sender.close()
 
 
 def the_manual_pages_uplink_is_taken() -> None:
@@ -163,7 +270,7 @@ def main() -> int:
     return run_on_v0(
         [
             the_manual_pages_ingress_works,
-            nat_knows_whose_answers_come_in,
+            every_line_brings_its_packets_in,
             the_manual_pages_uplink_is_taken,
             another_qdisc_takes_its_place_under_traffic,
             the_kernel_has_not_complained,

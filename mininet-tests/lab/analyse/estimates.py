@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..model.plan import Flow, Plan
+from ..model.errors import RunError
+from ..model.flows import FULL_PACKET_BYTES
+from ..model.plan import TCP_HEADER_BYTES, Flow, Plan
 from .figures import Floats, events, rounded
 
 # What a plan has to record for these figures.
@@ -97,6 +99,26 @@ def trains_in_window(plan: Plan, raw: Mapping[str, Any], flow: Flow) -> Trains:
     assert plan.window_s is not None
     begin_s, end_s = (raw["begin_s"] + moment for moment in plan.window_s)
     return trains(raw["trace"], plan.port(flow), begin_s, end_s)
+
+
+def mean_gap(plan: Plan, raw: Mapping[str, Any], rate_mbit: float) -> dict[str, Any]:
+    """Of the trains of full packets in the window: the sum of their times over that of their segments."""
+    if plan.window_s is None:
+        raise RunError("there is no time at which all flows send")
+    begin_s, end_s = (raw["begin_s"] + moment for moment in plan.window_s)
+    time_ns = segments = samples = 0
+    verdicts: dict[str, int] = {}
+    for moment, sample in events(raw["trace"], "pktpair_sample"):
+        if not begin_s <= moment < end_s:
+            continue
+        verdicts[sample["verdict"]] = verdicts.get(sample["verdict"], 0) + 1
+        if sample["verdict"] == "sample" and int(sample["mss"]) == FULL_PACKET_BYTES - TCP_HEADER_BYTES:
+            time_ns += int(sample["gap_ns"])
+            segments += int(sample["covered_segments"])
+            samples += 1
+    packet_time_ns = FULL_PACKET_BYTES * 8e3 / rate_mbit
+    mean = time_ns / segments / packet_time_ns if segments else 0.0
+    return {"samples": samples, "trains": verdicts, "mean_gap_packet_times": rounded(mean)}
 
 
 def service_figures(seen: Trains, ideal_ns: float) -> dict[str, Any]:

@@ -8,13 +8,13 @@ peer got in the same case, with the same starts, is the limit of some.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..model.real_networks import CASES, PACKET_PAIR, Case
 from ..model.scenario import Check
 from .figures import rounded
 from .real_networks import PREFIX, RECOVERED, RECOVERY_LIMIT_S
+from .verdict import Row, Verdict, mean
 
 OURS, FAST, FAIR = PACKET_PAIR, "bbr", "cubic"
 # Of every row, in this order; some kinds have further ones.
@@ -41,35 +41,6 @@ POLICER_USED, POLICER_LOST = 0.9, 0.03
 # One false alarm in so many round trips, and one is allowed whatever their number.
 ROUNDS_OF_AN_ALARM = 5000
 ALL_IN_TURN = "all in turn"
-
-Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """One goal: what was to be reached, what was measured.
-
-    :param case: a case, or all of a sort
-    :param name: what is judged; of a case there is one of each name
-    :param op: ">=", "<=" or "<": what the measured figure has to be beside the limit
-    """
-
-    case: str
-    name: str
-    op: str
-    limit: float
-    measured: float
-
-    @property
-    def met(self) -> bool:
-        """Whether it is reached."""
-        if self.op == ">=":
-            return self.measured >= self.limit
-        return self.measured < self.limit if self.op == "<" else self.measured <= self.limit
-
-    def as_data(self) -> dict[str, Any]:
-        """For summary.json."""
-        return {**vars(self), "met": self.met}
 
 
 def rows(measured: Iterable[tuple[Row, Mapping[str, Any]]]) -> list[dict[str, Any]]:
@@ -98,10 +69,6 @@ def qdisc(case: Case) -> str:
     return {"fifo": f"{case.queue}, {size}", "bucket": f"{case.queue} flows 1"}.get(case.kind, case.queue)
 
 
-def _mean(group: Sequence[Row], name: str) -> float:
-    return sum(float(row[name]) for row in group) / len(group)
-
-
 def _sum(group: Sequence[Row], name: str) -> int:
     return sum(int(row[name]) for row in group)
 
@@ -123,28 +90,28 @@ def of_case(name: str, case: Case, ours: Sequence[Row], bbr: Sequence[Row], cubi
     if case.kind in ("slot", "jitter"):
         least_lost = max(_sum(cubic, "retransmits"), RETRANSMITTED * _sum(ours, "packets"))
         return [
-            Verdict(name, "queue delay p99, s", "<=", rounded(_mean(bbr, "delay_p99_s") + DELAY_BEYOND_BBR_S),
-                    rounded(_mean(ours, "delay_p99_s"))),
+            Verdict(name, "queue delay p99, s", "<=", rounded(mean(bbr, "delay_p99_s") + DELAY_BEYOND_BBR_S),
+                    rounded(mean(ours, "delay_p99_s"))),
             Verdict(name, "retransmissions", "<=", rounded(least_lost), _sum(ours, "retransmits")),
-            Verdict(name, "utilisation", ">=", USED, rounded(_mean(ours, "utilisation"))),
+            Verdict(name, "utilisation", ">=", USED, rounded(mean(ours, "utilisation"))),
         ]  # fmt: skip
     if case.kind == "gro":
         return [Verdict(name, "retransmissions", "<=", _sum(cubic, "retransmits"), _sum(ours, "retransmits"))]
     if case.kind == "start":
         return [Verdict(name, "utilisation from the fifth round trip on", ">=", START_USED,
-                        rounded(_mean(ours, "start_utilisation")))]  # fmt: skip
+                        rounded(mean(ours, "start_utilisation")))]  # fmt: skip
     if case.kind == "route":
         limit_s = RECOVERY_LIMIT_S[case.path_ms, case.longer_ms]
         return [
             Verdict(name, f"s until {RECOVERED * 100:g} % of the link are used", "<=", limit_s,
-                    rounded(_mean(ours, "recovery_s"))),
+                    rounded(mean(ours, "recovery_s"))),
             Verdict(name, "queue delay p99 meanwhile, s", "<", ROUTE_DELAY_S,
-                    rounded(_mean(ours, "recovery_delay_p99_s"))),
+                    rounded(mean(ours, "recovery_delay_p99_s"))),
         ]  # fmt: skip
     if case.kind == "policer":
         lost = _sum(ours, "retransmits") / max(1, _sum(ours, "packets"))
         return [
-            Verdict(name, "utilisation", ">=", POLICER_USED, rounded(_mean(ours, "utilisation"))),
+            Verdict(name, "utilisation", ">=", POLICER_USED, rounded(mean(ours, "utilisation"))),
             Verdict(name, "lost part", "<", POLICER_LOST, rounded(lost)),
         ]
     if case.kind in ("fifo", "bucket"):
@@ -157,14 +124,14 @@ def of_alone(name: str, case: Case, ours: Sequence[Row]) -> list[Verdict]:
     packet_s = FULL_FRAME_BITS / (case.rate_mbit * 1e6)
     limit_s = min(SETPOINT_PACKETS * packet_s, SETPOINT_S) + TRAIN_PACKETS * packet_s
     return [
-        Verdict(name, "utilisation", ">=", USED, rounded(_mean(ours, "utilisation"))),
-        Verdict(name, "queue delay p50, s", "<=", rounded(limit_s), rounded(_mean(ours, "delay_p50_s"))),
+        Verdict(name, "utilisation", ">=", USED, rounded(mean(ours, "utilisation"))),
+        Verdict(name, "queue delay p50, s", "<=", rounded(limit_s), rounded(mean(ours, "delay_p50_s"))),
     ]
 
 
 def of_share(name: str, ours: Sequence[Row], cubic: Sequence[Row]) -> list[Verdict]:
     """Beside what one more CUBIC flow gets, and does to the others, in the same place."""
-    share = rounded(_mean(ours, "goodput_mbit") / _mean(cubic, "goodput_mbit"))
+    share = rounded(mean(ours, "goodput_mbit") / mean(cubic, "goodput_mbit"))
     of_seeds = [rounded(float(row["goodput_mbit"]) / float(row["fair_mbit"])) for row in ours]
     return [
         Verdict(name, "of CUBIC's goodput, least", ">=", SHARE[0], share),

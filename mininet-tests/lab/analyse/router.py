@@ -26,6 +26,7 @@ import numpy as np
 from ..model.errors import RunError
 from ..model.plan import Flow, Plan
 from .figures import Acks, acks_of_flows, arrived, delays_of, layouts_of, responses_s, rounded
+from .verdict import Row, Verdict, mean
 
 BOTTLENECK = "r-x"
 # Of a run's metrics that are part of its rows: "<cc>_delay_p50_s", and the like.
@@ -45,31 +46,12 @@ HOSTS_PEER = "cake"
 PACKET_PAIR, WITHOUT = "pktpair", "no-aqm"
 ASKED = ("probe_p99_s", "request_p99_s", "name_p99_s")
 
-Row = Mapping[str, Any]
-
 
 @dataclass(frozen=True)
-class Verdict:
-    """One goal: what was to be reached, what was measured.
+class OfFlows(Verdict):
+    """A goal about the flows of one congestion control."""
 
-    :param op: "<=" or ">=": what the measured figure has to be beside the limit
-    """
-
-    case: str
     cc: str
-    name: str
-    op: str
-    limit: float
-    measured: float
-
-    @property
-    def met(self) -> bool:
-        """Whether it is reached."""
-        return self.measured >= self.limit if self.op == ">=" else self.measured <= self.limit
-
-    def as_data(self) -> dict[str, Any]:
-        """For summary.json."""
-        return {**vars(self), "met": self.met}
 
 
 def groups(plan: Plan) -> dict[str, list[Flow]]:
@@ -143,17 +125,13 @@ def rows(runs: Iterable[tuple[Row, Mapping[str, Any], Sequence[str]]]) -> list[d
     return found
 
 
-def _mean(group: Sequence[Row], name: str) -> float:
-    return sum(float(row[name]) for row in group) / len(group)
-
-
-def judge(all_rows: Sequence[Row]) -> list[Verdict]:
+def judge(all_rows: Sequence[Row]) -> list[OfFlows]:
     """Every goal that the rows allow to judge, over the means of their seeds."""
     by: dict[tuple[str, str, str], dict[tuple[str, str], list[Row]]] = {}
     for row in all_rows:
         queue = by.setdefault((row["case"], row["cc"], row["beside"]), {})
         queue.setdefault((row["qdisc"], row["options"]), []).append(row)
-    found: list[Verdict] = []
+    found: list[OfFlows] = []
     for (case, cc, beside), of_queue in by.items():
         ours = of_queue.get((OURS, ""))
         peers = [of_queue[peer, ""] for peer in PEERS if (peer, "") in of_queue]
@@ -166,37 +144,37 @@ def judge(all_rows: Sequence[Row]) -> list[Verdict]:
     return found
 
 
-def _beside_peers(case: str, cc: str, ours: Sequence[Row], peers: Sequence[Sequence[Row]]) -> list[Verdict]:
+def _beside_peers(case: str, cc: str, ours: Sequence[Row], peers: Sequence[Sequence[Row]]) -> list[OfFlows]:
     """What a flow that fills buffers, and who asks beside it, has over the other queues."""
 
-    def verdict(name: str, op: str, limit: float) -> Verdict:
-        return Verdict(case, cc, name, op, rounded(limit), rounded(_mean(ours, name)))
+    def verdict(name: str, op: str, limit: float) -> OfFlows:
+        return OfFlows(case, name, op, rounded(limit), rounded(mean(ours, name)), cc)
 
     packet_s = FULL_PACKET_BITS / (ours[0]["rate_mbit"] * 1e6)
     found = []
     for name in ("delay_p50_s", "delay_p99_s"):
-        better = min(_mean(peer, name) for peer in peers)
+        better = min(mean(peer, name) for peer in peers)
         found.append(verdict(name, "<=", max(DELAY * better, DELAY_PACKETS * packet_s * ours[0]["flows"])))
-    goodput = sorted(_mean(peer, "goodput_mbit") for peer in peers)
+    goodput = sorted(mean(peer, "goodput_mbit") for peer in peers)
     least = max(GOODPUT_OF_LOWER * goodput[0], GOODPUT_OF_HIGHER * goodput[-1])
     found.append(verdict("goodput_mbit", ">=", least))
-    found += [verdict(name, "<=", min(_mean(peer, name) for peer in peers) + packet_s) for name in ASKED]
+    found += [verdict(name, "<=", min(mean(peer, name) for peer in peers) + packet_s) for name in ASKED]
     return found
 
 
-def judge_pages(pages: Sequence[Row]) -> list[Verdict]:
+def judge_pages(pages: Sequence[Row]) -> list[OfFlows]:
     """A page beside uploads of its own host comes no later than over the peer, as a mean over seeds."""
     ours, peer = ([row for row in pages if row["qdisc"] == queue] for queue in (OURS, HOSTS_PEER))
     if not ours or not peer:
         return []
-    limit = rounded(_mean(peer, "page_s"))
-    return [Verdict(ours[0]["case"], "cubic", "page_s", "<=", limit, rounded(_mean(ours, "page_s")))]
+    limit = rounded(mean(peer, "page_s"))
+    return [OfFlows(ours[0]["case"], "page_s", "<=", limit, rounded(mean(ours, "page_s")), "cubic")]
 
 
-def _left_alone(case: str, cc: str, ours: Sequence[Row], without: Sequence[Row] | None) -> list[Verdict]:
+def _left_alone(case: str, cc: str, ours: Sequence[Row], without: Sequence[Row] | None) -> list[OfFlows]:
     """A flow that controls its delay itself does not meet delay control."""
-    found = [Verdict(case, cc, "retransmits", "<=", 0, rounded(_mean(ours, "retransmits")))]
+    found = [OfFlows(case, "retransmits", "<=", 0, rounded(mean(ours, "retransmits")), cc)]
     if without:
-        limit = rounded(DELAY_OF_NONE * _mean(without, "delay_p99_s"))
-        found.append(Verdict(case, cc, "delay_p99_s", "<=", limit, rounded(_mean(ours, "delay_p99_s"))))
+        limit = rounded(DELAY_OF_NONE * mean(without, "delay_p99_s"))
+        found.append(OfFlows(case, "delay_p99_s", "<=", limit, rounded(mean(ours, "delay_p99_s")), cc))
     return found

@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -24,34 +22,24 @@ from typing import Any
 from .. import files
 from ..analyse import real_network_goals as goals
 from ..analyse.real_networks import of_row
-from ..checkout import TOP
+from ..analyse.verdict import Verdict
 from ..model import scenario
-from ..model.errors import PlanError
 from ..model.real_networks import CASES, CCS, QUICK, SEEDS
-from ..model.scenario import nearest
 from ..store.engine import Engine
 from ..store.run import Run
-from ..store.study import Study
 from ..store.sweep import Request
-from .measuring import Measured, in_guests, measure, provenance
-from .options import FAILED, MAX_GUESTS, number
+from . import campaign
+from .measuring import Measured, in_guests, provenance
 
 PROGRAM = "real-networks"
 SCENARIO = "real-networks"
-# Below the folder of the results.
-STUDY = "study"
 # Cases of which runs are drawn over time: their raw results are all in memory.
 MAX_DRAWN = 12
 
 
 def chosen(named: Sequence[str], quick: bool) -> list[str]:
     """The cases that are run, in their order; PlanError names one that there is not."""
-    for name in named:
-        if name not in CASES:
-            listed = f"must be one of the {len(CASES)} cases that --list shows"
-            raise PlanError(f"--case {name}: {listed}{nearest(name, CASES)}")
-    wanted = named or (QUICK if quick else CASES)
-    return [name for name in CASES if name in wanted]
+    return campaign.chosen(named, quick, CASES, QUICK)
 
 
 def requests(names: Sequence[str], quick: bool = False, kernel: str = "") -> list[Request]:
@@ -83,7 +71,7 @@ def rows(measured: Measured) -> list[dict[str, Any]]:
     return [{**row, "run": measured.digests[run]} for run, row in zip(runs, found, strict=True)]
 
 
-def described(measured: Measured, verdicts: Sequence[goals.Verdict]) -> list[tuple[str, list[dict[str, Any]]]]:
+def described(measured: Measured, verdicts: Sequence[Verdict]) -> list[tuple[str, list[dict[str, Any]]]]:
     """Of cases with a missed goal, the first run of each congestion control, with its series."""
     missed = dict.fromkeys(one.case for one in verdicts if not one.met and one.case in CASES)
     found = []
@@ -103,7 +91,7 @@ def write(folder: Path, measured: Measured) -> dict[str, Any]:
     summary = {
         **provenance(measured),
         "scenario": SCENARIO,
-        "study": STUDY,
+        "study": campaign.STUDY,
         "cpu_seconds": round(sum(map(measured.cpu_s, measured.runs)), 1),
         "parameters": {name: asdict(CASES[name]) for name in names},
         "goals": [one.as_data() for one in verdicts],
@@ -116,35 +104,16 @@ def write(folder: Path, measured: Measured) -> dict[str, Any]:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command line."""
-    cpus = len(os.sched_getaffinity(0))
-    parser.add_argument("--case", action="append", default=[], metavar="NAME", help="may be repeated (all cases)")
-    parser.add_argument("--quick", action="store_true", help=f"{len(QUICK)} cases, or those of --case, with one seed")
-    parser.add_argument("--list", action="store_true", help="only show the cases")
-    parser.add_argument(
-        "-j", type=number(1, MAX_GUESTS), default=cpus, metavar="N", help=f"guests at a time; each uses a core ({cpus})"
-    )
-    parser.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
-    parser.add_argument("--kernel", default="", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
-    parser.add_argument("--out", type=Path, default=TOP / "out" / PROGRAM, metavar="FOLDER")
+    campaign.add_options(parser, PROGRAM, f"{len(QUICK)} cases, or those of --case, with one seed")
 
 
 def run(arguments: argparse.Namespace, engine: Engine) -> int:
     """Measure what was asked for, and show it."""
     from ..show import real_networks as shown
 
-    began = time.monotonic()
     planned = requests(chosen(arguments.case, arguments.quick), arguments.quick, arguments.kernel)
-    study = Study(arguments.out / STUDY)
-    measured = measure(PROGRAM, study, engine, planned, guests=arguments.j, fresh=arguments.fresh)
-    summary = write(arguments.out, measured)
-    print(shown.terminal(summary))
-    missed = [goal for goal in summary["goals"] if not goal["met"]]
-    for goal in missed:
-        print(f"  MISSED  {shown.sentence(goal)}")
-    minutes = (time.monotonic() - began) / 60
-    print(f"\n{len(summary['goals']) - len(missed)} of {len(summary['goals'])} goals are met. {minutes:.1f} minutes.")
-    print(f"Open {arguments.out / 'report.html'}.")
-    return FAILED if missed else 0
+    last = f"Open {arguments.out / 'report.html'}."
+    return campaign.run(PROGRAM, arguments, engine, planned, write, shown.terminal, shown.sentence, last)
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,21 +22,18 @@ from typing import Any
 
 from .. import files
 from ..analyse import router as found
-from ..checkout import TOP
+from ..analyse.verdict import Row
 from ..model import scenario
-from ..model.errors import PlanError
-from ..model.scenario import nearest
 from ..store.engine import Engine
-from ..store.study import Study
 from ..store.sweep import Request
-from .measuring import Measured, in_guests, measure, provenance
-from .options import FAILED, MAX_GUESTS, number
+from . import campaign
+from .measuring import Measured, in_guests, provenance
+from .options import number
 
 PROGRAM = "router"
 SCENARIO = "router"
 # The case of a page, whose scenario knows its queues' options.
 PAGE, PAGE_SCENARIO, PAGE_SEEDS = "page", "page-beside-an-upload", 10
-STUDY = "study"
 QUEUES = (found.OURS, *found.PEERS)
 CCS = ("cubic", "bbr", found.PACKET_PAIR)
 HALF = "cubic"
@@ -74,12 +69,7 @@ NAMES = (*CASES, PAGE)
 
 def chosen(named: Sequence[str], quick: bool) -> list[str]:
     """The cases that are run, in their order; PlanError names one that there is not."""
-    for name in named:
-        if name not in NAMES:
-            listed = f"must be one of the {len(NAMES)} cases that --list shows"
-            raise PlanError(f"--case {name}: {listed}{nearest(name, NAMES)}")
-    wanted = named or (QUICK if quick else NAMES)
-    return [name for name in NAMES if name in wanted]
+    return campaign.chosen(named, quick, NAMES, QUICK)
 
 
 def requests(names: Sequence[str], seeds: int, kernel: str = "") -> list[Request]:
@@ -142,7 +132,7 @@ def write(folder: Path, measured: Measured) -> dict[str, Any]:
     summary = {
         **provenance(measured),
         "scenario": SCENARIO,
-        "study": STUDY,
+        "study": campaign.STUDY,
         "cpu_seconds": round(sum(map(measured.cpu_s, measured.runs)), 1),
         "goals": [one.as_data() for one in (*found.judge(of_all), *found.judge_pages(of_pages))],
         "rows": of_all,
@@ -154,22 +144,13 @@ def write(folder: Path, measured: Measured) -> dict[str, Any]:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command line."""
-    cpus = len(os.sched_getaffinity(0))
-    parser.add_argument("--case", action="append", default=[], metavar="NAME", help="may be repeated (all cases)")
-    parser.add_argument("--quick", action="store_true", help=f"{len(QUICK)} cases: {', '.join(QUICK)}")
-    parser.add_argument("--list", action="store_true", help="only show the cases")
+    campaign.add_options(parser, PROGRAM, f"{len(QUICK)} cases: {', '.join(QUICK)}")
     parser.add_argument(
         "--seeds", type=number(1, MAX_SEEDS), default=SEEDS, metavar="N", help=f"repeats, 1 to {MAX_SEEDS} ({SEEDS})"
     )
-    parser.add_argument(
-        "-j", type=number(1, MAX_GUESTS), default=cpus, metavar="N", help=f"guests at a time; each uses a core ({cpus})"
-    )
-    parser.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
-    parser.add_argument("--kernel", default="", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
-    parser.add_argument("--out", type=Path, default=TOP / "out" / PROGRAM, metavar="FOLDER")
 
 
-def line(row: found.Row) -> str:
+def line(row: Row) -> str:
     """A row for the terminal, in ms and Mbit/s."""
     queue = f"{row['qdisc']} {row['options']}".strip()
     beside = f" beside {row['beside']}" if row["beside"] else ""
@@ -185,25 +166,27 @@ HEAD = (
 )
 
 
-def run(arguments: argparse.Namespace, engine: Engine) -> int:
-    """Measure what was asked for, and show it."""
-    began = time.monotonic()
-    planned = requests(chosen(arguments.case, arguments.quick), arguments.seeds, arguments.kernel)
-    study = Study(arguments.out / STUDY)
-    measured = measure(PROGRAM, study, engine, planned, guests=arguments.j, fresh=arguments.fresh)
-    summary = write(arguments.out, measured)
-    print("\n".join([HEAD, *(line(row) for row in summary["rows"])]))
+def terminal(summary: dict[str, Any]) -> str:
+    """All rows, and what pages took."""
+    lines = [HEAD, *(line(row) for row in summary["rows"])]
     for queue in dict.fromkeys(page["qdisc"] for page in summary["pages"]):
         took = [page["page_s"] for page in summary["pages"] if page["qdisc"] == queue]
-        print(f"{PAGE:10} beside uploads: {queue}: {sum(took) / len(took):.3f} s, mean of {len(took)} seeds")
-    missed = [goal for goal in summary["goals"] if not goal["met"]]
-    for goal in missed:
-        wanted = f"{goal['name']} {goal['op']} {goal['limit']:g}"
-        print(f"  MISSED  {goal['case']}, {goal['cc']}: {wanted}, measured {goal['measured']:g}")
-    minutes = (time.monotonic() - began) / 60
-    print(f"\n{len(summary['goals']) - len(missed)} of {len(summary['goals'])} goals are met. {minutes:.1f} minutes.")
-    print(f"{arguments.out / 'summary.json'} has all rows; scripts/lab report {study.folder} draws them.")
-    return FAILED if missed else 0
+        lines.append(f"{PAGE:10} beside uploads: {queue}: {sum(took) / len(took):.3f} s, mean of {len(took)} seeds")
+    return "\n".join(lines)
+
+
+def sentence(goal: dict[str, Any]) -> str:
+    """A goal that was missed."""
+    wanted = f"{goal['name']} {goal['op']} {goal['limit']:g}"
+    return f"{goal['case']}, {goal['cc']}: {wanted}, measured {goal['measured']:g}"
+
+
+def run(arguments: argparse.Namespace, engine: Engine) -> int:
+    """Measure what was asked for, and show it."""
+    planned = requests(chosen(arguments.case, arguments.quick), arguments.seeds, arguments.kernel)
+    folder = arguments.out
+    last = f"{folder / 'summary.json'} has all rows; scripts/lab report {folder / campaign.STUDY} draws them."
+    return campaign.run(PROGRAM, arguments, engine, planned, write, terminal, sentence, last)
 
 
 def main(arguments: argparse.Namespace) -> int:
