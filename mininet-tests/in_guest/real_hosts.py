@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gzip
 import json
 import os
 import re
@@ -30,7 +31,7 @@ from typing import Any
 
 from lab import cli
 from lab.analyse import series  # noqa: F401 what commands load late is loaded before they are copied
-from lab.front import restore, run  # noqa: F401
+from lab.front import restore, run, sweep  # noqa: F401
 from lab.hosts.engine import RealHosts
 from lab.hosts.file import read
 from lab.model.plan import Exchange, Flow, Plan, Source
@@ -407,16 +408,23 @@ def lose_network(hosts: Hosts) -> tuple[int, str]:
 
 
 def whole(hosts: Hosts) -> dict[str, Any]:
-    """Raw results of a run of each combination, as a sweep keeps them, and of UDP packets and exchanges."""
+    """What a sweep says and keeps, and raw results of UDP packets and exchanges."""
     found: dict[str, Any] = {}
     both = {"role": ["sender", "receiver"]}
-    with RealHosts(read(hosts.write("both.toml", anna=both, carl=both))) as engine:
+    path = hosts.write("both.toml", anna=both, carl=both)
+    study = FOLDER / "study"
+    found["sweep"] = lab("sweep", *RUN, *SLOW, "--set", "seconds=3", "--machines", path, "--out", study)
+    if found["sweep"][0]:
+        raise RuntimeError(f"lab sweep: {found['sweep']}")
+    (kept,) = (study / "raw").iterdir()
+    found["pktpair+fq_rr"] = json.loads(gzip.decompress(kept.read_bytes()))["raw"]
+    found["table"] = (study / "table.csv").read_text()
+    with RealHosts(read(path)) as engine:
         surroundings = engine.surroundings("", "")
         request = Request((load("one-router"),), settings=("seconds=3", "rate_mbit=2"))
         machines = [(surroundings.release, "")]
         runs = planned(request, machines, surroundings.clock)
         engine.check(runs)
-        found["pktpair+fq_rr"] = engine.run(runs[0])
         found["other traffic"] = engine.run(replace(runs[1], plan=other_traffic(runs[1].plan)))
         found["surroundings"] = {"release": surroundings.release, "clock": surroundings.clock}
         found["surroundings"] |= {"machine": dict(surroundings.machine), "noted": dict(surroundings.noted)}

@@ -62,7 +62,11 @@ def cpu_options(clock: str, seed: int) -> list[str]:
         # A plain processor: what "max" adds (five-level page tables, access
         # prevention) costs the emulator a fifth of its speed, and so do the
         # idle routine and clocks of an old AMD one.
-        options += ["-cpu", "qemu64,vendor=GenuineIntel,family=6,model=94,stepping=3,+rdrand"]
+        model = "qemu64,vendor=GenuineIntel,family=6,model=94,stepping=3,+rdrand"
+        if clock == "emulated":
+            # pandas is compiled for x86-64-v2
+            model += ",+ssse3,+sse4.1,+sse4.2,+popcnt"
+        options += ["-cpu", model]
     if clock == "virtual":
         options += ["-icount", "shift=0,sleep=off", "-rtc", f"base={GUEST_EPOCH},clock=vm"]
     return options

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Plans on real machines: namespaces of a guest with an sshd each, which runs and kills leave as they were."""
 
+import csv
 import json
 import os
 import re
@@ -164,6 +165,16 @@ def test_results_are_in_a_study_beside_those_of_virtual_time(seen: dict[str, Any
     assert reported.returncode == 0, reported.stderr
     page = (study.folder / "report.html").read_text()
     assert "pktpair+fq_rr clock=virtual" in page and "pktpair+fq_rr clock=real" in page
+
+
+def test_a_sweep_fills_a_study(seen: dict[str, Any]) -> None:
+    """lab sweep --machines, from the file of the machines to the table."""
+    raw = raw_results(seen)
+    status, said = raw["sweep"]
+    assert status == 0 and "1 runs asked for: 1 run, 0 there before, 0 failed" in said, said
+    rows = list(csv.DictReader(raw["table"].splitlines()))
+    assert [(row["flow"], row["clock"], row["error"]) for row in rows] == [("f1", "real", ""), ("f2", "real", "")]
+    assert all(float(row["goodput_bit_s"]) > 0 for row in rows)
 
 
 def test_clocks_are_measured_and_stated(seen: dict[str, Any]) -> None:
