@@ -210,8 +210,8 @@ def _order(greater: Value, lesser: Value, mix: int, drop: str, buffers: Iterable
 
 def _beats(mix: int, drop: str) -> Judge:
     """A controlled source has more than an uncontrolled one."""
-    values = (_value(mix, drop, f"{kind}_source") for kind in ("controlled", "uncontrolled"))
-    return _order(*values, mix, drop)
+    controlled, uncontrolled = (_value(mix, drop, f"{kind}_source") for kind in ("controlled", "uncontrolled"))
+    return _order(controlled, uncontrolled, mix, drop)
 
 
 def _more_than_its_share(drop: str) -> Judge:

@@ -121,7 +121,7 @@ def picture(points: Sequence[Row], name: str) -> str:
     """One figure of the paper, as an address that holds it."""
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
-        of_labels = {}
+        of_labels: dict[str, Any] = {}
         for place, (letter, panel) in enumerate(zip("abcd", FIGURES[name], strict=True), 1):
             axes = figure.add_subplot(2, 2, place)
             _panel(axes, points, panel)
