@@ -6,18 +6,22 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from ..checkout import TOP
 from ..model import scenario
 from ..model.errors import PlanError
 from ..model.papers import Entry, Paper, Shown
-from .any_packet_size import JUDGES
+from . import any_packet_size, overload
 
 # How a test of a C program is run.
 IN_C = re.compile(r"\bcmocka_unit_test\w*\(\s*(\w+)")
 # Campaigns with judges, by the id of an entry and the number of its check.
-CAMPAIGNS = {"vptfrc": JUDGES}
+CAMPAIGNS: dict[str, Collection[tuple[str, int]]] = {
+    "vptfrc": any_packet_size.JUDGES,
+    "overload": overload.JUDGES,
+}
 
 
 @functools.cache
@@ -52,7 +56,7 @@ def _lack(entry: Entry, shown: Shown, top: Path) -> str:
             return str(error)
         return ""
     if shown.by == "judge":
-        judges = CAMPAIGNS.get(shown.name, {})
+        judges = CAMPAIGNS.get(shown.name, ())
         lacking = [str(number) for number in shown.checks if (entry.id, number) not in judges]
         return f"{shown.name}: no judge of check {', '.join(lacking)}" if lacking else ""
     file, _, name = shown.name.partition("::")

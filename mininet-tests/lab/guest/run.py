@@ -132,6 +132,8 @@ class Engine:
             "write": flow.write_bytes or flow.bytes,
             "unsent": flow.unsent_bytes,
             "packets_ps": flow.packets_s,
+            "write_gap_ns": round(flow.write_gap_s * SECOND_NS),
+            "until_ns": round(flow.until_s * SECOND_NS),
             "connect": flow.connects,
         }
         if flow.cc:

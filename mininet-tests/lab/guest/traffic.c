@@ -40,6 +40,9 @@
  *	[mss]			TCP_MAXSEG of the client; 0: not set
  *	[sndbuf] [rcvbuf]	of both ends; 0: not set
  *	[write]			bytes per system call; 0: 131072
+ *	[write_gap_ns]		with exchanges: so much lies between the system calls of a message, but
+ *				for what is late; 0: none
+ *	[until_ns]		with exchanges: none begins at this time or later; 0: all are had
  *	[unsent]		TCP_NOTSENT_LOWAT of the ends that send; 0: not set
  *	[packets_ps]		with seconds_ns: the client sends so many packets a second, each of
  *				what the rate that its congestion control tells (in BBR's slot)
@@ -176,7 +179,8 @@ struct exchange {
 struct flow {
 	struct ends ends;
 	char *cc, *connect, *exchanges_file;
-	u64 start_ns, bytes, seconds_ns, mss, sndbuf, rcvbuf, write, unsent, packets_ps;
+	u64 start_ns, bytes, seconds_ns, mss, sndbuf, rcvbuf, write, unsent, packets_ps,
+	    write_gap_ns, until_ns;
 	struct exchange *exchanges;
 	size_t exchange_count;
 	int listener, client, server;
@@ -432,6 +436,8 @@ static const struct key flow_keys[] = {
 	NUMBER("sndbuf", struct flow, sndbuf, false, 0, MOST_BUFFER_BYTES),
 	NUMBER("rcvbuf", struct flow, rcvbuf, false, 0, MOST_BUFFER_BYTES),
 	NUMBER("write", struct flow, write, false, 0, MOST_BUFFER_BYTES),
+	NUMBER("write_gap_ns", struct flow, write_gap_ns, false, 0, MOST_NS),
+	NUMBER("until_ns", struct flow, until_ns, false, 0, MOST_NS),
 	NUMBER("unsent", struct flow, unsent, false, 0, MOST_BUFFER_BYTES),
 	NUMBER("packets_ps", struct flow, packets_ps, false, 0, MOST_PACKETS_PS),
 	TEXT("connect", struct flow, connect, false),
@@ -577,6 +583,8 @@ static void parse_flow(size_t line, char *words)
 		plan_fault(line, "one of bytes, seconds_ns and exchanges is expected");
 	if (flow->packets_ps && !flow->seconds_ns)
 		plan_fault(line, "packets_ps=%" PRIu64 " without seconds_ns", flow->packets_ps);
+	if ((flow->write_gap_ns || flow->until_ns) && !flow->exchanges_file)
+		plan_fault(line, "write_gap_ns and until_ns are of exchanges");
 	if (flow->connect && strcmp(flow->connect, "before") && strcmp(flow->connect, "start"))
 		plan_fault(line, "connect=%s is neither before nor start", flow->connect);
 	if (!flow->write)
@@ -985,6 +993,24 @@ static int flow_send(struct flow *flow, int fd, u64 bytes, bool stamp)
 	return 0;
 }
 
+/* A request or a response: at once, or as a source that makes a write of it at a time */
+static int flow_send_message(struct flow *flow, int fd, u64 bytes)
+{
+	s64 due_ns;
+
+	if (!flow->write_gap_ns)
+		return flow_send(flow, fd, bytes, false);
+	for (due_ns = now_ns(); bytes; due_ns += flow->write_gap_ns) {
+		size_t part = bytes < flow->write ? bytes : flow->write;
+
+		sleep_until(due_ns);
+		if (flow_send(flow, fd, part, false))
+			return -1;
+		bytes -= part;
+	}
+	return 0;
+}
+
 /* MSG_TRUNC: the kernel discards what it receives instead of copying it */
 static int flow_receive(struct flow *flow, int fd, u64 bytes)
 {
@@ -1130,13 +1156,17 @@ static s64 last_byte_acked_ns(struct flow *flow, u64 bytes)
 static s64 exchange_all(struct flow *flow)
 {
 	struct exchange *next = flow->exchanges;
-	s64 ended_ns = 0;
+	s64 ended_ns = 0, due_ns = flow->start_ns;
 
 	for (; flow->exchanges_done < flow->exchange_count; next++) {
 		if (flow->exchanges_done)
-			sleep_until(ended_ns + next[-1].think_ns);
+			due_ns = ended_ns + next[-1].think_ns;
+		if (flow->until_ns && due_ns >= (s64)flow->until_ns)
+			return due_ns;
+		if (flow->exchanges_done)
+			sleep_until(due_ns);
 		next->began_ns = now_ns();
-		if (flow_send(flow, flow->client, next->request_bytes, false) ||
+		if (flow_send_message(flow, flow->client, next->request_bytes) ||
 		    flow_receive(flow, flow->client, next->response_bytes))
 			return -1;
 		ended_ns = now_ns();
@@ -1179,7 +1209,8 @@ static void *run_server(void *arg)
 	else
 		for (i = 0; i < flow->exchange_count; i++)
 			if (flow_receive(flow, flow->server, flow->exchanges[i].request_bytes) ||
-			    flow_send(flow, flow->server, flow->exchanges[i].response_bytes, false))
+			    flow_send_message(flow, flow->server,
+					      flow->exchanges[i].response_bytes))
 				break;
 	return NULL;
 }

@@ -21,6 +21,7 @@ from .. import btf
 from ..checkout import CACHE, TOP
 from ..machines.plans import TRAFFIC, guest_program
 from ..model.errors import LabError, PlanError
+from ..model.our_modules import FILES
 from ..model.plan import Plan
 from ..store.engine import EngineError, Surroundings
 from ..store.run import Run
@@ -252,8 +253,8 @@ class RealHosts:
         """A change with the machine's own paths."""
         if "module" in change and change["module"][0] in building:
             name = change["module"][0]
-            folder = "kmod" if name.startswith("tcp_") else "bench" if name == "sch_lossy" else "qdisc"
-            return {"module": [name, ["insmod", f"{built}/{folder}/{name}.ko"]]}
+            file = next(file for file in FILES if file.endswith(f"/{name}.ko"))
+            return {"module": [name, ["insmod", f"{built}/{file}"]]}
         if "command" in change and not facts["fq_rr"]:
             plugin = f"TC_LIB_DIR={work}/{PLUGIN.partition('/')[0]}"
             lines = [["env", plugin, *argv] if "fq_rr" in argv else argv for argv in change["command"]]

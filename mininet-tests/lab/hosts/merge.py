@@ -81,6 +81,8 @@ def traffic_plan(placement: Placement, node: str) -> tuple[str, dict[str, bytes]
             "write": flow.write_bytes or flow.bytes,
             "unsent": flow.unsent_bytes,
             "packets_ps": flow.packets_s,
+            "write_gap_ns": round(flow.write_gap_s * 1e9),
+            "until_ns": round(flow.until_s * 1e9),
             "connect": flow.connects,
             **({"cc": flow.cc} if flow.cc else {}),
         }

@@ -1,10 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the project's modules add to a kernel."""
 
-# Where a build has each module that guests load; the last is a lossy link for experiments.
-FILES = ("kmod/tcp_pktpair.ko", "kmod/tcp_vptfrc.ko", "qdisc/sch_fq_rr.ko", "bench/sch_lossy.ko")
+# Where a build has each module that guests load; the last two are for experiments: a lossy link, and
+# a congestion control whose window stays.
+FILES = (
+    *("kmod/tcp_pktpair.ko", "kmod/tcp_vptfrc.ko", "qdisc/sch_fq_rr.ko"),
+    *("bench/sch_lossy.ko", "bench-cc/tcp_fixed_window.ko"),
+)
 # By module.
-CONGESTION_CONTROLS = {"tcp_pktpair": ("pktpair", "pktpair_1994"), "tcp_vptfrc": ("vptfrc",)}
+CONGESTION_CONTROLS = {
+    "tcp_pktpair": ("pktpair", "pktpair_1994"),
+    "tcp_vptfrc": ("vptfrc",),
+    "tcp_fixed_window": ("fixed_window",),
+}
 # What the goals are about: a congestion control, and the queue that it is made for.
 PACKET_PAIR_OVER_ROUND_ROBIN = ("pktpair", "fq_rr")
 # What tcp_pktpair takes the bottleneck for: an event at the end of each block of round trips, and of each change.

@@ -95,6 +95,8 @@ class Flow:
         its buffer takes, of which a third is then handed over at once
     :param packets_s: packets that are sent in a second, each of what the rate that its congestion control tells
         sends until the next, and of write_bytes at most; 0: as much as the socket takes
+    :param write_gap_s: of exchanges: a message is handed over write_bytes at a time, so far apart; 0: at once
+    :param until_s: no exchange begins then or later; 0: all of them are had
     :param family: 4 or 6
     :param background: it is there for what it does to the others: the measured window does not wait
         for it, and the window's metrics leave it out
@@ -114,6 +116,8 @@ class Flow:
     write_bytes: Buffer = 0
     unsent_bytes: Buffer = 0
     packets_s: Annotated[int, Range(0, MAX_FLOW_PACKETS_S)] = 0
+    write_gap_s: Seconds = 0.0
+    until_s: Seconds = 0.0
     family: int = 4
     background: bool = False
 
@@ -135,6 +139,10 @@ class Flow:
             raise PlanError(f"flow {self.name}: bytes {self.bytes}: are handed over at once: {most}")
         if self.packets_s and not self.seconds:
             raise PlanError(f"flow {self.name}: packets_s {self.packets_s}: needs seconds")
+        if (self.write_gap_s or self.until_s) and not self.exchanges:
+            raise PlanError(f"flow {self.name}: write_gap_s and until_s: need exchanges")
+        if self.write_gap_s and not self.write_bytes:
+            raise PlanError(f"flow {self.name}: write_gap_s {self.write_gap_s}: needs write_bytes")
         if self.family not in UDP_HEADER_BYTES:
             raise PlanError(f"flow {self.name}: family {self.family}: must be 4 or 6")
         if self.connects not in ("before", "start"):
@@ -338,7 +346,7 @@ class Plan:
     @property
     def end_s(self) -> float:
         """When the last flow stops handing over data, or the last thing happens."""
-        ends = [flow.start_s + flow.seconds for flow in self.flows]
+        ends = [max(flow.start_s + flow.seconds, flow.until_s) for flow in self.flows]
         ends += [source.seconds for source in self.sources]
         ends += [item.at_s for item in self.actions]
         return max([self.seconds, *ends])

@@ -207,6 +207,19 @@ def test_exchanges(programs: dict[str, Path], tmp_path: Path, connect: str) -> N
 
 
 @needs_root
+def test_a_message_is_made_a_write_at_a_time(programs: dict[str, Path], tmp_path: Path) -> None:
+    """And none begins at the time at which no more do"""
+    (tmp_path / "web").write_text(f"1 1000 {10 * MS}\n" * 1000)
+    words = f"exchanges={tmp_path}/web write=100 write_gap_ns={5 * MS} until_ns={200 * MS}"
+    (result,) = drive(programs["sanitized"], tmp_path, f"{FLOW} {words}", END).flows
+    assert result["error"] is None
+    took = [ended - began for began, ended in result["exchanges"]]
+    assert all(one >= 9 * 5 * MS for one in took), "ten writes"
+    assert all(began < 200 * MS for began, _ in result["exchanges"])
+    assert 1 <= len(took) <= 4 and result["ended_ns"] >= 200 * MS
+
+
+@needs_root
 @pytest.mark.parametrize(("address", "headers"), [("127.0.0.1", 28), ("::1", 48)])
 def test_udp_packets_at_their_times(programs: dict[str, Path], tmp_path: Path, address: str, headers: int) -> None:
     """Each packet that was sent is accounted for: those of several ports, of bursts, of two sources for one sink"""
@@ -306,6 +319,8 @@ FAULTS = [
     (FLOW.replace("11001", "45536"), "port=45536 is too high"),
     (FLOW, "one of bytes, seconds_ns and exchanges is expected"),
     (f"{FLOW} bytes=1 seconds_ns=1", "one of bytes, seconds_ns and exchanges is expected"),
+    (f"{FLOW} bytes=1 write_gap_ns=1", "write_gap_ns and until_ns are of exchanges"),
+    (f"{FLOW} bytes=1 until_ns=1", "write_gap_ns and until_ns are of exchanges"),
     (f"{FLOW} exchanges=/nowhere", "/nowhere: No such file or directory"),
     (f"{FLOW} exchanges=/dev/null", "/dev/null is empty"),
     (f"{FLOW} exchanges={SOURCE}", f"{SOURCE} line 1 is not an exchange"),

@@ -1,0 +1,441 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The checks of Keshav and Morgan (1995), judged by sources on the real stack.
+
+A check that nothing here measures is a row as well, and has not passed. The checks and what the paper
+published are in ``lab/model/papers/``; a new judge of one is a function in ``JUDGES``.
+
+goodput
+    payload that was acknowledged, each packet counted as the paper's 500 bytes, over what the bottleneck can
+    carry: the mean of 20 intervals. "controlled" and "uncontrolled" are of one source of that kind
+plateau
+    goodput at a load of 5 over the best of the loads that were run, on one curve. It stays near its plateau with
+    at least 0.75; below 0.5 it has collapsed
+nondecreasing
+    at each load, a larger buffer has no less goodput, but for what the bars of both points (1.96 sigma) leave open
+heavy load
+    5
+
+A curve's points are judged as far as they were run; what a row has measured names them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..model import overload, papers
+
+PAPER = "overload-1995"
+JUDGED, DEFAULT, UNCONTROLLED = "pktpair_1994", "pktpair", "fixed_window"
+PEERS = ("bbr", "cubic")
+DROPS = ("last", "longest")
+BUFFERS = tuple(map(float, overload.BUFFERS))
+HALF = 0.5
+HEAVY = 5.0
+# Sources without control, of ten; by the letters of figures 2 and 3, then of 4 and 5.
+NONE, ONE, NINE, ALL = 0, 1, 9, 10
+MIXES = (NONE, ONE, NINE, ALL)
+STOCK_MS, SHORT_MS = 0, 75
+NEAR_PLATEAU, COLLAPSED = 0.75, 0.5
+# Of the paper's reports, and its runs.
+INTERVAL_S, RUN_S = 20, 420
+# Goodput of the default at a load of 5 with half a window of buffer.
+GOALS = {"last": 0.92, "longest": 0.83}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of a curve.
+
+    :param cc: of the controlled sources; where all are uncontrolled, ``fixed_window``
+    :param rto_min: ms, 0 is the stack's
+    """
+
+    cc: str
+    uncontrolled: int
+    drop: str
+    buffer: float
+    load: float
+    rto_min: int = STOCK_MS
+    sources: int = overload.SOURCES
+
+
+# A source alone: its load, and for how long an interval is measured.
+LONE_LOAD = 0.5
+LONE = Cell(UNCONTROLLED, 1, "last", HALF, LONE_LOAD, sources=1)
+Point = Mapping[str, float]
+
+
+class NotMeasuredError(Exception):
+    """A check needs a point that was not run."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Points of curves, with one congestion control and timeout of the controlled sources.
+
+    :param points: metrics of the scenario, by cell; of several seeds, their means
+    """
+
+    points: Mapping[Cell, Point]
+    cc: str = JUDGED
+    rto_min: int = STOCK_MS
+
+    def cell(self, mix: int, drop: str, buffer: float, load: float) -> Cell:
+        """Where all sources are uncontrolled, nobody has this congestion control."""
+        return Cell(UNCONTROLLED if mix == ALL else self.cc, mix, drop, buffer, load, self.rto_min)
+
+    def at(self, mix: int, drop: str, buffer: float = HALF, load: float = HEAVY) -> Point:
+        """One point."""
+        cell = self.cell(mix, drop, buffer, load)
+        if cell not in self.points:
+            raise NotMeasuredError(cell)
+        return self.points[cell]
+
+    def loads(self, mix: int, drop: str, buffer: float) -> list[float]:
+        """Of a curve."""
+        known = {cell.load for cell in self.points if cell.sources == overload.SOURCES}
+        return sorted(load for load in known if self.cell(mix, drop, buffer, load) in self.points)
+
+    def buffers(self, mix: int, drop: str, load: float = HEAVY) -> list[float]:
+        """Of the curves that have a load."""
+        found = [one for one in BUFFERS if self.cell(mix, drop, one, load) in self.points]
+        if not found:
+            raise NotMeasuredError(self.cell(mix, drop, HALF, load))
+        return found
+
+    def lone(self) -> Point:
+        """Of a source alone."""
+        if LONE not in self.points:
+            raise NotMeasuredError(LONE)
+        return self.points[LONE]
+
+
+Judged = tuple[Any, bool]
+Judge = Callable[[Found], Judged]
+
+
+def _round(value: float) -> float:
+    return round(value, 4)
+
+
+def _near(value: float, expected: float, tolerance: float) -> Judged:
+    return _round(value), abs(value - expected) <= tolerance
+
+
+def _near_goodput(mix: int, drop: str, expected: float, tolerance: float) -> Judge:
+    """At a load of 5 with half a window; what the other buffers have is told."""
+
+    def judge(found: Found) -> Judged:
+        told = {f"B={one:g}": _round(found.at(mix, drop, one)["goodput"]) for one in found.buffers(mix, drop)}
+        return told, abs(found.at(mix, drop)["goodput"] - expected) <= tolerance
+
+    return judge
+
+
+def _plateaus(found: Found, curves: Iterable[tuple[int, str]]) -> dict[str, float]:
+    """Of each curve that has two loads at least, and 5 among them."""
+    told = {}
+    for mix, drop in curves:
+        for buffer in found.buffers(mix, drop):
+            loads = found.loads(mix, drop, buffer)
+            if len(loads) > 1:
+                best = max(found.at(mix, drop, buffer, load)["goodput"] for load in loads)
+                name = f"{overload.SOURCES - mix}+{mix} {drop} B={buffer:g}"
+                told[name] = _round(found.at(mix, drop, buffer)["goodput"] / best)
+    if not told:
+        raise NotMeasuredError("one load of the curve")
+    return told
+
+
+def _plateau(mix: int, drop: str) -> Judge:
+    def judge(found: Found) -> Judged:
+        told = _plateaus(found, [(mix, drop)])
+        return told, min(told.values()) >= NEAR_PLATEAU
+
+    return judge
+
+
+def _in_all_curves(least: float) -> Judge:
+    def judge(found: Found) -> Judged:
+        told = _plateaus(found, itertools.product(MIXES, DROPS))
+        return told, min(told.values()) >= least
+
+    return judge
+
+
+def _nondecreasing(mix: int, drop: str) -> Judge:
+    def judge(found: Found) -> Judged:
+        told, passed, compared = {}, True, False
+        for load in sorted({load for one in BUFFERS for load in found.loads(mix, drop, one)}):
+            points = [found.at(mix, drop, one, load) for one in found.buffers(mix, drop, load)]
+            told[f"load={load:g}"] = [_round(point["goodput"]) for point in points]
+            for smaller, larger in itertools.pairwise(points):
+                compared = True
+                open_part = smaller["goodput_bar"] + larger["goodput_bar"]
+                passed = passed and smaller["goodput"] <= larger["goodput"] + open_part
+        if not compared:
+            raise NotMeasuredError("one buffer")
+        return told, passed
+
+    return judge
+
+
+Value = Callable[[Found, float], float]
+
+
+def _value(mix: int, drop: str, metric: str = "goodput") -> Value:
+    """At a load of 5, of a buffer."""
+    return lambda found, buffer: found.at(mix, drop, buffer)[metric]
+
+
+def _order(greater: Value, lesser: Value, mix: int, drop: str, buffers: Iterable[float] = BUFFERS) -> Judge:
+    """With each of the buffers that the curve of the greater one has."""
+
+    def judge(found: Found) -> Judged:
+        pairs = {
+            f"B={one:g}": (greater(found, one), lesser(found, one))
+            for one in found.buffers(mix, drop)
+            if one in tuple(buffers)
+        }
+        if not pairs:
+            raise NotMeasuredError(found.cell(mix, drop, next(iter(buffers)), HEAVY))
+        return {name: [_round(a), _round(b)] for name, (a, b) in pairs.items()}, all(a > b for a, b in pairs.values())
+
+    return judge
+
+
+def _beats(mix: int, drop: str) -> Judge:
+    """A controlled source has more than an uncontrolled one."""
+    controlled, uncontrolled = (_value(mix, drop, f"{kind}_source") for kind in ("controlled", "uncontrolled"))
+    return _order(controlled, uncontrolled, mix, drop)
+
+
+def _more_than_its_share(drop: str) -> Judge:
+    def judge(found: Found) -> Judged:
+        told = {f"B={one:g}": found.at(NINE, drop, one)["controlled_source"] for one in found.buffers(NINE, drop)}
+        return {name: _round(one) for name, one in told.items()}, min(told.values()) > 1 / overload.SOURCES
+
+    return judge
+
+
+def _better_with_less(drop: str) -> Judge:
+    def judge(found: Found) -> Judged:
+        small, large = (found.at(NINE, drop, one)["controlled_source"] for one in (BUFFERS[0], BUFFERS[-1]))
+        return {"B=0.25": _round(small), "B=1": _round(large)}, small > large
+
+    return judge
+
+
+def _ratio(point: Point) -> float:
+    return point["controlled_source"] / max(point["uncontrolled_source"], 1e-6)
+
+
+def _ratios(found: Found, mix: int, drop: str, least_load: float = 1.0) -> dict[str, float]:
+    return {
+        f"{drop} B={buffer:g} load={load:g}": _round(_ratio(found.at(mix, drop, buffer, load)))
+        for buffer in found.buffers(mix, drop)
+        for load in found.loads(mix, drop, buffer)
+        if load >= least_load
+    }
+
+
+def _incentive(mix: int) -> Judge:
+    def judge(found: Found) -> Judged:
+        told = {name: ratio for drop in DROPS for name, ratio in _ratios(found, mix, drop).items()}
+        return told, min(told.values()) > 1
+
+    return judge
+
+
+def _most_with_longest(found: Found) -> Judged:
+    """Geometric means over buffers, at a load of 5."""
+    means = {}
+    for drop in DROPS:
+        ratios = _ratios(found, ONE, drop, HEAVY).values()
+        means[drop] = _round(math.exp(math.fsum(map(math.log, ratios)) / len(ratios)))
+    return means, means["longest"] > means["last"]
+
+
+def _driven_out(found: Found) -> Judged:
+    told = {f"B={one:g}": _round(1 / _ratio(found.at(ONE, "longest", one))) for one in found.buffers(ONE, "longest")}
+    return told, max(told.values()) <= 0.5
+
+
+def _difference(found: Found) -> Judged:
+    last, longest = (found.at(NONE, drop)["goodput"] for drop in DROPS)
+    return _round(last - longest), 0.0 <= last - longest <= 0.15
+
+
+def _small_buffer(found: Found) -> Judged:
+    told = {drop: _round(found.at(NONE, drop)["goodput"]) for drop in DROPS}
+    return told, min(told.values()) >= 0.8
+
+
+def _packets_of_a_source(found: Found) -> Judged:
+    """The most of the mixes of one kind, in an interval of the paper's length."""
+    told = {}
+    for mix, kind in ((NONE, "controlled"), (ALL, "uncontrolled")):
+        for drop in DROPS:
+            parts = [
+                found.at(mix, drop, buffer, load)[f"{kind}_source"]
+                for buffer in found.buffers(mix, drop)
+                for load in found.loads(mix, drop, buffer)
+            ]
+            told[f"{kind} {drop}"] = round(max(parts) * INTERVAL_S / overload.packet_s())
+    return told, max(told.values()) <= 4048
+
+
+def _drawn_messages(_: Found) -> Judged:
+    """Of ten sources at a load of 5, for as long as the paper's runs last."""
+    load = HEAVY / overload.SOURCES
+    drawn = [
+        one.response_bytes
+        for source in range(1, overload.SOURCES + 1)
+        for one in overload.messages(load, RUN_S, 1, source, 1)[1]
+    ]
+    return _near(sum(drawn) / len(drawn), 202.4, 202.4 * 0.05)
+
+
+def _table_1(_: Found) -> Judged:
+    told = {f"{rate / 1e6:g} Mbit/s": overload.window_of(rate) for rate in (1.5e6, 45e6, 155e6, 622e6)}
+    published = [row["window_bits"] for row in papers_entry("ovl-tab1")["published"]["rows"]]
+    good = all(abs(bits - one) <= one * 1e-3 for (bits, _cells), one in zip(told.values(), published, strict=True))
+    return {name: [round(bits), round(cells)] for name, (bits, cells) in told.items()}, good
+
+
+# By id and number among the checks of the id.
+JUDGES: dict[tuple[str, int], Judge] = {
+    ("ovl-eq3", 0): lambda f: _near(f.lone()["round_trip_s"], 0.050001, 0.050001 * 0.02),
+    ("ovl-eq4-5", 0): _drawn_messages,
+    ("ovl-eq6-7", 0): lambda f: _near(f.lone()["goodput"], LONE_LOAD, LONE_LOAD * 0.05),
+    ("ovl-eq8-9", 0): lambda f: (int(f.at(NONE, "last")["intervals"]), f.at(NONE, "last")["intervals"] == 20),
+    ("ovl-tab1", 0): _table_1,
+    ("ovl-fig2a", 0): _near_goodput(NONE, "last", 0.92, 0.06),
+    ("ovl-fig2a", 1): _plateau(NONE, "last"),
+    ("ovl-fig2a", 2): _nondecreasing(NONE, "last"),
+    ("ovl-fig2a", 3): _order(_value(NONE, "last"), _value(NONE, "longest"), NONE, "last", [HALF]),
+    ("ovl-fig2b", 0): _plateau(ONE, "last"),
+    ("ovl-fig2b", 1): _nondecreasing(ONE, "last"),
+    ("ovl-fig2c", 0): _near_goodput(NONE, "longest", 0.83, 0.07),
+    ("ovl-fig2c", 1): _plateau(NONE, "longest"),
+    ("ovl-fig2c", 2): _nondecreasing(NONE, "longest"),
+    ("ovl-fig2d", 0): _plateau(ONE, "longest"),
+    ("ovl-fig2d", 1): _nondecreasing(ONE, "longest"),
+    ("ovl-fig3a", 0): _plateau(NINE, "last"),
+    ("ovl-fig3a", 1): _nondecreasing(NINE, "last"),
+    ("ovl-fig3b", 0): _near_goodput(ALL, "last", 0.5, 0.12),
+    ("ovl-fig3b", 1): _order(_value(NONE, "last"), _value(ALL, "last"), ALL, "last"),
+    ("ovl-fig3c", 0): _plateau(NINE, "longest"),
+    ("ovl-fig3c", 1): _nondecreasing(NINE, "longest"),
+    ("ovl-fig3d", 0): _near_goodput(ALL, "longest", 0.5, 0.12),
+    ("ovl-fig3d", 1): _order(_value(NONE, "longest"), _value(ALL, "longest"), ALL, "longest"),
+    ("ovl-fig4a", 0): _beats(ONE, "last"),
+    ("ovl-fig4b", 0): _beats(ONE, "last"),
+    ("ovl-fig4c", 0): _beats(ONE, "longest"),
+    ("ovl-fig4d", 0): _order(
+        _value(ONE, "last", "uncontrolled_source"), _value(ONE, "longest", "uncontrolled_source"), ONE, "longest"
+    ),
+    ("ovl-fig4d", 1): _driven_out,
+    ("ovl-fig5a", 0): _more_than_its_share("last"),
+    ("ovl-fig5a", 1): _better_with_less("last"),
+    ("ovl-fig5b", 0): _beats(NINE, "last"),
+    ("ovl-fig5c", 0): _more_than_its_share("longest"),
+    ("ovl-fig5c", 1): _better_with_less("longest"),
+    ("ovl-fig5d", 0): _beats(NINE, "longest"),
+    ("ovl-c1-stability", 0): _in_all_curves(NEAR_PLATEAU),
+    ("ovl-c1-stability", 1): _in_all_curves(COLLAPSED),
+    ("ovl-c2-small-buffer", 0): _small_buffer,
+    ("ovl-c2-small-buffer", 1): _order(_value(NONE, "last"), _value(NONE, "longest"), NONE, "last", [HALF]),
+    ("ovl-c3-min-buffer", 0): lambda _: _near(overload.least_buffer_windows(), 0.2, 0.005),
+    ("ovl-c4-discipline", 0): _difference,
+    ("ovl-c5-incentive", 0): _incentive(ONE),
+    ("ovl-c5-incentive", 1): _incentive(NINE),
+    ("ovl-c5-incentive", 2): _most_with_longest,
+    ("ovl-c6-source-goodput-range", 0): _packets_of_a_source,
+}
+# Judges that look at the source alone, and those that look at no run.
+OF_LONE = {("ovl-eq3", 0), ("ovl-eq6-7", 0)}
+ARITHMETIC = {("ovl-eq4-5", 0), ("ovl-tab1", 0), ("ovl-c3-min-buffer", 0)}
+# Beside the judged one: the same with a shorter timeout, and the default.
+BESIDE = {
+    f"{JUDGED}, rto_min {SHORT_MS} ms": (JUDGED, SHORT_MS),
+    DEFAULT: (DEFAULT, STOCK_MS),
+}
+
+
+def papers_entry(name: str) -> dict[str, Any]:
+    """What the paper published of an entry."""
+    (one,) = [entry for entry in papers.load(PAPER).entries if entry.id == name]
+    return {"published": one.published}
+
+
+def paper() -> list[dict[str, Any]]:
+    """The paper's checks, in its order."""
+    return [
+        {
+            **{"id": one.id, "number": number, "kind": one.kind, "section": one.section},
+            **{"check": check.as_data(), "origin": check.origin, "published": one.published},
+        }
+        for one in papers.load(PAPER).entries
+        for number, check in enumerate(one.checks)
+    ]
+
+
+def judged(found: Found, key: tuple[str, int]) -> dict[str, Any]:
+    """What a judge says: what was measured, whether it passes, or why nothing was."""
+    try:
+        measured, passed = JUDGES[key](found)
+    except NotMeasuredError as error:
+        return {"measured": None, "pass": False, "not_measured": f"not run: {error}"}
+    return {"measured": measured, "pass": passed}
+
+
+def rows(
+    points: Mapping[Cell, Point],
+    seeds: Iterable[int],
+    parameters: Mapping[str, Any],
+    lone: Mapping[str, Any],
+    why: Mapping[str, str],
+) -> list[dict[str, Any]]:
+    """A row for each check of the paper; one that was not measured has not passed.
+
+    :param parameters: of all runs, ``length_s`` among them
+    :param lone: those that differ where a source is alone
+    :param why: what is known of a check that does not hold, by id and number ("ovl-fig2a 0")
+    """
+    result, seeds = [], list(seeds)
+    for one in paper():
+        key = (one["id"], one["number"])
+        own = judged(Found(points), key)
+        is_known, is_run = own["measured"] is not None, key not in ARITHMETIC
+        told = {**parameters, **(lone if key in OF_LONE else {})} if is_known and is_run else {}
+        has_preset = is_run and key not in OF_LONE
+        beside = {name: judged(Found(points, cc, rto_min), key) for name, (cc, rto_min) in BESIDE.items() if has_preset}
+        text = why.get(f"{key[0]} {key[1]}", "")
+        result.append(
+            {
+                **{name: one[name] for name in ("id", "number", "kind", "check", "origin", "published")},
+                **{"preset": "1994" if has_preset else "", "cc": JUDGED if has_preset else "", "qdisc": "fq_rr"},
+                **own,
+                "beside": {name: what for name, what in beside.items() if what["measured"] is not None},
+                "seeds": seeds if is_known and is_run else [],
+                "length_s": told.get("length_s"),
+                "parameters": told,
+                **({"why": text} if text and is_known and not own["pass"] else {}),
+            }
+        )
+    return result
+
+
+def goals(points: Mapping[Cell, Point]) -> list[dict[str, Any]]:
+    """Of the default: no less than the paper's, at a load of 5 with half a window of buffer."""
+    told: list[dict[str, Any]] = []
+    for drop, least in GOALS.items():
+        point = points.get(Cell(DEFAULT, NONE, drop, HALF, HEAVY))
+        measured = None if point is None else _round(point["goodput"])
+        told.append({"drop": drop, "least": least, "measured": measured, "met": (measured or 0.0) >= least})
+    return told

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Overload as published in 1995, on the real stack: packet pair beside sources without control, BBR and CUBIC.
+
+    scripts/lab overload            what make overload runs: 16 minutes of two cores
+    scripts/lab overload --quick    a part of each curve: five minutes of one core
+    scripts/lab overload --full     seven loads, and the lengths of the paper: days
+    scripts/lab overload --kept     judge what there is, and run nothing
+
+All runs are in one study: a campaign that was interrupted goes on where it was, and only what uses a
+module that has changed is run again. out/overload/summary.json has a row for each check of the paper, and
+report.html a picture of each figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import files
+from ..analyse import overload as found
+from ..analyse.overload import (
+    ALL,
+    BUFFERS,
+    DEFAULT,
+    DROPS,
+    HALF,
+    HEAVY,
+    JUDGED,
+    LONE,
+    PEERS,
+    SHORT_MS,
+    STOCK_MS,
+    UNCONTROLLED,
+    Cell,
+    Point,
+)
+from ..checkout import TOP
+from ..model import overload, scenario
+from ..model.errors import PlanError
+from ..model.scenario import Values
+from ..show import overload as show
+from ..store import sweep as sweeping
+from ..store.engine import Engine, EngineError
+from ..store.study import Study, StudyError
+from ..store.sweep import Request
+from . import measuring
+from .measuring import Measured, in_guests, measure, provenance
+from .options import FAILED, MAX_GUESTS, number
+
+PROGRAM = SCENARIO = "overload"
+QUEUE = "fq_rr"
+STUDY = "study"
+MIXES = (found.NONE, found.ONE, found.NINE)
+SEEDS, MAX_SEEDS = 1, 10
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is run.
+
+    :param interval_s: of which 20 are measured, after ``settle_s``
+    :param loads: of the judged curves
+    :param other_loads: of all others
+    :param buffers: of the judged curves at loads below the highest; at that, all are run
+    :param lone_s: an interval of the source alone
+    """
+
+    interval_s: float
+    settle_s: float
+    loads: tuple[float, ...]
+    other_loads: tuple[float, ...]
+    buffers: tuple[float, ...]
+    lone_s: float
+    peers: bool = True
+
+
+# The seven loads are those of the 1994 memorandum in the same scenario: this paper names but their range.
+FULL = Extent(20.0, 20.0, (0.5, 0.75, 0.9, 1.0, 1.5, 2.0, 5.0), (0.5, 1.0, 1.5, 2.0, 5.0), BUFFERS, 20.0)
+USUAL = Extent(0.3, 2.1, (0.5, 1.0, 1.5, 2.0, 5.0), (1.5, 5.0), BUFFERS, 6.0)
+QUICK = Extent(0.3, 2.1, (1.5, 5.0), (), (HALF,), 1.5, peers=False)
+
+
+def requests(extent: Extent, seeds: int, kernel: str = "") -> list[Request]:
+    """Everything that the judges and the pictures need."""
+    one = scenario.load(SCENARIO)
+    common = {"interval": f"{extent.interval_s:g}", "settle": f"{extent.settle_s:g}"}
+
+    def request(ccs: Sequence[str], loads: Sequence[float], buffers: Sequence[float], **more: Any) -> Request:
+        asked = {"drop": DROPS, "load": loads, "buffer": buffers, **common, **more}
+        words = tuple(
+            f"{name}={','.join(f'{one:g}' if isinstance(one, float) else str(one) for one in value)}"
+            if isinstance(value, list | tuple)
+            else f"{name}={value}"
+            for name, value in asked.items()
+        )
+        return Request((one,), words, tuple(ccs), (QUEUE,), tuple(range(1, seeds + 1)), ("",), (kernel,))
+
+    def curves(cc: str, loads: Sequence[float], buffers: Sequence[float], rto_min: int = STOCK_MS) -> list[Request]:
+        mixed = request([cc], loads, buffers, uncontrolled=MIXES, rto_min=rto_min)
+        if cc != JUDGED:
+            return [mixed]
+        return [mixed, request([UNCONTROLLED], loads, buffers, uncontrolled=ALL, rto_min=rto_min)]
+
+    asked = curves(JUDGED, [HEAVY], BUFFERS)
+    asked += curves(JUDGED, [load for load in extent.loads if load != HEAVY], extent.buffers)
+    lone = {"drop": LONE.drop, "uncontrolled": 1, "sources": 1, "interval": f"{extent.lone_s:g}"}
+    asked.append(request([UNCONTROLLED], [LONE.load], [LONE.buffer], **lone))
+    if extent.other_loads:
+        asked += curves(DEFAULT, extent.other_loads, BUFFERS)
+        asked += curves(JUDGED, extent.other_loads, BUFFERS, SHORT_MS)
+    elif not extent.peers:
+        asked.append(request([DEFAULT], [HEAVY], [HALF], uncontrolled=found.NONE))
+    if extent.peers:
+        asked.append(request(PEERS, extent.other_loads, [HALF], uncontrolled=MIXES))
+    return asked
+
+
+def cell(cc: str, values: Values) -> Cell:
+    """Which one a run is of."""
+    numbers = (values["uncontrolled"], values["drop"], float(values["buffer"]), values["load"])
+    return Cell(cc, *numbers, values["rto_min"], values["sources"])
+
+
+def kept(study: Study, engine: Engine, planned: Sequence[Request]) -> Measured:
+    """What a study has of these requests; PlanError if that is nothing."""
+    try:
+        study.exists()
+        asked = sweeping.expand_all(planned, engine)
+    except (EngineError, StudyError) as error:
+        raise PlanError(str(error)) from None
+    digests = {run: digest for run, digest in asked.runs.items() if study.has(digest)}
+    if not digests:
+        raise PlanError(f"--kept: {study.folder} has none of the {len(asked.runs)} runs")
+    figures = {run: measuring.figures_of(run, study.load(digest)["raw"]) for run, digest in digests.items()}
+    sound = {run: one for run, one in figures.items() if one.error is None}
+    return Measured(study, sound, digests, asked.surroundings, len(digests))
+
+
+def points(measured: Measured, seeds: int) -> dict[Cell, Point]:
+    """Each point's figures, means over seeds, of those that have all of these."""
+    of: dict[Cell, list[Mapping[str, Any]]] = {}
+    for run, figures in measured.runs.items():
+        of.setdefault(cell(run.cc, run.values), []).append(figures.metrics)
+    return {
+        one: {name: sum(each[name] for each in all_seeds) / seeds for name in show.METRICS if name in all_seeds[0]}
+        for one, all_seeds in of.items()
+        if len(all_seeds) == seeds
+    }
+
+
+def write(folder: Path, measured: Measured, extent: Extent, seeds: int, planned: int) -> dict[str, Any]:
+    """summary.json and report.html; returns what the first has."""
+    of_cells = points(measured, seeds)
+
+    def length_s(interval_s: float) -> float:
+        return round(extent.settle_s + overload.INTERVALS * interval_s, 3)
+
+    parameters = {
+        **{"sources": overload.SOURCES, "intervals": overload.INTERVALS},
+        **{"interval_s": extent.interval_s, "settle_s": extent.settle_s, "length_s": length_s(extent.interval_s)},
+        **{"published_length_s": found.RUN_S, "published_interval_s": found.INTERVAL_S, "rto_min_ms": "stock"},
+    }
+    lone = {"sources": 1, "interval_s": extent.lone_s, "length_s": length_s(extent.lone_s)}
+    summary = {
+        **provenance(measured),
+        "scenario": SCENARIO,
+        "study": STUDY,
+        "cpu_seconds": round(sum(map(measured.cpu_s, measured.runs)), 1),
+        "runs": {"planned": planned, "measured": len(measured.runs)},
+        "parameters": parameters,
+        "goals": found.goals(of_cells),
+        "rows": found.rows(of_cells, range(1, seeds + 1), parameters, lone, show.WHY),
+        "points": [{**vars(one), **point} for one, point in of_cells.items()],
+    }
+    files.write(folder / "summary.json", json.dumps(summary, indent=1) + "\n")
+    files.write(folder / "report.html", show.page(summary))
+    return summary
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The command line."""
+    cpus = len(os.sched_getaffinity(0))
+    extent = parser.add_mutually_exclusive_group()
+    extent.add_argument("--quick", action="store_true", help="a part of each curve")
+    extent.add_argument("--full", action="store_true", help="seven loads, and the lengths of the paper")
+    parser.add_argument(
+        "--seeds", type=number(1, MAX_SEEDS), default=SEEDS, metavar="N", help=f"repeats, 1 to {MAX_SEEDS} ({SEEDS})"
+    )
+    parser.add_argument(
+        "-j", type=number(1, MAX_GUESTS), default=cpus, metavar="N", help=f"guests at a time; each uses a core ({cpus})"
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
+    how.add_argument("--kept", action="store_true", help="run nothing: judge what is kept from before")
+    parser.add_argument("--kernel", default="", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
+    parser.add_argument("--out", type=Path, default=TOP / "out" / PROGRAM, metavar="FOLDER")
+
+
+def run(arguments: argparse.Namespace, engine: Engine) -> int:
+    """Measure what was asked for, and show it."""
+    began = time.monotonic()
+    extent = QUICK if arguments.quick else FULL if arguments.full else USUAL
+    study = Study(arguments.out / STUDY)
+    planned = requests(extent, arguments.seeds, arguments.kernel)
+    if arguments.kept:
+        measured = kept(study, engine, planned)
+    else:
+        measured = measure(PROGRAM, study, engine, planned, guests=arguments.j, fresh=arguments.fresh)
+    count = len(sweeping.expand_all(planned, engine).runs)
+    summary = write(arguments.out, measured, extent, arguments.seeds, count)
+    rows = summary["rows"]
+    for row in rows:
+        print(show.line(row))
+    for goal in summary["goals"]:
+        print(f"{'met ' if goal['met'] else 'MISS'}  {show.goal_text(goal)}")
+    passed = sum(row["pass"] for row in rows)
+    known = sum(row["measured"] is not None for row in rows)
+    minutes = (time.monotonic() - began) / 60
+    print(f"\n{passed} of {len(rows)} checks hold, of {known} that were measured. {minutes:.1f} minutes.")
+    print(f"{arguments.out / 'summary.json'} has all of them, {arguments.out / 'report.html'} draws them.")
+    return 0 if passed == len(rows) else FAILED
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Status 1 if a check does not hold or was not measured, 2 for bad input, 130 if interrupted."""
+    return in_guests(PROGRAM, lambda engine: run(arguments, engine))

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: GPL-2.0
+"""``lab overload`` for people: a line for each check, and a page with a picture of each figure of the paper."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..analyse.overload import (
+    ALL,
+    BUFFERS,
+    DEFAULT,
+    DROPS,
+    HALF,
+    JUDGED,
+    NINE,
+    NONE,
+    ONE,
+    PEERS,
+    SHORT_MS,
+    STOCK_MS,
+    UNCONTROLLED,
+)
+from .pages import rendered
+from .pictures import CC_COLOURS, COLOURS, STYLE, address
+
+Row = Mapping[str, Any]
+Summary = Mapping[str, Any]
+KINDS = ("goodput", "controlled_source", "uncontrolled_source")
+# What the judges and the pictures take of a run.
+METRICS = (*KINDS, *(f"{kind}_bar" for kind in KINDS), "intervals", "retransmitted_part", "round_trip_s")
+# Of each figure its panels: mix, drop policy, what is drawn, and what the paper's text says of it.
+FIGURES: dict[str, tuple[tuple[int, str, str, tuple[float, ...]], ...]] = {
+    "2": (
+        (NONE, "last", "goodput", (0.92,)),
+        (ONE, "last", "goodput", ()),
+        (NONE, "longest", "goodput", (0.83,)),
+        (ONE, "longest", "goodput", ()),
+    ),
+    "3": (
+        (NINE, "last", "goodput", ()),
+        (ALL, "last", "goodput", (0.5,)),
+        (NINE, "longest", "goodput", ()),
+        (ALL, "longest", "goodput", (0.5,)),
+    ),
+    **{
+        figure: tuple((mix, drop, f"{kind}_source", ()) for drop in DROPS for kind in ("controlled", "uncontrolled"))
+        for figure, mix in (("4", ONE), ("5", NINE))
+    },
+}
+ABOUT = {
+    "2": "All sources together, as a part of the link: ten of packet pair, and nine beside one without control",
+    "3": "All sources together: one of packet pair beside nine without control, and ten without control",
+    "4": "A source, where nine are of packet pair and one is without control",
+    "5": "A source, where one is of packet pair and nine are without control",
+}
+WIDTH_INCHES, HEIGHT_INCHES = 8.0, 7.0
+BUFFER_STYLES = dict(zip(sorted(BUFFERS, reverse=True), (("-", "o"), ("--", "s"), (":", "^")), strict=True))
+OWN_COLOUR = COLOURS[3]
+# What is known of checks that do not hold.
+WHY: dict[str, str] = {}
+
+
+def line(row: Row) -> str:
+    """A check for the terminal."""
+    verdict = "pass" if row["pass"] else "-   " if row["measured"] is None else "FAIL"
+    return f"{verdict}  {row['id']} {row['number']} ({row['origin']}): {row.get('not_measured') or row['measured']}"
+
+
+def goal_text(goal: Row) -> str:
+    """A goal of the default and what was measured."""
+    asked = f"goodput of {DEFAULT} at a load of 5, B=0.5, drop-{goal['drop']}: at least {goal['least']}"
+    return f"{asked}, measured {'nothing' if goal['measured'] is None else goal['measured']}"
+
+
+def curve(
+    points: Sequence[Row], cc: str, mix: int, drop: str, buffer: float, rto_min: int, metric: str
+) -> list[tuple[float, float, float]]:
+    """Load, mean and half of the bar at each point that was run."""
+    wanted = {"cc": cc, "uncontrolled": mix, "drop": drop, "buffer": buffer, "rto_min": rto_min, "sources": 10}
+    return sorted(
+        (one["load"], one[metric], one[f"{metric}_bar"])
+        for one in points
+        if metric in one and all(one[name] == value for name, value in wanted.items())
+    )
+
+
+def _draw(axes: Axes, found: Sequence[tuple[float, float, float]], **more: Any) -> None:
+    if found:
+        loads, means, bars = zip(*found, strict=True)
+        axes.errorbar(loads, means, yerr=bars, lw=1, elinewidth=0.8, capsize=2, ms=3.5, **more)
+
+
+def _panel(axes: Axes, points: Sequence[Row], panel: tuple[int, str, str, tuple[float, ...]]) -> None:
+    mix, drop, metric, published = panel
+    judged = UNCONTROLLED if mix == ALL else JUDGED
+    for buffer, (style, marker) in BUFFER_STYLES.items():
+        found = curve(points, judged, mix, drop, buffer, STOCK_MS, metric)
+        _draw(axes, found, ls=style, marker=marker, color=OWN_COLOUR, label=f"{judged}, B = {buffer:g}")
+    short = curve(points, judged, mix, drop, HALF, SHORT_MS, metric)
+    _draw(axes, short, ls="none", marker="x", color=OWN_COLOUR, label=f"{judged}, B = 0.5, rto_min {SHORT_MS} ms")
+    if mix != ALL:
+        for cc in (DEFAULT, *PEERS):
+            found = curve(points, cc, mix, drop, HALF, STOCK_MS, metric)
+            _draw(axes, found, ls="-", marker="D", color=CC_COLOURS[cc], label=f"{cc}, B = 0.5")
+    for value in published:
+        axes.axhline(value, color="black", lw=0.8, ls="-.", label="published, B = 0.5")
+    if metric != "goodput":
+        axes.axhline(0.1, color="grey", lw=0.8, ls="-.", label="a tenth of the link")
+    axes.set_ylim(bottom=0)
+    kind = {"controlled_source": ", a controlled one", "uncontrolled_source": ", one without control"}.get(metric, "")
+    axes.set_title(f"{10 - mix} + {mix}, drop-{drop}{kind}", fontsize=9)
+
+
+def picture(points: Sequence[Row], name: str) -> str:
+    """One figure of the paper, as an address that holds it."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH_INCHES, HEIGHT_INCHES), layout="constrained")
+        of_labels: dict[str, Any] = {}
+        for place, (letter, panel) in enumerate(zip("abcd", FIGURES[name], strict=True), 1):
+            axes = figure.add_subplot(2, 2, place)
+            _panel(axes, points, panel)
+            axes.set_title(f"{name}({letter}) {axes.get_title()}", fontsize=9)
+            axes.set_xlabel("nominal load")
+            axes.set_ylabel("goodput, part of the link")
+            handles, labels = axes.get_legend_handles_labels()
+            of_labels |= dict(zip(labels, handles, strict=True))
+        if of_labels:
+            figure.legend(list(of_labels.values()), list(of_labels), loc="outside lower center", ncols=3)
+        return address(figure)
+
+
+def text(value: Any) -> str:
+    """What was measured or published, to be read."""
+    return value if isinstance(value, str) else json.dumps(value).replace('"', "").strip("{}")
+
+
+def page(summary: Summary) -> str:
+    """The report."""
+    rows = summary["rows"]
+    return rendered(
+        "overload.html.j2",
+        summary=summary,
+        rows=rows,
+        passed=sum(row["pass"] for row in rows),
+        known=sum(row["measured"] is not None for row in rows),
+        goals=[(goal["met"], goal_text(goal)) for goal in summary["goals"]],
+        figures=[(name, about, picture(summary["points"], name)) for name, about in ABOUT.items()],
+        text=text,
+    )
