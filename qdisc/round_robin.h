@@ -341,9 +341,12 @@ static inline void rr_join(struct rr *rr, struct rr_flow *f, bool sparse)
 	rr_link_add_tail(&rr->list[list], &f->link);
 }
 
-/*
- * As rr_join(), for a flow of the round that has just paid for a packet. It had credit and
- * the next grant is no less than the packet cost, so it is no debtor.
+/**
+ * rr_rejoin - as rr_join(), for a flow of the round that has just paid for a packet
+ * @rr: scheduler
+ * @f: that flow, which must owe less than the least grant
+ *
+ * It had credit, and the next grant is no less than the packet cost: so it is no debtor.
  */
 static __always_inline void rr_rejoin(struct rr *rr, struct rr_flow *f)
 {
