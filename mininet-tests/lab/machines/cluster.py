@@ -35,6 +35,9 @@ from .parcel import Content, Parcel, code, parcel
 POLL_S = 0.5
 # Without an answer of the scheduler's for so long it is gone.
 SCHEDULER_S = 30
+# A run that no worker does for so long is handed over again, and then after twice as long: Dask may leave
+# one behind another run, or forget one whose worker is lost.
+IDLE_S = 15
 # Workers that get their files at the same time.
 AT_ONCE = 4
 # A frozen machine, and a guest's files beside it.
@@ -74,10 +77,12 @@ class Under:
     """A run that is under way.
 
     :param begun: workers' addresses, one for each time that it has begun
+    :param idle_since: when a worker that was there was last seen to do it, or when it was handed over
     """
 
     run: Run
     begun: list[str] = field(default_factory=list)
+    idle_since: float = field(default_factory=time.monotonic)
 
 
 class WorkersLostError(EngineError):
@@ -210,17 +215,22 @@ class Cluster:
             "orders": orders(run.plan),
         }
         packed = json.dumps(order).encode()
+        patience_s = float(IDLE_S)
         while True:
-            found = self._done(run, self._parcels[key].digest, packed)
+            found = self._done(run, self._parcels[key].digest, packed, patience_s)
             if found is None:
+                patience_s *= 2
                 # its worker is no more, or was full: the run is not to blame
                 continue
             if "raw" in found:
                 return dict(found["raw"])
             raise EngineError(found["failed"], found["log"])
 
-    def _done(self, run: Run, parcel_digest: str, packed: bytes) -> dict[str, Any] | None:
-        """What a worker says of a run; None if none could do it."""
+    def _done(self, run: Run, parcel_digest: str, packed: bytes, patience_s: float) -> dict[str, Any] | None:
+        """What a worker says of a run; None if none could do it.
+
+        :param patience_s: how long no worker may do it
+        """
         generation, closed = self._take_slot()
         key = self._next_key(run)
         under = self._under[key] = Under(run)
@@ -237,7 +247,11 @@ class Cluster:
                 pure=False,
                 resources={self._topic: 1},
             )
-            answer = self._await(future, generation, lambda: self._closed != closed and not under.begun)
+            answer = self._await(
+                future,
+                generation,
+                lambda: (self._closed != closed and not under.begun) or self._idle_s(under) > patience_s,
+            )
         except WorkersLostError:
             self._note_retry(under)
             raise
@@ -309,6 +323,12 @@ class Cluster:
                 return None
             except Exception as error:
                 raise EngineError(f"{type(error).__name__}: {error}") from None
+
+    def _idle_s(self, under: Under) -> float:
+        """How long no worker that is there, one that gets no more included, has been doing a run."""
+        if under.begun and under.begun[-1] in self._examined:
+            under.idle_since = time.monotonic()
+        return time.monotonic() - under.idle_since
 
     def _await_scheduler(self) -> None:
         """Until it answers again, or is known to be gone."""

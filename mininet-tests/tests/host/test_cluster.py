@@ -399,6 +399,31 @@ def test_the_network_to_a_worker_is_lost(bench) -> None:
     assert [one["workers"] for one in bench.outcome()["retried"]] == [["far"]]
 
 
+def test_a_run_that_no_worker_does_is_handed_over_again(bench, monkeypatch) -> None:
+    """As where Dask has forgotten it: here nobody hears of its first beginning. It counts once."""
+    monkeypatch.setattr(cluster, "IDLE_S", 1)
+    began = cluster.Cluster._began
+    unheard: list[object] = []
+
+    def heard(self: cluster.Cluster, event: tuple[float, dict[str, str]]) -> None:
+        if not unheard:
+            unheard.append(event[1]["key"])
+            return
+        began(self, event)
+
+    monkeypatch.setattr(cluster.Cluster, "_began", heard)
+    bench.hold.touch()
+    bench.worker("a", HOLD=str(bench.hold))
+    status = bench.started()
+    wait_for("run", lambda: bench.noted("begin a"))
+    bench.worker("b")
+    wait_for("another time", lambda: bench.noted("begin b", bench.noted("begin a")[0].removeprefix("begin a ")))
+    bench.hold.unlink()
+    wait_for("end", lambda: status)
+    assert status == [0]
+    assert len(bench.raws()) == 2 and len(bench.outcome()["workers"]) == 2
+
+
 def test_the_network_to_the_scheduler_is_lost_and_comes_back(bench) -> None:
     """The scheduler has forgotten what it was asked for: that begins again, and counts once."""
     network = Network(bench.address)
