@@ -154,7 +154,13 @@ TRACED = (
 # The same seed's runs with the engine and with iperf3 were up to 0.4 % apart: see the scenario.
 AGREE_PART = 0.01
 # Each of our topologies, small, as Mininet's own command takes it.
-SMALL = {"dumbbell": "2,10,fq_rr", "parking_lot": "1,10,fq_rr", "tree": "1,2,40,2,fq_rr", "two_paths": "1,10,10,fq_rr"}
+SMALL = {
+    "dumbbell": "2,10,fq_rr",
+    "one_router": "1,10,fq_rr",
+    "parking_lot": "1,10,fq_rr",
+    "tree": "1,2,40,2,fq_rr",
+    "two_paths": "1,10,10,fq_rr",
+}
 # In the guest: that command with each of them, then a status to pass on.
 MN = "".join(
     f"PYTHONPATH={TOP}/mininet-tests mn --custom {TOP}/mininet-tests/topologies/{name}.py"

@@ -2,6 +2,7 @@
 """Every scenario on the real engine, in a form that takes seconds: its own checks pass."""
 
 import functools
+import re
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -35,6 +36,7 @@ SHORT: dict[str, dict[str, str]] = {
     "demo-dumbbell": {"rate_mbit": "10", "seconds": "8"},
     "mixed-packet-sizes": {"packet": "1500", "other_packet": "150"},
     "one-router": {},
+    "overload": {"interval": "0.1"},
     "pacing-follows-the-backlog": {},
     "page-beside-an-upload": {},
     "pair-gap-is-n-packet-times": {"flows": "2", "round_trip": "40", "samples": "1000", "settle": "1"},
@@ -141,5 +143,6 @@ def test_they_can_be_reported(study_of: Callable[[str], Study]) -> None:
         section = page.partition(f"<h2>{name}</h2>")[2].partition("<h2>")[0]
         assert load(name).claim.partition("'")[0] in section
         assert "cannot be drawn" not in section
+        # a benchmark of file transfers records no ACKs
         for text in ("goodput of each flow", "queue delay of each flow"):
-            assert f'seed 1: {text}"' in section
+            assert (f'seed 1: {text}"' in section) == (not re.match(r"b\d-", name)), name
