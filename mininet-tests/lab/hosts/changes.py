@@ -28,6 +28,12 @@ HOST_OFFLOADS = {
 ROUTER_OFFLOADS = {**HOST_OFFLOADS, "generic-segmentation-offload": False}
 # As in the lab's own networks: see "How the lab works".
 SYSCTLS = {"net.ipv4.tcp_no_metrics_save": "1", "net.core.txrehash": "0"}
+# The kernel has all interfaces follow these, whatever each had of its own.
+OF_ALL = {
+    "net.ipv4.ip_forward",
+    *(f"net.ipv4.conf.{name}.forwarding" for name in ("all", "default")),
+    *(f"net.ipv6.conf.{name}.{what}" for name in ("all", "default") for what in ("forwarding", "disable_ipv6")),
+}
 # Kernel modules behind words of tc's lines; what is built in is there already.
 TC_MODULES = {
     **{
@@ -117,6 +123,10 @@ def check(plan: Plan) -> None:
     ):
         if is_there:
             raise PlanError(f"{what}: must be empty with --machines: only a guest can do that")
+    for settings in plan.sysctls.values():
+        for name in settings:
+            if name.replace("/", ".") in OF_ALL:
+                raise PlanError(f"sysctl {name}: sets that of every interface, which could not be put back")
     if plan.traffic != "engine":
         raise PlanError(f"traffic {plan.traffic}: must be engine with --machines")
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import shlex
 import subprocess
 import tempfile
@@ -264,6 +265,9 @@ class RealHosts:
     def _probe(self, host: str) -> str:
         """The kernel probe that sees every acknowledgement on a machine's kernel."""
         digest = self._facts[host]["btf"]
+        # it is a file's name here, and the machine says it
+        if not re.fullmatch("[0-9a-f]{64}", digest):
+            raise HostError(f"host {host}: says that {digest!r} is the SHA-256 of its kernel's type information")
         if digest not in self._probes:
             folder = CACHE / "btf"
             kept = folder / digest
@@ -271,6 +275,8 @@ class RealHosts:
                 folder.mkdir(parents=True, exist_ok=True)
                 types = Path(self._folder.name) / "btf"
                 types.write_bytes(zlib.decompress(base64.b64decode(self._remotes[host].ask("btf"))))
+                if hashlib.sha256(types.read_bytes()).hexdigest() != digest:
+                    raise HostError(f"host {host}: its kernel's type information has another SHA-256 than it said")
                 kept.write_text(btf.ack_probe(types))
             self._probes[digest] = kept.read_text()
         return self._probes[digest]

@@ -21,7 +21,7 @@ from typing import Any
 from lab.hosts import journal
 
 TOOLS = ("bash", "ethtool", "gcc", "insmod", "ip", "make", "modinfo", "modprobe", "nmcli", "ping", "rmmod", "rsync")
-MORE_TOOLS = ("sh", "sysctl", "tc")
+MORE_TOOLS = ("setpriv", "sh", "sysctl", "tar", "tc")
 TRACING = ("sys/kernel/tracing", "sys/kernel/debug/tracing")
 SECURE_BOOT = "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
 # "generic-receive-offload: on", "large-receive-offload: off [fixed]"; a part of a group is indented
@@ -62,7 +62,9 @@ def features(device: str) -> dict[str, tuple[bool, bool]]:
     for line in said("ethtool", "-k", device).splitlines():
         match = FEATURE.fullmatch(line.rstrip())
         if match:
-            found[match[1]] = (match[2] == "on", "fixed" not in (match[3] or ""))
+            # what is asked for and cannot be is on again when it can
+            more = match[3] or ""
+            found[match[1]] = (match[2] == "on" or "requested on" in more, "fixed" not in more)
     return found
 
 
@@ -86,6 +88,12 @@ def interface(name: str) -> dict[str, Any] | None:
         "master": link.get("master", ""),
         "addresses": [
             f"{one['local']}/{one['prefixlen']}" for entry in addresses for one in entry.get("addr_info", [])
+        ],
+        "ipv6": [
+            f"{one['local']}/{one['prefixlen']}"
+            for entry in listed("ip", "-j", "-6", "address", "show", "dev", name)
+            for one in entry.get("addr_info", [])
+            if one.get("scope") == "global" and not one.get("dynamic")
         ],
         "qdiscs": [
             {"kind": one["kind"], "handle": one.get("handle", "0:"), "root": one.get("root", False)}
@@ -185,6 +193,8 @@ def state(devices: Sequence[str], sysctls: Sequence[str]) -> dict[str, str]:
         qdiscs = said("tc", "qdisc", "show", "dev", device).splitlines()
         found[f"tc qdisc {device}"] = "\n".join(line for line in qdiscs if " noqueue 0: " not in line)
         found[f"ip address {device}"] = LEFT.sub("", said("ip", "-4", "-o", "address", "show", "dev", device))
+        ipv6 = said("ip", "-6", "-o", "address", "show", "dev", device, "scope", "global")
+        found[f"ip -6 address {device}"] = LEFT.sub("", ipv6)
         found[f"ip link {device}"] = "\n".join(
             f"mtu {one['mtu']} {'up' if 'UP' in one['flags'] else 'down'}" for one in link
         )

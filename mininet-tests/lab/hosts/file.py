@@ -64,7 +64,8 @@ def read(path: Path) -> Machines:
         raise PlanError(f"--machines {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise PlanError(f"--machines {path}: is no text: {error.reason} at byte {error.start}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
+        # not all of tomllib's are its own: of a number with thousands of digits, of 1000 brackets
         raise PlanError(f"--machines {path}: is not TOML: {error}") from None
     try:
         return _machines(path, content)

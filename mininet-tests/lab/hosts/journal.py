@@ -37,6 +37,8 @@ GONE = (
     "is not currently loaded",
     "Module not loaded",
     "is builtin",
+    # ethtool: all is asked for already
+    "Could not change any device features",
 )
 
 Argv = Sequence[str]
@@ -60,10 +62,15 @@ def namespace() -> int:
     return NAMESPACE.stat().st_ino
 
 
-def run(argv: Argv) -> tuple[int, str]:
-    """A command's status, and what it said."""
+def run(argv: Argv, held: Sequence[int] = ()) -> tuple[int, str]:
+    """A command's status, and what it said.
+
+    :param held: descriptors that it has open as well, so that a lock lasts until it ends, whatever ends this process
+    """
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        done = subprocess.run(
+            argv, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, pass_fds=held, check=False
+        )
     except OSError as error:
         return 127, f"{argv[0]}: {error.strerror}"
     return done.returncode, (done.stderr.strip() or done.stdout.strip())
@@ -72,7 +79,7 @@ def run(argv: Argv) -> tuple[int, str]:
 class Journal:
     """The journal of this host; whoever has it open holds its lock, which ends with the process."""
 
-    def __init__(self, path: Path, file: IO[str], header: dict[str, Any]) -> None:
+    def __init__(self, path: Path, file: IO[bytes], header: dict[str, Any]) -> None:
         self.path = path
         self._file = file
         self.header = header
@@ -87,17 +94,26 @@ class Journal:
         :param watched: interfaces and sysctls that this is about
         """
         path = path_in(folder)
+        # others see it when it has its header and is locked: one without a header they would take for an old one
+        unseen = folder / f".{path.name}.{os.getpid()}"
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            file = path.open("x+")
+            unseen.unlink(missing_ok=True)
+            file = unseen.open("x+b", buffering=0)
+        except OSError as error:
+            raise JournalError(f"{error.filename}: {error.strerror}") from None
+        header = {"boot": boot(), "pid": os.getpid(), "before": before, "watched": [list(names) for names in watched]}
+        journal = cls(path, file, header)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            journal._append(header)
+            os.link(unseen, path)
         except FileExistsError:
             raise JournalError(f"{path}: there is one already") from None
         except OSError as error:
-            raise JournalError(f"{error.filename}: {error.strerror}") from None
-        fcntl.flock(file, fcntl.LOCK_EX)
-        header = {"boot": boot(), "pid": os.getpid(), "before": before, "watched": [list(names) for names in watched]}
-        journal = cls(path, file, header)
-        journal._append(header)
+            raise JournalError(f"{path}: {error.strerror}") from None
+        finally:
+            unseen.unlink(missing_ok=True)
         # the name of the file has to last as well
         descriptor = os.open(folder, os.O_RDONLY)
         os.fsync(descriptor)
@@ -113,7 +129,7 @@ class Journal:
         path = path_in(folder)
         while True:
             try:
-                file = path.open("r+")
+                file = path.open("r+b", buffering=0)
             except FileNotFoundError:
                 return None
             except OSError as error:
@@ -132,12 +148,16 @@ class Journal:
             file.close()
 
     def _append(self, line: dict[str, Any]) -> None:
+        # with no buffer of ours: what could not be written would be in the way of all that comes later
+        data = f"{json.dumps(line)}\n".encode()
+        end = self._file.seek(0, os.SEEK_END)
         try:
-            self._file.seek(0, os.SEEK_END)
-            self._file.write(json.dumps(line) + "\n")
-            self._file.flush()
+            while data:
+                data = data[self._file.write(data) :]
             os.fsync(self._file.fileno())
         except OSError as error:
+            with contextlib.suppress(OSError):
+                self._file.truncate(end)
             raise JournalError(f"{self.path}: {error.strerror}") from None
 
     def change(self, do: Sequence[Argv], undo: Sequence[Argv]) -> None:
@@ -145,7 +165,7 @@ class Journal:
         if undo:
             self._append({"undo": [list(argv) for argv in undo]})
         for argv in do:
-            status, said = run(argv)
+            status, said = run(argv, [self._file.fileno()])
             if status:
                 raise ChangeError(f"{' '.join(argv)}: {said or f'status {status}'}")
 
@@ -165,8 +185,9 @@ class Journal:
         problems = []
         for entry in reversed(_whole_lines(self._file)[1:]):
             for argv in entry["undo"]:
-                status, said = run(argv)
-                if status and not any(words in said for words in GONE):
+                status, said = run(argv, [self._file.fileno()])
+                # 127 is of a tool that is not there
+                if status and (status == 127 or not any(words in said for words in GONE)):
                     problems.append(f"{' '.join(argv)}: {said or f'status {status}'}")
         return problems
 
@@ -197,12 +218,10 @@ def path_in(folder: Path) -> Path:
     return folder / f"journal-{namespace()}"
 
 
-def _whole_lines(file: IO[str]) -> list[dict[str, Any]]:
+def _whole_lines(file: IO[bytes]) -> list[dict[str, Any]]:
     file.seek(0)
     found = []
-    for line in file:
-        if not line.endswith("\n"):
-            break
+    for line in file.read().split(b"\n")[:-1]:
         try:
             found.append(json.loads(line))
         except ValueError:

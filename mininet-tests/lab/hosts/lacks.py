@@ -20,11 +20,13 @@ TOOLS = {
     "ping": "iputils-ping",
     "modprobe": "kmod",
     "rmmod": "kmod",
+    "setpriv": "util-linux",
 }
-BUILDING = {"bash": "bash", "gcc": "gcc", "make": "make", "rsync": "rsync", "insmod": "kmod"}
+BUILDING = {"bash": "bash", "gcc": "gcc", "make": "make", "rsync": "rsync", "insmod": "kmod", "tar": "tar"}
 OWN_MODULES = {file.rsplit("/", 1)[-1].removesuffix(".ko") for file in FILES}
 # What the kernel puts on a device by itself, and so puts back.
 KERNELS_OWN = ("noqueue", "mq")
+IPV6_MTU_BYTES = 1280
 # The traffic engine is built for this.
 MACHINE = "x86_64"
 Facts = Mapping[str, Any]
@@ -42,7 +44,7 @@ def refusals(placed: Placed, facts: Facts, machines: Machines, control: tuple[st
     :param recorded: whether ACKs or events are
     """
     found = [*_rights(facts), *_earlier(facts, machines), *_tools(placed, facts), *_modules(placed, facts)]
-    found += [*_interfaces(placed, facts), *_addresses(facts, machines)]
+    found += [*_interfaces(placed, facts), *_addresses(placed, facts, machines)]
     if placed.node and (facts["boot"], facts["namespace"]) == control and "router" in placed.machine.roles:
         found.append("is this machine, which gives the orders: a router must be another one")
     found += [
@@ -107,6 +109,7 @@ def _signatures(facts: Facts) -> str:
 
 
 def _interfaces(placed: Placed, facts: Facts) -> Iterator[str]:
+    mtus = dict(change["mtu"] for change in placed.changes if "mtu" in change)
     for name in placed.interfaces.values():
         one = facts["interfaces"][name]
         if one is None:
@@ -116,6 +119,11 @@ def _interfaces(placed: Placed, facts: Facts) -> Iterator[str]:
             yield f"interface {name} carries this ssh connection, which the lab would cut off: must be another one"
         elif name in facts["default_devices"]:
             yield f"interface {name} has a default route, which the lab would cut off: must be another one"
+        if one["ipv6"] and (not one["up"] or mtus.get(name, IPV6_MTU_BYTES) < IPV6_MTU_BYTES):
+            yield (
+                f"interface {name} has the IPv6 address {one['ipv6'][0]}, which the kernel takes off when the interface"
+                f" goes down or has an MTU below {IPV6_MTU_BYTES}: ip address del {one['ipv6'][0]} dev {name}"
+            )
         if one["master"]:
             yield f"interface {name} belongs to {one['master']}: must be in no bridge or bond"
         for qdisc in one["qdiscs"]:
@@ -134,7 +142,16 @@ def _interfaces(placed: Placed, facts: Facts) -> Iterator[str]:
                 )
 
 
-def _addresses(facts: Facts, machines: Machines) -> Iterator[str]:
+def _addresses(placed: Placed, facts: Facts, machines: Machines) -> Iterator[str]:
+    # an interface that is down has no route to them
+    for name in placed.interfaces.values():
+        for text in (facts["interfaces"][name] or {"addresses": []})["addresses"]:
+            if ipaddress.ip_interface(text).ip in machines.network:
+                yield (
+                    f"interface {name} has the address {text} of the plan's network {machines.network}: another"
+                    f" network = in {machines.path}"
+                )
+                return
     for text in facts["routes"]:
         try:
             route = ipaddress.ip_network(text, strict=False)

@@ -68,6 +68,7 @@ OPTIONS = {
 }
 # The agent says that it is there: python3 may take a while to start.
 READY_S = 60.0
+READY = protocol.READY + (2).to_bytes(4, "little") + b"{}"
 LOST = 255
 ENDED_S = 10.0
 
@@ -160,8 +161,13 @@ class Remote:
         assert self._process.stdout is not None
         if not select.select([self._process.stdout], [], [], READY_S)[0]:
             raise HostError(f"host {self.name}: ssh {self.machine.ssh}: its python3 did not start within {READY_S:g} s")
-        kind, _ = self._receive()
-        if kind != protocol.READY:
+        fd = self._process.stdout.fileno()
+        try:
+            said = protocol.read_exactly(lambda size: os.read(fd, size), len(READY))
+        except (OSError, EOFError):
+            raise self._gone() from None
+        # of what is no frame the length is none either
+        if said != READY:
             raise HostError(
                 f"host {self.name}: ssh {self.machine.ssh}: what it says is no answer: is its shell silent?"
             )

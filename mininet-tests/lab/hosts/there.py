@@ -422,12 +422,14 @@ class Host:
         traffic, self._traffic = self._traffic, None
         if traffic is not None:
             traffic.kill()
-        journal, self._journal = self._journal, None
+        # it is ours until all is done: what ends this early, a signal as well, ends with another call
+        journal = self._journal
         if journal is None:
             return {"changes": 0, "problems": [], "differences": []}
         changes = journal.changes
         problems = journal.undo()
         differences = journal.differences(facts.state(*journal.header.get("watched", [[], []])))
+        self._journal = None
         if problems:
             journal.close()
         else:

@@ -268,7 +268,12 @@ class Cluster:
         if answer is None:
             self._note_retry(under)
             return None
-        found: dict[str, Any] = json.loads(zlib.decompress(answer))
+        try:
+            found: dict[str, Any] = json.loads(zlib.decompress(answer))
+            if not {"raw", "failed"} & found.keys():
+                raise ValueError("has no result")
+        except (zlib.error, AttributeError, TypeError, ValueError) as error:
+            raise EngineError(f"what its worker answers cannot be read: {error}") from None
         if found.get("is_full"):
             self._refuse(self._accepted.get(under.begun[-1]) if under.begun else None, found["failed"])
             self._note_retry(under)

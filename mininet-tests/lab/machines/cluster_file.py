@@ -73,7 +73,7 @@ def load(name: str) -> ClusterFile:
         content = tomllib.loads(path.read_text())
     except OSError as error:
         raise PlanError(f"{option}: {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise PlanError(f"{option}: {path}: is not TOML: {error}") from None
     return checked(str(path), content)
 

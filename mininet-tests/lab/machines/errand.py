@@ -42,6 +42,8 @@ def store_of(text: str) -> Path:
     OSError if it cannot be made, or is another user's.
     """
     folder = Path(os.path.expandvars(text.replace("$UID", str(os.getuid()))))
+    if not folder.is_absolute() or "$" in str(folder):
+        raise OSError(0, "must be an absolute path: a variable in it is not set there", str(folder))
     if len(str(folder)) > STORE_CHARACTERS:
         raise OSError(0, f"must have at most {STORE_CHARACTERS} characters", str(folder))
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -116,11 +118,12 @@ def machine() -> dict[str, Any]:
 
 def remove_unused(folder: Path, before_s: float) -> None:
     """Parcels that no run has used since then, and the files of none."""
+    # a worker beside this one may be at it as well
     for parcel in (folder / "parcels").iterdir():
-        if parcel.stat().st_mtime < before_s:
-            shutil.rmtree(parcel, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):
+            if parcel.stat().st_mtime < before_s:
+                shutil.rmtree(parcel, ignore_errors=True)
     for file in (folder / "files").iterdir():
-        # a worker beside this one may be at it as well
         with contextlib.suppress(FileNotFoundError):
             status = file.stat()
             if status.st_nlink == 1 and status.st_mtime < before_s:

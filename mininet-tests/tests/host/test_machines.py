@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,7 @@ def only(**more: Any) -> Plan:
 CANNOT = {
     "commands: must be empty": only(commands=(Command("c", 0.0, "r", ("true",)),)),
     "sysctls of root: must be empty": only(sysctls={"root": {"vm.swappiness": "1"}}),
+    "sysctl net/ipv4/ip_forward: sets that of every": only(sysctls={"r": {"net/ipv4/ip_forward": "1"}}),
     "traffic iperf3: must be engine": only(traffic="iperf3"),
     "flow v6: family 6: must be 4": Plan(plan_of().topology, (Flow("v6", "s1", "d1", bytes=1, family=6),)),
     "source u: family 6: must be 4": Plan(
@@ -195,7 +197,16 @@ def test_a_plan_that_only_a_guest_can_do(said: str, three: Path) -> None:
 def of_machine(**more: Any) -> dict[str, Any]:
     """What a machine says of itself that may be bert, with some of it otherwise."""
     qdiscs = [{"kind": "mq", "handle": "0:", "root": True}]
-    card = {"mtu": 1500, "up": True, "carrier": True, "master": "", "addresses": [], "qdiscs": qdiscs, "managed": False}
+    card = {
+        "mtu": 1500,
+        "up": True,
+        "carrier": True,
+        "master": "",
+        "addresses": [],
+        "ipv6": [],
+        "qdiscs": qdiscs,
+        "managed": False,
+    }
     good = {
         "kernel": "6.1.0-9-amd64", "machine": "x86_64", "boot": "b", "namespace": 1, "root": True, "net_admin": True,
         "tools": dict.fromkeys((*lacks.TOOLS, *lacks.BUILDING), "/usr/bin/x"),
@@ -224,6 +235,7 @@ LACKS: list[tuple[dict[str, Any], str]] = [
         {"tools": {**of_machine()["tools"], "tc": "", "ethtool": ""}},
         "has no tc, ethtool: apt-get install iproute2 ethtool",
     ),
+    ({"tools": {**of_machine()["tools"], "setpriv": ""}}, "has no setpriv: apt-get install util-linux"),
     ({"machine": "aarch64"}, "is aarch64: the traffic engine is built for x86_64"),
     ({"modules": NOT_THERE, "headers": False}, "apt-get install linux-headers-6.1.0-9-amd64"),
     ({"modules": NOT_THERE, "tools": {**of_machine()["tools"], "gcc": ""}}, "has no gcc: apt-get install gcc"),
@@ -248,6 +260,8 @@ LACKS: list[tuple[dict[str, Any], str]] = [
         card(qdiscs=[{"kind": "fq", "handle": "0:", "root": True}]),
         "has fq, and net.core.default_qdisc is fq_codel by now",
     ),
+    (card(addresses=["198.18.9.1/24"], up=False), "has the address 198.18.9.1/24 of the plan's network 198.18.0.0/16"),
+    (card(ipv6=["2001:db8::1/64"], up=False), "has the IPv6 address 2001:db8::1/64, which the kernel takes off"),
     ({"routes": ["198.16.0.0/14"]}, "has a route to 198.16.0.0/14, which overlaps the plan's network 198.18.0.0/16"),
     ({"sysctls": {"net.core.txrehash": None}}, "has no sysctl net.core.txrehash: the plan sets it"),
     ({"tracing": ""}, "shows no kernel tracing"),
@@ -339,6 +353,10 @@ def killed_after(changes_made: int, folder: Path) -> None:
     words = [sys.executable, "-c", textwrap.dedent(text)]
     done = subprocess.run(words, env={**os.environ, "PYTHONPATH": str(TOP / "mininet-tests")}, check=False)
     assert done.returncode == -signal.SIGKILL
+    # the command that it was at has the lock until it has ended as well
+    left = journal.Journal.there(folder / "j", patience=lambda: time.sleep(0.01) is None)
+    assert left is not None
+    left.close()
 
 
 @pytest.mark.parametrize("changes_made", [0, 1, 5])
@@ -363,6 +381,46 @@ def test_a_line_that_is_not_whole_is_of_no_change(tmp_path: Path) -> None:
     path.write_text(path.read_text() + '{"undo": [["rm", "-r", "/tm')
     left = journal.Journal.there(tmp_path / "j")
     assert left is not None and left.changes == 2 and left.undo() == []
+
+
+def test_no_space_for_the_journal(tmp_path: Path) -> None:
+    """The change is not made, and those before it are undone."""
+    text = f"""
+        import resource
+        from pathlib import Path
+        from lab.hosts.journal import Journal, JournalError
+        one = Journal.begin({{}}, folder=Path({str(tmp_path / "j")!r}))
+        one.change([["touch", "{tmp_path}/a"]], [["rm", "{tmp_path}/a"]])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))
+        try:
+            one.change([["touch", "{tmp_path}/b"]], [["rm", "x" * 1000]])
+        except JournalError:
+            assert Path("{tmp_path}/a").exists() and not Path("{tmp_path}/b").exists()
+            assert one.changes == 1 and one.undo() == [] and not Path("{tmp_path}/a").exists()
+            raise SystemExit(3)
+    """
+    words = [sys.executable, "-c", textwrap.dedent(text)]
+    done = subprocess.run(words, env={**os.environ, "PYTHONPATH": str(TOP / "mininet-tests")}, check=False)
+    assert done.returncode == 3
+
+
+def test_what_an_agent_that_was_killed_was_at_is_undone_when_it_has_ended(tmp_path: Path) -> None:
+    text = f"""
+        from pathlib import Path
+        from lab.hosts.journal import Journal
+        one = Journal.begin({{}}, folder=Path({str(tmp_path / "j")!r}))
+        slow = "touch {tmp_path}/begun; sleep 1; touch {tmp_path}/late"
+        one.change([["sh", "-c", slow]], [["rm", "{tmp_path}/late"]])
+    """
+    words = [sys.executable, "-c", textwrap.dedent(text)]
+    with subprocess.Popen(words, env={**os.environ, "PYTHONPATH": str(TOP / "mininet-tests")}) as agent:
+        while not (tmp_path / "begun").exists():
+            time.sleep(0.02)
+        agent.kill()
+    with pytest.raises(journal.JournalError, match="is held by a process that is at work"):
+        journal.Journal.there(tmp_path / "j")
+    left = journal.Journal.there(tmp_path / "j", patience=lambda: time.sleep(0.1) is None)
+    assert left is not None and left.undo() == [] and not (tmp_path / "late").exists()
 
 
 def test_what_cannot_be_put_back_is_said(tmp_path: Path) -> None:
