@@ -30,7 +30,7 @@ from torture import guests
 OUT = TOP / "out" / "hostile"
 HALVES = ("tenant", "peer", "bounds")
 # Of guest time. A second in which the guest is busy throughout takes four or five of a core.
-LONG_S, SHORT_S = 600, 40
+LONG_S, SHORT_S = 600, 63
 # Of the bounds: three times as many connections in a second as under checkers
 BOUNDS_LONG_S = 200
 # How a guest begins the line with what it is about to do.
