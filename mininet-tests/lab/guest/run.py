@@ -26,13 +26,13 @@ from lab.guest.bpftrace import Script
 from lab.guest.iperf3 import Iperf3
 from lab.guest.network import Network, NetworkError
 from lab.guest.tracer import ACK_EVENT, Tracer
+from lab.guest.words import SECOND_NS, exchanges_text, flow_line, flow_words
 from lab.model.plan import FIRST_FLOW_PORT, FIRST_SOURCE_PORT, MAX_SOURCE_PORTS, Change, Command, Flow, Plan
 from lab.model.typed import DRAIN_S
 
 WORK = Path("/run/pktpair-lab")
-# Runs begin on a whole second: the phase of every periodic timer is the same.
-SECOND_NS = 1_000_000_000
-# From when all is ready to the beginning: the servers are asleep by then.
+# From when all is ready to the beginning: the servers are asleep by then. Runs begin on a whole second: the
+# phase of every periodic timer is the same.
 LEAD_S = 2
 # Ports that traces are kept of: flows' and sources' own; servers' are above.
 TRACED_PORTS = range(FIRST_FLOW_PORT, FIRST_SOURCE_PORT + MAX_SOURCE_PORTS)
@@ -117,35 +117,17 @@ class Engine:
     def _flow(self, plan: Plan, network: Network, index: int) -> str:
         flow, layout = plan.flows[index], network.layout
         words = {
-            "name": flow.name,
             "from": network.namespace(flow.source),
             "to": network.namespace(flow.sink),
             "from_address": layout.address(flow.source, flow.family),
             "to_address": layout.address(flow.sink, flow.family),
-            "port": FIRST_FLOW_PORT + index,
-            "start_ns": round(flow.start_s * SECOND_NS),
-            "bytes": flow.bytes,
-            "seconds_ns": round(flow.seconds * SECOND_NS),
-            "mss": flow.mss_bytes,
-            "sndbuf": flow.window_bytes,
-            "rcvbuf": flow.window_bytes,
-            "write": flow.write_bytes or flow.bytes,
-            "unsent": flow.unsent_bytes,
-            "packets_ps": flow.packets_s,
-            "write_gap_ns": round(flow.write_gap_s * SECOND_NS),
-            "until_ns": round(flow.until_s * SECOND_NS),
-            "connect": flow.connects,
+            **flow_words(plan, flow),
         }
-        if flow.cc:
-            words["cc"] = flow.cc
         if flow.exchanges:
             path = self._folder / f"exchanges-{index}"
-            lines = [
-                f"{one.request_bytes} {one.response_bytes} {round(one.think_s * SECOND_NS)}" for one in flow.exchanges
-            ]
-            path.write_text("\n".join(lines) + "\n")
+            path.write_text(exchanges_text(flow))
             words["exchanges"] = path
-        return "flow " + " ".join(f"{name}={value}" for name, value in words.items())
+        return flow_line(words)
 
     def _answer(self, wanted: bytes) -> None:
         assert self._process.stdout is not None

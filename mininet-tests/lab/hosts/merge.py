@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..guest.words import exchanges_text, flow_line, flow_words
 from ..model.plan import FIRST_SOURCE_PORT, Flow
 from ..model.typed import DRAIN_S
 from .changes import Placement
@@ -68,28 +69,11 @@ def traffic_plan(placement: Placement, node: str) -> tuple[str, dict[str, bytes]
         lines.append(f"sample every_ns={round(plan.record.sample_s * 1e9)}")
     lines += [f"queue name={placement.nodes[node].interfaces[device]} in=@here" for device in sampled(placement, node)]
     for index, flow in enumerate(plan.flows):
-        words = {
-            **_ends(placement, flow.source, flow.sink, own[flow.name]),
-            "name": flow.name,
-            "port": plan.port(flow),
-            "start_ns": round(flow.start_s * 1e9),
-            "bytes": flow.bytes,
-            "seconds_ns": round(flow.seconds * 1e9),
-            "mss": flow.mss_bytes,
-            "sndbuf": flow.window_bytes,
-            "rcvbuf": flow.window_bytes,
-            "write": flow.write_bytes or flow.bytes,
-            "unsent": flow.unsent_bytes,
-            "packets_ps": flow.packets_s,
-            "write_gap_ns": round(flow.write_gap_s * 1e9),
-            "until_ns": round(flow.until_s * 1e9),
-            "connect": flow.connects,
-            **({"cc": flow.cc} if flow.cc else {}),
-        }
+        words = {**_ends(placement, flow.source, flow.sink, own[flow.name]), **flow_words(plan, flow)}
         if flow.exchanges:
-            files[f"exchanges-{index}"] = _exchanges(flow)
+            files[f"exchanges-{index}"] = exchanges_text(flow).encode()
             words["exchanges"] = f"@folder/exchanges-{index}"
-        lines.append("flow " + " ".join(f"{name}={value}" for name, value in words.items()))
+        lines.append(flow_line(words))
     port = FIRST_SOURCE_PORT
     for source in plan.sources:
         files[f"times-{source.name}"] = np.array(source.times_ns(), dtype="<u8").tobytes()
@@ -115,11 +99,6 @@ def _ends(placement: Placement, source: str, sink: str, part: str) -> dict[str, 
         "to_address": placement.node_address(sink),
         "part": part,
     }
-
-
-def _exchanges(flow: Flow) -> bytes:
-    lines = [f"{one.request_bytes} {one.response_bytes} {round(one.think_s * 1e9)}\n" for one in flow.exchanges]
-    return "".join(lines).encode()
 
 
 def sampled(placement: Placement, node: str) -> list[str]:

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What the traffic engine (``traffic.c``) is told of a flow, wherever its two ends are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lab.model.plan import Flow, Plan
+
+SECOND_NS = 1_000_000_000
+
+
+def flow_words(plan: Plan, flow: Flow) -> dict[str, Any]:
+    """All but where its ends are, and the file of its exchanges."""
+    return {
+        "name": flow.name,
+        "port": plan.port(flow),
+        "start_ns": round(flow.start_s * SECOND_NS),
+        "bytes": flow.bytes,
+        "seconds_ns": round(flow.seconds * SECOND_NS),
+        "mss": flow.mss_bytes,
+        "sndbuf": flow.window_bytes,
+        "rcvbuf": flow.window_bytes,
+        "write": flow.write_bytes or flow.bytes,
+        "unsent": flow.unsent_bytes,
+        "packets_ps": flow.packets_s,
+        "write_gap_ns": round(flow.write_gap_s * SECOND_NS),
+        "until_ns": round(flow.until_s * SECOND_NS),
+        "connect": flow.connects,
+        **({"cc": flow.cc} if flow.cc else {}),
+    }
+
+
+def exchanges_text(flow: Flow) -> str:
+    """The file of its exchanges: a line each."""
+    return "".join(
+        f"{one.request_bytes} {one.response_bytes} {round(one.think_s * SECOND_NS)}\n" for one in flow.exchanges
+    )
+
+
+def flow_line(words: dict[str, Any]) -> str:
+    """A line of the engine's plan."""
+    return "flow " + " ".join(f"{name}={value}" for name, value in words.items())
