@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Overload as published in 1995, on the real stack: packet pair beside sources without control, BBR and CUBIC.
 
-    scripts/lab overload            what make overload runs: 16 minutes of two cores
-    scripts/lab overload --quick    a part of each curve: five minutes of one core
-    scripts/lab overload --full     seven loads, and the lengths of the paper: days
+    scripts/lab overload            what make overload runs: 229 runs, each some five seconds of a core
+    scripts/lab overload --quick    a part of each curve: four minutes of one core
+    scripts/lab overload --full     seven loads, and the lengths of the paper: 420 s a run, not 8
     scripts/lab overload --kept     judge what there is, and run nothing
 
 All runs are in one study: a campaign that was interrupted goes on where it was, and only what uses a
@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,22 +38,17 @@ from ..analyse.overload import (
     Cell,
     Point,
 )
-from ..checkout import TOP
 from ..model import overload, scenario
-from ..model.errors import PlanError
 from ..model.scenario import Values
 from ..show import overload as show
 from ..store import sweep as sweeping
-from ..store.engine import Engine, EngineError
-from ..store.study import Study, StudyError
+from ..store.engine import Engine
 from ..store.sweep import Request
-from . import measuring
-from .measuring import Measured, in_guests, measure, provenance
-from .options import FAILED, MAX_GUESTS, number
+from . import campaign
+from .measuring import Measured, in_guests, provenance
 
 PROGRAM = SCENARIO = "overload"
 QUEUE = "fq_rr"
-STUDY = "study"
 MIXES = (found.NONE, found.ONE, found.NINE)
 SEEDS, MAX_SEEDS = 1, 10
 
@@ -127,21 +120,6 @@ def cell(cc: str, values: Values) -> Cell:
     return Cell(cc, *numbers, values["rto_min"], values["sources"])
 
 
-def kept(study: Study, engine: Engine, planned: Sequence[Request]) -> Measured:
-    """What a study has of these requests; PlanError if that is nothing."""
-    try:
-        study.exists()
-        asked = sweeping.expand_all(planned, engine)
-    except (EngineError, StudyError) as error:
-        raise PlanError(str(error)) from None
-    digests = {run: digest for run, digest in asked.runs.items() if study.has(digest)}
-    if not digests:
-        raise PlanError(f"--kept: {study.folder} has none of the {len(asked.runs)} runs")
-    figures = {run: measuring.figures_of(run, study.load(digest)["raw"]) for run, digest in digests.items()}
-    sound = {run: one for run, one in figures.items() if one.error is None}
-    return Measured(study, sound, digests, asked.surroundings, len(digests))
-
-
 def points(measured: Measured, seeds: int) -> dict[Cell, Point]:
     """Each point's figures, means over seeds, of those that have all of these."""
     of: dict[Cell, list[Mapping[str, Any]]] = {}
@@ -170,7 +148,7 @@ def write(folder: Path, measured: Measured, extent: Extent, seeds: int, planned:
     summary = {
         **provenance(measured),
         "scenario": SCENARIO,
-        "study": STUDY,
+        "study": campaign.STUDY,
         "cpu_seconds": round(sum(map(measured.cpu_s, measured.runs)), 1),
         "runs": {"planned": planned, "measured": len(measured.runs)},
         "parameters": parameters,
@@ -185,46 +163,26 @@ def write(folder: Path, measured: Measured, extent: Extent, seeds: int, planned:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command line."""
-    cpus = len(os.sched_getaffinity(0))
     extent = parser.add_mutually_exclusive_group()
     extent.add_argument("--quick", action="store_true", help="a part of each curve")
     extent.add_argument("--full", action="store_true", help="seven loads, and the lengths of the paper")
-    parser.add_argument(
-        "--seeds", type=number(1, MAX_SEEDS), default=SEEDS, metavar="N", help=f"repeats, 1 to {MAX_SEEDS} ({SEEDS})"
-    )
-    parser.add_argument(
-        "-j", type=number(1, MAX_GUESTS), default=cpus, metavar="N", help=f"guests at a time; each uses a core ({cpus})"
-    )
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--fresh", action="store_true", help="measure again what is kept from before")
-    how.add_argument("--kept", action="store_true", help="run nothing: judge what is kept from before")
-    parser.add_argument("--kernel", default="", metavar="VERSION", help="an unpacked kernel (default: Debian 12's)")
-    parser.add_argument("--out", type=Path, default=TOP / "out" / PROGRAM, metavar="FOLDER")
+    campaign.add_check_options(parser, PROGRAM, SEEDS, MAX_SEEDS)
 
 
 def run(arguments: argparse.Namespace, engine: Engine) -> int:
     """Measure what was asked for, and show it."""
-    began = time.monotonic()
     extent = QUICK if arguments.quick else FULL if arguments.full else USUAL
-    study = Study(arguments.out / STUDY)
     planned = requests(extent, arguments.seeds, arguments.kernel)
-    if arguments.kept:
-        measured = kept(study, engine, planned)
-    else:
-        measured = measure(PROGRAM, study, engine, planned, guests=arguments.j, fresh=arguments.fresh)
     count = len(sweeping.expand_all(planned, engine).runs)
-    summary = write(arguments.out, measured, extent, arguments.seeds, count)
-    rows = summary["rows"]
-    for row in rows:
-        print(show.line(row))
-    for goal in summary["goals"]:
-        print(f"{'met ' if goal['met'] else 'MISS'}  {show.goal_text(goal)}")
-    passed = sum(row["pass"] for row in rows)
-    known = sum(row["measured"] is not None for row in rows)
-    minutes = (time.monotonic() - began) / 60
-    print(f"\n{passed} of {len(rows)} checks hold, of {known} that were measured. {minutes:.1f} minutes.")
-    print(f"{arguments.out / 'summary.json'} has all of them, {arguments.out / 'report.html'} draws them.")
-    return 0 if passed == len(rows) else FAILED
+
+    def written(folder: Path, measured: Measured) -> dict[str, Any]:
+        return write(folder, measured, extent, arguments.seeds, count)
+
+    def goals(summary: dict[str, Any]) -> list[str]:
+        return [f"{'met ' if goal['met'] else 'MISS'}  {show.goal_text(goal)}" for goal in summary["goals"]]
+
+    last = f"{arguments.out / 'summary.json'} has all of them, {arguments.out / 'report.html'} draws them."
+    return campaign.run_checks(PROGRAM, arguments, engine, planned, written, last, goals)
 
 
 def main(arguments: argparse.Namespace) -> int:

@@ -66,12 +66,6 @@ OWN_COLOUR = COLOURS[3]
 WHY: dict[str, str] = {}
 
 
-def line(row: Row) -> str:
-    """A check for the terminal."""
-    verdict = "pass" if row["pass"] else "-   " if row["measured"] is None else "FAIL"
-    return f"{verdict}  {row['id']} {row['number']} ({row['origin']}): {row.get('not_measured') or row['measured']}"
-
-
 def goal_text(goal: Row) -> str:
     """A goal of the default and what was measured."""
     asked = f"goodput of {DEFAULT} at a load of 5, B=0.5, drop-{goal['drop']}: at least {goal['least']}"
