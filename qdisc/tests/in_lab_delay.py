@@ -421,8 +421,9 @@ def each_field_is_shown_by_tc() -> None:
     long, capture = Sender(1), Capture()
     long.send(1514, 120)
     time.sleep(0.9)
-    # a program takes long to start, and the queue shall be there then
-    configure("rate 8kbit")
+    # to start a program the clock may leap by many seconds, and the queue shall be there then: a
+    # packet leaves every 1.5 s, and CoDel drops some (time / 2 interval)^2, thus 25 in 100 s
+    configure("rate 8kbit interval 10000ms")
     (minor,) = classes()
     (message,) = dump_messages(RTM_GETTCLASS, RTM_NEWTCLASS)
     raw = dict(split_attributes(dict(split_attributes(message[36:]))[TCA_STATS2]))[TCA_STATS_APP]
@@ -461,7 +462,9 @@ def each_field_is_shown_by_tc() -> None:
         told = one["stats"]
         equal({name: type(one.get(name)) for name in OF_A_CLASS}, OF_A_CLASS, "names and types of a class, by tc")
     equal({name: type(told.get(name)) for name in SENT}, dict.fromkeys(SENT, int), "what a class has sent, by tc")
-    equal((told["bytes"], told["drops"]), (told["packets"] * 1514, whole["drops_aqm"]), "bytes and drops of the class")
+    equal(told["bytes"], told["packets"] * 1514, "bytes of the class")
+    # the clock leapt between the two programs
+    expect(told["drops"] >= whole["drops_aqm"], "less drops of the class than of the whole")
     for thing in (long, capture):
         thing.close()
 
