@@ -21,6 +21,8 @@ Jain index
     of the flows' goodputs: 1 when all are equal, 1/n when one has all.
 backlog of a device
     packets and bytes in its queue, at each sample in the window, or in the whole run where there is none.
+clocks of real machines
+    the greatest offset and drift of a run's machines, and the greatest error with which an offset is known.
 a flow of iperf3's
     begins a round trip before its first payload is acknowledged and ends with the last ACK that
     acknowledges any: by its ACKs, since its own report has no time of day.
@@ -42,7 +44,7 @@ from numpy.typing import NDArray
 
 from ..model.errors import PlanError, RunError
 from ..model.layout import Device, Layout, lay_out
-from ..model.plan import Flow, Plan, after, changed
+from ..model.plan import CLOCK_FIGURES, Flow, Plan, after, changed
 from ..model.scenario import OPERATORS, Check, Scenario, Values
 from ..model.topology import STOCK_MTU_BYTES, Way
 
@@ -474,6 +476,9 @@ def figures(scenario: Scenario, values: Values, cc: str, qdisc: str, plan: Plan,
         # the other runs are none the worse for it
         found.error = f"its figures cannot be computed: {type(error).__name__}: {error}"
     found.metrics["kernel_warnings"] = len(raw.get("warnings", []))
+    machines = raw.get("clock", {}).get("machines", {})
+    if machines:
+        found.metrics |= {name: max(abs(one[name]) for one in machines.values()) for name in CLOCK_FIGURES}
     checks = [NO_WARNING]
     try:
         checks += scenario.checks(values, cc, qdisc)

@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -194,12 +194,11 @@ class RealHosts:
         if problems:
             raise HostError("\n".join(sorted(problems)))
 
-    def _ask_facts(self, about: Mapping[str, tuple[Any, Any, Any]]) -> None:
-        """:param about: by host, the interfaces, modules and sysctls that matter"""
+    def _ask_facts(self, about: Mapping[str, Mapping[str, Iterable[str]]]) -> None:
+        """:param about: by host, the interfaces, modules, sysctls and files that matter"""
 
         def one(remote: Remote) -> Facts:
-            interfaces, modules, sysctls = (list(names) for names in about[remote.name])
-            found: Facts = remote.ask("facts", interfaces=interfaces, modules=modules, sysctls=sysctls)
+            found: Facts = remote.ask("facts", **{what: list(names) for what, names in about[remote.name].items()})
             return found
 
         remotes = [self._remotes[name] for name in about]
@@ -213,7 +212,12 @@ class RealHosts:
         self._connect([placed.machine for placed in used.values()])
         self._ask_facts(
             {
-                name: (placed.interfaces.values(), {*placed.modules, *lacks.OWN_MODULES}, placed.sysctls)
+                name: {
+                    "interfaces": placed.interfaces.values(),
+                    "modules": {*placed.modules, *lacks.OWN_MODULES},
+                    "sysctls": placed.sysctls,
+                    "files": lacks.files_of_devices(placed),
+                }
                 for name, placed in used.items()
             }
         )
@@ -378,13 +382,11 @@ class RealHosts:
 
         def begin(remote: Remote) -> None:
             node = of[remote.name]
-            ports = _ports(placement, node)
-            events = [*placement.plan.record.events, *placement.plan.record.events_if_known]
             remote.ask(
                 "begin",
                 begin_ns=begin_ns + before[node].offset_ns,
-                events=[*([ACK_EVENT] if placement.plan.record.acks and ports else []), *events],
-                ports=ports,
+                events=_events(placement, node),
+                ports=_ports(placement, node),
             )
 
         together(list(remotes.values()), begin)
@@ -474,6 +476,10 @@ class RealHosts:
             if one.source == node:
                 lines.append(f"{host}: ping {placement.node_address(one.sink)}")
         work = f"/run/pktpair-lab-{self._facts[host]['namespace']}"
+        if _recorded(placement.plan):
+            tracing = f"{self._facts[host]['tracing']}/instances/pktpair-lab-{self._facts[host]['namespace']}"
+            lines.append(f"{host}: (writes tracing_on, buffer_size_kb, trace_clock and trace below {tracing}, and")
+            lines.append(f"{host}:  filter and enable of {', '.join(_events(placement, node))} below its events)")
         lines.append(f"{host}: setpriv --pdeathsig KILL {work}/{ENGINE} {work}/traffic/plan {work}/traffic")
         for device, interface in placed.interfaces.items():
             if has_queue(placement, device):
@@ -530,6 +536,13 @@ WOULD = {
 
 def _recorded(plan: Plan) -> bool:
     return bool(plan.record.acks or plan.record.events or plan.record.events_if_known)
+
+
+def _events(placement: Placement, node: str) -> list[str]:
+    """The kernel's trace events that are recorded on a node."""
+    record = placement.plan.record
+    acks = [ACK_EVENT] if record.acks and _ports(placement, node) else []
+    return [*acks, *record.events, *record.events_if_known]
 
 
 def _ports(placement: Placement, node: str) -> list[int]:

@@ -84,6 +84,7 @@ def interface(name: str) -> dict[str, Any] | None:
     return {
         "mtu": link["mtu"],
         "up": "UP" in link["flags"],
+        "features": features(name),
         "carrier": "LOWER_UP" in link["flags"],
         "master": link.get("master", ""),
         "addresses": [
@@ -216,11 +217,27 @@ def identity(modules: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def facts(interfaces: Sequence[str], modules: Sequence[str], sysctls: Sequence[str]) -> dict[str, Any]:
-    """All that decides whether a plan can be run here."""
+def parameters(name: str, root: Path = Path("/")) -> list[str]:
+    """A module's parameters: of one that is loaded those that can be set by now, of an installed one all."""
+    loaded = root / "sys" / "module" / name
+    if loaded.exists():
+        folder = loaded / "parameters"
+        return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+    return sorted(line.partition(":")[0] for line in said("modinfo", "-F", "parm", name).splitlines())
+
+
+def facts(
+    interfaces: Sequence[str], modules: Sequence[str], sysctls: Sequence[str], files: Sequence[str]
+) -> dict[str, Any]:
+    """All that decides whether a plan can be run here.
+
+    :param files: those of /sys/class that the plan writes
+    """
     routes = listed("ip", "-j", "-4", "route", "show", "table", "all")
     found: Mapping[str, Any] = {
         **identity(modules),
+        "parameters": {name: parameters(name) for name in modules},
+        "no_files": [name for name in files if not Path(name).exists()],
         "boot": journal.boot(),
         "namespace": journal.namespace(),
         "python": platform.python_version(),

@@ -29,12 +29,22 @@ KERNELS_OWN = ("noqueue", "mq")
 IPV6_MTU_BYTES = 1280
 # The traffic engine is built for this.
 MACHINE = "x86_64"
+DEVICES, MODULES = "/sys/class/net/", "/sys/module/"
 Facts = Mapping[str, Any]
 
 
 def to_build(placed: Placed, facts: Facts) -> list[str]:
     """The project's modules that a machine needs and does not have."""
     return [name for name in placed.modules if name in OWN_MODULES and facts["modules"][name]["state"] == "missing"]
+
+
+def files_of_devices(placed: Placed) -> list[str]:
+    """Files that the plan writes, of devices: they are there before anything is done."""
+    return [path for path, _ in _written(placed) if path.startswith(DEVICES)]
+
+
+def _written(placed: Placed) -> list[list[str]]:
+    return [change["write"] for change in placed.changes if "write" in change]
 
 
 def refusals(placed: Placed, facts: Facts, machines: Machines, control: tuple[str, int], recorded: bool) -> list[str]:
@@ -44,7 +54,8 @@ def refusals(placed: Placed, facts: Facts, machines: Machines, control: tuple[st
     :param recorded: whether ACKs or events are
     """
     found = [*_rights(facts), *_earlier(facts, machines), *_tools(placed, facts), *_modules(placed, facts)]
-    found += [*_interfaces(placed, facts), *_addresses(placed, facts, machines)]
+    found += [*_interfaces(placed, facts), *_offloads(placed, facts), *_files(placed, facts)]
+    found += _addresses(placed, facts, machines)
     if placed.node and (facts["boot"], facts["namespace"]) == control and "router" in placed.machine.roles:
         found.append("is this machine, which gives the orders: a router must be another one")
     found += [
@@ -140,6 +151,32 @@ def _interfaces(placed: Placed, facts: Facts) -> Iterator[str]:
                     f"interface {name} has {qdisc['kind']}, and net.core.default_qdisc is {facts['default_qdisc']} by"
                     " now: what it has cannot be put back as it was"
                 )
+
+
+def _offloads(placed: Placed, facts: Facts) -> Iterator[str]:
+    for name, wanted in (change["offloads"] for change in placed.changes if "offloads" in change):
+        features = (facts["interfaces"][name] or {"features": {}})["features"]
+        for offload, on in wanted.items():
+            # what an interface has not is off
+            is_on, changeable = features.get(offload, (False, False))
+            if facts["interfaces"][name] and is_on != on and not changeable:
+                yield f"interface {name} has {offload} {_word(is_on)} for good: the plan needs it {_word(on)}"
+
+
+def _word(is_on: bool) -> str:
+    return "on" if is_on else "off"
+
+
+def _files(placed: Placed, facts: Facts) -> Iterator[str]:
+    building = to_build(placed, facts)
+    missing = facts["no_files"]
+    for path, _ in _written(placed):
+        if path in missing and facts["interfaces"].get(path.split("/")[4]):
+            yield f"has no {path}: the plan writes it, and kernel {facts['kernel']} does not have it"
+        elif path.startswith(MODULES):
+            module, _, parameter = path.removeprefix(MODULES).partition("/parameters/")
+            if module not in building and parameter not in facts["parameters"][module]:
+                yield f"kernel module {module} has no parameter {parameter} there: the plan sets it"
 
 
 def _addresses(placed: Placed, facts: Facts, machines: Machines) -> Iterator[str]:

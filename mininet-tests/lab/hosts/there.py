@@ -149,7 +149,12 @@ def commands(step: dict[str, Any]) -> tuple[list[Argv], list[Argv]]:
         return [["mkdir", "-m", "700", str(work_folder())]], [["rm", "-rf", str(work_folder())]]
     if kind == "build":
         # what it makes is in the work folder
-        return [["bash", f"{work_folder()}/source/scripts/build-modules", "--quiet", "--kdir", what]], []
+        source = f"{work_folder()}/source"
+        return [
+            ["mkdir", source],
+            ["tar", "-x", "-f", f"{work_folder()}/{SOURCE}", "-C", source],
+            ["bash", f"{source}/scripts/build-modules", "--quiet", "--kdir", what],
+        ], []
     raise ValueError(f"unknown kind of change {kind}")
 
 
@@ -308,7 +313,7 @@ class Host:
 
     def do_facts(self, order: dict[str, Any]) -> dict[str, Any]:
         """What this host is and has."""
-        return facts.facts(order["interfaces"], order["modules"], order["sysctls"])
+        return facts.facts(*(order[name] for name in ("interfaces", "modules", "sysctls", "files")))
 
     def do_identity(self, order: dict[str, Any]) -> dict[str, Any]:
         """What tells this host from others."""
@@ -356,10 +361,6 @@ class Host:
             if name == PLUGIN:
                 # for what tc is asked later
                 os.environ["TC_LIB_DIR"] = str(path.parent)
-        if SOURCE in self._kept:
-            (work_folder() / "source").mkdir()
-            unpack = ["tar", "-x", "-f", str(work_folder() / SOURCE), "-C", str(work_folder() / "source")]
-            subprocess.run(unpack, check=True)
 
     def do_reach(self, order: dict[str, Any]) -> list[str]:
         """Of some addresses, those that do not answer."""

@@ -58,10 +58,12 @@ SYSCTL = re.compile(r"\w[\w-]*([./]\w[\w-]*)*", re.ASCII)
 EVENT = re.compile(r"\w+:\w+", re.ASCII)
 # Metrics of every run (``analyse.figures``), and those of its sources and devices.
 QUANTILES = ("p50", "p95", "p99")
+# Of real machines, by host in the raw result; a run's is the greatest.
+CLOCK_FIGURES = ("clock_offset_us", "clock_error_us", "clock_drift_us")
 OF_RUN = (
     *("window_begin_s", "window_end_s", "utilisation", "utilisation_start", "jain", "goodput_bit_s"),
     *(f"{which}queue_delay_{quantile}_s" for which in ("", "start_") for quantile in QUANTILES),
-    *("retransmits", "drops", "kernel_warnings"),
+    *("retransmits", "drops", "kernel_warnings", *CLOCK_FIGURES),
 )
 OF_SOURCE = ("{}_sent", "{}_received", *(f"{{}}_delay_{quantile}_s" for quantile in QUANTILES))
 OF_DEVICE = (

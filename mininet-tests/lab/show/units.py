@@ -16,6 +16,7 @@ UNITS: dict[str, Steps] = {
     "_bit_s": ((1e3, "bit/s", 1.0), (1e6, "kbit/s", 1e-3), (1e9, "Mbit/s", 1e-6), (ALL, "Gbit/s", 1e-9)),
     "_mbit": ((ALL, "Mbit/s", 1.0),),
     "_ms": ((ALL, "ms", 1.0),),
+    "_us": ((ALL, "µs", 1.0),),
     "_s": ((1e-3, "µs", 1e6), (1.0, "ms", 1e3), (ALL, "s", 1.0)),
 }
 

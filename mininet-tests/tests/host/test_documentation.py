@@ -254,7 +254,12 @@ def placeholder(name: str) -> str:
 def test_figures_of_runs_and_flows() -> None:
     """The reference has each metric of a run, each figure of a flow, and no other."""
     asked, raw = everything()
-    found = figures.figures(scenario.load("smoke"), {}, "cubic", "pfifo", asked, raw)
+    clock = {"clock_offset_us": -70.0, "clock_error_us": 50.0, "clock_drift_us": 1.0}
+    machines = {"anna": {**clock, "clock_offset_us": 3.0}, "bert": clock}
+    found = figures.figures(
+        scenario.load("smoke"), {}, "cubic", "pfifo", asked, {**raw, "clock": {"machines": machines}}
+    )
+    assert (found.metrics["clock_offset_us"], found.metrics["clock_error_us"]) == (70.0, 50.0)
     assert found.error is None
     assert {placeholder(name) for name in found.metrics} == set(rows_of("results", "Metrics of a run"))
     assert {placeholder(name) for name in found.flows[0]} == set(rows_of("results", "Figures of a flow"))

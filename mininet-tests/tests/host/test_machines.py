@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Plans on real machines, as far as no machine is needed: the file, the fit, what is refused, and the journal."""
 
+import dataclasses
 import ipaddress
 import json
 import os
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 from conftest import TOP, lab
 from lab.front import options, real_hosts
-from lab.hosts import changes, facts, journal, lacks, merge, ssh
+from lab.hosts import changes, facts, journal, lacks, merge, ssh, there
 from lab.hosts.file import read
 from lab.model.errors import PlanError
 from lab.model.plan import Command, Flow, Plan, Source
@@ -194,12 +195,22 @@ def test_a_plan_that_only_a_guest_can_do(said: str, three: Path) -> None:
         changes.place(CANNOT[said], read(three))
 
 
+# The second says whether it can be changed; a virtual interface has no UDP segmentation.
+FEATURES = {
+    "tcp-segmentation-offload": (True, True),
+    "generic-segmentation-offload": (True, True),
+    "generic-receive-offload": (True, True),
+    "large-receive-offload": (False, False),
+}
+
+
 def of_machine(**more: Any) -> dict[str, Any]:
     """What a machine says of itself that may be bert, with some of it otherwise."""
     qdiscs = [{"kind": "mq", "handle": "0:", "root": True}]
     card = {
         "mtu": 1500,
         "up": True,
+        "features": FEATURES,
         "carrier": True,
         "master": "",
         "addresses": [],
@@ -215,6 +226,7 @@ def of_machine(**more: Any) -> dict[str, Any]:
         "routes": ["192.0.2.0/24"], "modules": {"sch_fq_rr": {"state": "installed", "version": "1", "signed": True}},
         "headers": True, "lockdown": "none", "sig_enforce": False, "secure_boot": False, "ccs": ["cubic"],
         "default_qdisc": "fq_codel", "sysctls": {}, "tracing": "/sys/kernel/tracing", "btf": "x", "journal": "",
+        "parameters": {}, "no_files": [],
     }  # fmt: skip
     return {**good, **more}
 
@@ -263,6 +275,10 @@ LACKS: list[tuple[dict[str, Any], str]] = [
     (card(addresses=["198.18.9.1/24"], up=False), "has the address 198.18.9.1/24 of the plan's network 198.18.0.0/16"),
     (card(ipv6=["2001:db8::1/64"], up=False), "has the IPv6 address 2001:db8::1/64, which the kernel takes off"),
     ({"routes": ["198.16.0.0/14"]}, "has a route to 198.16.0.0/14, which overlaps the plan's network 198.18.0.0/16"),
+    (
+        card(features={**FEATURES, "tcp-segmentation-offload": (True, False)}),
+        "interface eth1 has tcp-segmentation-offload on for good: the plan needs it off",
+    ),
     ({"sysctls": {"net.core.txrehash": None}}, "has no sysctl net.core.txrehash: the plan sets it"),
     ({"tracing": ""}, "shows no kernel tracing"),
     ({"btf": ""}, "has no type information of its kernel"),
@@ -289,6 +305,41 @@ def test_a_machine_that_lacks_nothing(three: Path) -> None:
 def test_what_a_machine_lacks_is_said(what: dict[str, Any], said: str, three: Path) -> None:
     found = refusals(three, **what)
     assert any(line.startswith("host bert: ") and said in line for line in found), found
+
+
+def test_what_a_plan_writes_has_to_be_there(three: Path) -> None:
+    """A file of a device, and a module's parameter: also of a module that is built there, whose parameters are ours."""
+    machines = read(three)
+    plan = dataclasses.replace(plan_of(), gro=("r",), gro_hold_us=50.0, module_parameters={"sch_fq_rr": {"hue": "1"}})
+    placed = changes.place(plan, machines).nodes["r"]
+    files = lacks.files_of_devices(placed)
+    assert "/sys/class/net/eth1/gro_flush_timeout" in files and len(files) == 4
+    loaded = {"state": "loaded", "version": "", "signed": True}
+    said = of_machine(
+        sysctls=dict.fromkeys(placed.sysctls, "0"),
+        modules=dict.fromkeys(placed.modules, loaded),
+        parameters={"sch_fq_rr": ["colour"]},
+        no_files=["/sys/class/net/eth1/napi_defer_hard_irqs"],
+    )
+    assert lacks.refusals(placed, said, machines, ("c", 1), False) == [
+        "host bert: has no /sys/class/net/eth1/napi_defer_hard_irqs: the plan writes it, and kernel 6.1.0-9-amd64"
+        " does not have it",
+        "host bert: kernel module sch_fq_rr has no parameter hue there: the plan sets it",
+    ]
+    said |= {"modules": {**said["modules"], **NOT_THERE}, "no_files": []}
+    assert lacks.refusals(placed, said, machines, ("c", 1), False) == []
+
+
+def test_a_build_shows_each_of_its_commands() -> None:
+    do, undo = there.commands({"build": "/lib/modules/6.1/build"})
+    assert [argv[0] for argv in do] == ["mkdir", "tar", "bash"] and undo == []
+
+
+def test_parameters_are_those_that_can_be_set(tmp_path: Path) -> None:
+    (tmp_path / "sys/module/sch_fq_rr/parameters").mkdir(parents=True)
+    (tmp_path / "sys/module/sch_fq_rr/parameters/hue").touch()
+    (tmp_path / "sys/module/sch_red").mkdir()
+    assert [facts.parameters(name, tmp_path) for name in ("sch_fq_rr", "sch_red", "nothing")] == [["hue"], [], []]
 
 
 def test_a_router_that_gives_the_orders(three: Path) -> None:

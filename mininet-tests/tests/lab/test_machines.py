@@ -174,7 +174,7 @@ def test_a_sweep_fills_a_study(seen: dict[str, Any]) -> None:
     assert status == 0 and "1 runs asked for: 1 run, 0 there before, 0 failed" in said, said
     rows = list(csv.DictReader(raw["table"].splitlines()))
     assert [(row["flow"], row["clock"], row["error"]) for row in rows] == [("f1", "real", ""), ("f2", "real", "")]
-    assert all(float(row["goodput_bit_s"]) > 0 for row in rows)
+    assert all(float(row["goodput_bit_s"]) > 0 and float(row["clock_error_us"]) > 0 for row in rows)
 
 
 def test_clocks_are_measured_and_stated(seen: dict[str, Any]) -> None:
