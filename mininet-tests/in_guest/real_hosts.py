@@ -48,6 +48,14 @@ SSH_NETWORK = "192.0.2"
 OWN_ADDRESS = "127.0.0.7"
 CABLES = (("anna", "to-bert", "bert", "to-anna"), ("bert", "to-carl", "carl", "to-bert"))
 ROLES = {"anna": "sender", "bert": "router", "carl": "receiver"}
+# Two of each, cabled as a parking lot with one bottleneck: from dora or emil by fred and gina to hans or ines.
+MORE_ROLES = {"dora": "sender", "emil": "sender", "fred": "router", "gina": "router", "hans": "receiver"}
+MORE_ROLES |= {"ines": "receiver"}
+MORE_CABLES = (
+    *(("dora", "to-fred", "fred", "to-dora"), ("emil", "to-fred", "fred", "to-emil")),
+    *(("fred", "to-gina", "gina", "to-fred"), ("gina", "to-hans", "hans", "to-gina")),
+    ("gina", "to-ines", "ines", "to-gina"),
+)
 # What the lab may set on a host.
 SYSCTLS = (
     *("net.ipv4.ip_forward", "net.ipv4.tcp_no_metrics_save", "net.core.txrehash", "net.ipv4.conf.all.forwarding"),
@@ -130,23 +138,33 @@ class Hosts:
         for name in ("host", "user", "stranger"):
             must("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", FOLDER / name)
         shutil.copy(FOLDER / "user.pub", FOLDER / "authorized")
-        self.addresses = {host: f"{SSH_NETWORK}.{4 * number + 2}" for number, host in enumerate(ROLES)}
-        for number, host in enumerate(ROLES):
+        self._roles: dict[str, str] = {}
+        self._cables: list[tuple[str, str, str, str]] = []
+        self.addresses: dict[str, str] = {}
+        self.add(ROLES, CABLES)
+        # one of them is up before the lab comes, with an address and a route of its own
+        must("ip", "-n", "anna", "link", "set", "to-bert", "up")
+        must("ip", "-n", "anna", "address", "add", "10.9.8.7/24", "dev", "to-bert")
+        must("ip", "-n", "anna", "route", "add", "10.77.0.0/16", "via", "10.9.8.1")
+        self.file = self.write("machines.toml")
+
+    def add(self, roles: Mapping[str, str], cables: Sequence[tuple[str, str, str, str]]) -> None:
+        """More of them; files that are written from now on name them as well."""
+        for host in roles:
+            number = len(self.addresses)
+            self.addresses[host] = f"{SSH_NETWORK}.{4 * number + 2}"
             self._add(number, host)
-        for one, device, other, its_device in CABLES:
+        for one, device, other, its_device in cables:
             must("ip", "-n", one, "link", "add", device, "type", "veth", "peer", "name", its_device, "netns", other)
             for owner, name in ((one, device), (other, its_device)):
                 # the kernel gives a device that is up for the first time what it has ever after
                 must("ip", "-n", owner, "link", "set", name, "up")
                 must("ip", "-n", owner, "link", "set", name, "down")
-        # one of them is up before the lab comes, with an address and a route of its own
-        must("ip", "-n", "anna", "link", "set", "to-bert", "up")
-        must("ip", "-n", "anna", "address", "add", "10.9.8.7/24", "dev", "to-bert")
-        must("ip", "-n", "anna", "route", "add", "10.77.0.0/16", "via", "10.9.8.1")
+        self._roles |= roles
+        self._cables += cables
         host_key = (FOLDER / "host.pub").read_text().split()[:2]
-        known = [f"{address} {' '.join(host_key)}\n" for address in self.addresses.values()]
-        (FOLDER / "known").write_text("".join(known))
-        self.file = self.write("machines.toml")
+        with (FOLDER / "known").open("a") as known:
+            known.writelines(f"{self.addresses[host]} {' '.join(host_key)}\n" for host in roles)
 
     def _add(self, number: int, host: str) -> None:
         near, far = f"{SSH_NETWORK}.{4 * number + 1}", self.addresses[host]
@@ -192,9 +210,9 @@ class Hosts:
             + "  GlobalKnownHostsFile /dev/null\n"
         )
         lines = [first, f'ssh_config = "{name}.ssh"\n']
-        for host, role in ROLES.items():
-            cables = {device: peer for one, device, peer, _ in CABLES if one == host}
-            cables |= {device: peer for peer, _, one, device in CABLES if one == host}
+        for host, role in self._roles.items():
+            cables = {device: peer for one, device, peer, _ in self._cables if one == host}
+            cables |= {device: peer for peer, _, one, device in self._cables if one == host}
             keys: dict[str, Any] = {"ssh": host, "role": role, "interfaces": cables, **changed.get(host, {})}
             lines.append(f"[hosts.{host}]\n")
             lines += [f"{key} = {_toml(value)}\n" for key, value in keys.items()]
@@ -204,7 +222,7 @@ class Hosts:
     def state(self) -> dict[str, str]:
         """What each host is, as its own programs show it, and what is left of the lab's."""
         found = {}
-        for host in ROLES:
+        for host in self._roles:
             for argv in (
                 ("tc", "qdisc", "show"),
                 ("ip", "-4", "-o", "address"),
@@ -213,7 +231,7 @@ class Hosts:
                 ("sysctl", "-e", *SYSCTLS),
             ):
                 found[f"{host}: {' '.join(argv[:4])}"] = must(*inside(host, *argv))
-            for one, device, other, its_device in CABLES:
+            for one, device, other, its_device in self._cables:
                 for owner, name in ((one, device), (other, its_device)):
                     if owner == host:
                         found[f"{host}: ethtool -k {name}"] = must(*inside(host, "ethtool", "-k", name))
@@ -431,6 +449,21 @@ def whole(hosts: Hosts) -> dict[str, Any]:
     return found
 
 
+def several(hosts: Hosts) -> dict[str, Any]:
+    """A plan with two senders, two routers and two receivers."""
+    hosts.add(MORE_ROLES, MORE_CABLES)
+    path = hosts.write("several.toml")
+    # they have one kernel: who loads it could not unload it while the others use it
+    must("modprobe", "sch_netem")
+    before = hosts.state()
+    found: dict[str, Any] = {}
+    words = ("three-bottlenecks", "--cc", "pktpair", "--qdisc", "fq_rr", *SLOW, "--set", "bottlenecks=1")
+    found["run"] = lab("run", *words, "--set", "seconds=3", "--machines", path)
+    found["differences"] = differences(before, hosts.state())
+    must("rmmod", "sch_netem")
+    return found
+
+
 def other_traffic(plan: Plan) -> Plan:
     """UDP packets there, and a file and exchanges back; queues and flows are sampled, and the router merges."""
     flows = (
@@ -458,6 +491,7 @@ def main() -> None:
         "kill control": lambda: kill_control(hosts),
         "kill agents": lambda: kill_agents(hosts),
         "lost network": lambda: lose_network(hosts),
+        "several of each": lambda: several(hosts),
     }
     for name, case in cases.items():
         if chosen and not any(name.startswith(one) for one in chosen):

@@ -509,7 +509,7 @@ def restore(machines: Machines, is_dry: bool) -> tuple[list[str], bool]:
             continue
         try:
             if is_dry:
-                left = remote.ask("facts", interfaces=[], modules=[], sysctls=[])["journal"]
+                left = remote.ask("facts", interfaces=[], modules=[], sysctls=[], files=[])["journal"]
                 lines.append(f"host {machine.name}: {WOULD[left]}")
                 continue
             found = remote.ask("restore")

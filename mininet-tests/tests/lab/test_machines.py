@@ -226,6 +226,14 @@ def test_agents_that_are_killed_are_restored(seen: dict[str, Any]) -> None:
     ]
 
 
+def test_several_of_each(seen: dict[str, Any]) -> None:
+    """Two senders, two routers in series and two receivers: each flow by its own machines, and all is as before."""
+    saw = case(seen, "several of each")
+    status, said = saw["run"]
+    assert status == 0 and "jain" in said, said
+    assert saw["differences"] == {}
+
+
 def test_a_lost_network(seen: dict[str, Any]) -> None:
     """The run fails and says whose connection was lost; that host puts itself back."""
     status, said = case(seen, "lost network")
