@@ -682,24 +682,27 @@ class Sshd:
         process.exit(0)
 
 
-@pytest.mark.parametrize("key", ["right", "wrong"])
-def test_a_cluster_over_ssh(bench, capsys, key) -> None:
-    """Scheduler and worker are started over ssh; a wrong key is said, and nothing is left."""
+@pytest.mark.parametrize(
+    ("key", "said"), [("right", ""), ("wrong", "ermission denied"), ("unused", "Connect call failed")]
+)
+def test_a_cluster_over_ssh(bench, capsys, key, said) -> None:
+    """Scheduler and worker are started over ssh; a wrong key or address is said, and nothing is left."""
     sshd = Sshd(bench.folder, env_of(bench))
     if key == "wrong":
         asyncssh.generate_private_key("ssh-ed25519").write_private_key(str(sshd.key))
+    port = sshd.port if key != "unused" else 1
     path = bench.folder / "ssh.toml"
     path.write_text(
         f'kind = "ssh"\nhosts = ["127.0.0.1", "127.0.0.1"]\nstore = "{bench.folder}/store"\n'
         '[options]\nscheduler_options = {port = 0, dashboard_address = "127.0.0.1:0"}\n'
-        f'connect_options = {{port = {sshd.port}, username = "me", '
+        f'connect_options = {{port = {port}, username = "me", '
         f'client_keys = ["{sshd.key}"], known_hosts = "{sshd.known}"}}\n'
     )
     status = bench.sweep(file=path)
-    if key == "wrong":
+    if said:
         assert status == 2
-        said = capsys.readouterr().err
-        assert "ssh.toml: " in said and "ermission denied" in said and "Traceback" not in said
+        error = capsys.readouterr().err
+        assert "ssh.toml: " in error and said in error and "Traceback" not in error
         assert not bench.out.exists()
         return
     assert status == 0
