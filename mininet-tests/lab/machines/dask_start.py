@@ -135,7 +135,8 @@ def _kubernetes(cluster: ClusterFile, folder: str) -> Any:
     limits = {"cpu": str(cluster.guests), "memory": memory}
     return operator.KubeCluster(
         **{
-            "name": "pktpair",
+            # Kubernetes would take one of this name that is there; dask-kubernetes fills it in
+            "name": "pktpair-{user}-{uuid}",
             "image": cluster.image,
             "n_workers": cluster.workers,
             # a worker takes as many runs as it has CPUs

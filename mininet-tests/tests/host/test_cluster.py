@@ -9,12 +9,15 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import threading
+import types
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import asyncssh
+import distributed
 import fake_lab
 import pytest
 from dask_processes import Network, Processes, wait_for
@@ -630,6 +633,38 @@ def test_a_slurm_cluster(bench, monkeypatch) -> None:
     jobs = (bench.folder / "jobs").read_text().split()
     assert len(jobs) == 2
     wait_for("end of the jobs", lambda: not any(Path(f"/proc/{job}").exists() for job in jobs))
+
+
+def test_a_kubernetes_cluster(bench, monkeypatch) -> None:
+    """Its workers do the runs and end with the sweep; in place of Kubernetes' are workers of this machine.
+
+    What is asked for is checked, by the names that ``KubeCluster`` of dask-kubernetes 2026.3.0 has.
+    """
+    asked: list[dict[str, object]] = []
+
+    def cluster(*, name: str, image: str, n_workers: int, resources: dict, namespace: str) -> distributed.LocalCluster:
+        asked.append({"name": name, "image": image, "resources": resources, "namespace": namespace})
+        threads = int(resources["limits"]["cpu"])
+        return distributed.LocalCluster(
+            n_workers=n_workers, threads_per_worker=threads, dashboard_address="127.0.0.1:0"
+        )
+
+    operator = types.SimpleNamespace(KubeCluster=cluster)
+    monkeypatch.setattr(dask_start, "needed", lambda kind: None)
+    monkeypatch.setitem(sys.modules, "dask_kubernetes", types.ModuleType("dask_kubernetes"))
+    monkeypatch.setitem(sys.modules, "dask_kubernetes.operator", operator)
+    monkeypatch.setenv("NOTES", str(bench.notes))
+    monkeypatch.setenv("WORKER", "pod")
+    path = bench.folder / "pods.toml"
+    path.write_text(
+        f'kind = "kubernetes"\nworkers = 2\nguests = 2\nimage = "lab:1"\nstore = "{bench.folder}/store"\n'
+        '[options]\nnamespace = "lab"\n'
+    )
+    assert bench.sweep("--seeds", "1-2", file=path) == 0
+    assert len(bench.noted("end pod")) == 4 and len(bench.outcome()["workers"]) == 2
+    share = {"cpu": "2", "memory": "3584Mi"}
+    resources = {"limits": share, "requests": share}
+    assert asked == [{"name": "pktpair-{user}-{uuid}", "image": "lab:1", "resources": resources, "namespace": "lab"}]
 
 
 class Sshd:
