@@ -13,14 +13,15 @@ HEADERS = (TOP / ".cache" / "kernels" / "default" / "build").resolve()
 
 
 def built_on_a_host(work: Path, kernel: Path, monkeypatch: pytest.MonkeyPatch) -> subprocess.CompletedProcess[str]:
-    """What the agent's commands say, with the source in its work folder."""
+    """What the last of the agent's commands says, with the source in its work folder."""
     monkeypatch.setattr(there, "work_folder", lambda: work)
-    (work / "source").mkdir(parents=True)
+    work.mkdir()
     (work / there.SOURCE).write_bytes(engine._source())
-    subprocess.run(["tar", "-x", "-f", work / there.SOURCE, "-C", work / "source"], check=True)
-    ((command,), undo) = there.commands({"build": str(kernel)})
+    (*before, command), undo = there.commands({"build": str(kernel)})
     # the journal removes the work folder, and all with it
     assert undo == []
+    for argv in before:
+        subprocess.run(argv, check=True)
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
