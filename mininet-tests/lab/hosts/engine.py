@@ -32,7 +32,7 @@ from .file import Machine, Machines
 from .journal import boot, namespace
 from .merge import ACK_EVENT, Clock, has_queue, measured, merged, traffic_plan
 from .ssh import HostError, Remote, shown, together
-from .there import ENGINE, PLUGIN, SOURCE
+from .there import ENGINE, PING, PLUGIN, SOURCE
 
 CLOCK = "real"
 # Of so many questions the one that is answered first tells the clocks' offset.
@@ -471,10 +471,10 @@ class RealHosts:
             undone = [f"{host}: {shlex.join(argv)}" for argv in undo] + undone
         for first, second in placement.layout.links:
             if first.node == node:
-                lines.append(f"{host}: ping {placement.address(second)}")
+                lines.append(f"{host}: {shlex.join([*PING, placement.address(second)])}")
         for one in placement.plan.senders:
             if one.source == node:
-                lines.append(f"{host}: ping {placement.node_address(one.sink)}")
+                lines.append(f"{host}: {shlex.join([*PING, placement.node_address(one.sink)])}")
         work = f"/run/pktpair-lab-{self._facts[host]['namespace']}"
         if _recorded(placement.plan):
             tracing = f"{self._facts[host]['tracing']}/instances/pktpair-lab-{self._facts[host]['namespace']}"

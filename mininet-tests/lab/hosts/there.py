@@ -33,6 +33,8 @@ from lab.hosts.journal import Argv, ChangeError, Journal, JournalError, boot, na
 ALIVE_S = 2.0
 SILENCE_S = 20.0
 POLL_S = 0.2
+# NetworkManager gives an interface that it has back its address again.
+SETTLE_S = 3.0
 # A lab that was killed may still be putting this host back.
 PATIENCE_S = 30.0
 # Per CPU; an acknowledgement takes about 90 bytes, so this holds 180,000.
@@ -429,13 +431,27 @@ class Host:
             return {"changes": 0, "problems": [], "differences": []}
         changes = journal.changes
         problems = journal.undo()
-        differences = journal.differences(facts.state(*journal.header.get("watched", [[], []])))
+        differences = self._differences(journal)
+        if differences:
+            # what has not taken, or was undone by another program of the host, is put back once more
+            problems = journal.undo()
+            differences = self._differences(journal)
         self._journal = None
         if problems:
             journal.close()
         else:
             journal.remove()
         return {"changes": changes, "problems": problems, "differences": differences}
+
+    @staticmethod
+    def _differences(journal: Journal) -> list[str]:
+        """What is not as it was; it has a moment, since other programs of the host may be at it."""
+        deadline = time.monotonic() + SETTLE_S
+        while True:
+            found = journal.differences(facts.state(*journal.header.get("watched", [[], []])))
+            if not found or time.monotonic() > deadline:
+                return found
+            time.sleep(POLL_S)
 
 
 def _stop(number: int, frame: Any) -> None:

@@ -172,6 +172,9 @@ class Cluster:
         except (LabError, PlanError, OSError) as error:
             raise EngineError(str(error)) from None
         self._client = self._stack.enter_context(connected(self._cluster))
+        versions = self._client.get_versions(check=False)
+        if reason := self._other(versions["scheduler"], versions["client"]):
+            raise EngineError(f"{self._cluster.name}: its scheduler {reason}")
         self._do = ByValue(errand.do)
         self.say(f"{self._cluster.name}: dashboard {self._client.dashboard_link}")
         self._client.subscribe_topic(self._topic, self._began)
@@ -496,9 +499,14 @@ class Cluster:
         It is asked before it gets any code, which another Python could not read.
         """
         versions = self._client.get_versions(check=False)
-        here, there = versions["client"], versions["workers"].get(address)
+        there = versions["workers"].get(address)
         if there is None:
             raise LabError("does not say its versions")
+        return self._other(there, versions["client"])
+
+    @staticmethod
+    def _other(there: Mapping[str, Any], here: Mapping[str, Any]) -> str:
+        """Which version of one is not that of the other, or nothing."""
         python = ".".join(there["host"]["python"].split(".")[:2])
         own = ".".join(here["host"]["python"].split(".")[:2])
         if python != own:

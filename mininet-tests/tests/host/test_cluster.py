@@ -3,6 +3,7 @@
 
 import asyncio
 import contextlib
+import errno
 import gzip
 import json
 import os
@@ -24,10 +25,10 @@ from dask_processes import Network, Processes, wait_for
 from fake_lab import FakeEngine, figures, parsed
 from lab.analyse import table
 from lab.front import sweep as sweep_command
-from lab.machines import cluster, cluster_file, dask_start, errand, parcel
+from lab.machines import cluster, cluster_file, dask_start, delivered, errand, parcel
 from lab.machines.parcel import Content
 from lab.machines.sealed import Copies
-from lab.model.errors import PlanError
+from lab.model.errors import LabError, PlanError
 from lab.show import report as page
 from lab.store.run import Run
 from lab.store.study import Study
@@ -327,6 +328,41 @@ def test_a_worker_with_another_python_or_dask(bench, capsys, monkeypatch, what) 
         what
     ] in said
     assert not (bench.folder / "store-a").exists() and not bench.out.exists()
+
+
+def test_a_scheduler_of_another_version(bench, capsys, monkeypatch) -> None:
+    versions = distributed.Client.get_versions
+
+    def other(self, **options):
+        found = versions(self, **options)
+        found["scheduler"]["packages"]["cloudpickle"] = "1.0"
+        return found
+
+    monkeypatch.setattr(distributed.Client, "get_versions", other)
+    assert bench.sweep() == 2
+    assert "its scheduler has cloudpickle 1.0, and must have " in capsys.readouterr().err
+    assert not bench.out.exists()
+
+
+@pytest.mark.parametrize(
+    ("error", "free_bytes", "is_full"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device", "machine.state"), 1 << 40, True),
+        (OSError(errno.EACCES, "Permission denied", "machine.state"), 1 << 40, False),
+        (LabError("the guest has ended\nlog"), delivered.FULL_BYTES - 1, True),
+        (LabError("the guest has ended\nlog"), delivered.FULL_BYTES, False),
+    ],
+)
+def test_what_a_worker_that_runs_full_says(error, free_bytes, is_full, monkeypatch, tmp_path) -> None:
+    """The run that it could not do goes to another; one whose guest has failed is failed."""
+
+    def do(parcel, order):
+        raise error
+
+    monkeypatch.setattr(delivered, "do", do)
+    monkeypatch.setattr(delivered.shutil, "disk_usage", lambda path: types.SimpleNamespace(free=free_bytes))
+    found = delivered.answer(tmp_path, {})
+    assert found["is_full"] == is_full and "raw" not in found and str(found["failed"])
 
 
 def test_no_space_on_a_worker(bench, capsys) -> None:

@@ -154,6 +154,24 @@ def test_a_plan_whose_links_have_no_cable(three: Path) -> None:
     )
 
 
+def test_two_routers(tmp_path: Path) -> None:
+    """A parking lot: a router is known by the machines behind it, whatever the order in the file."""
+    links = (("b", "q"), ("a", "q"), ("q", "p"), ("p", "x"), ("p", "y"))
+    roles = {"p": "router", "q": "router", "x": "receiver", "y": "receiver", "a": "sender", "b": "sender"}
+    lines = []
+    for name, role in roles.items():
+        peers = [other for one in links for other in one if name in one and other != name]
+        cables = ", ".join(f'e{peer} = "{peer}"' for peer in peers)
+        lines.append(f'[hosts.{name}]\nssh = "{name}"\nrole = "{role}"\ninterfaces = {{ {cables} }}\n')
+    path = tmp_path / "six.toml"
+    path.write_text("".join(lines))
+    scenario = load("three-bottlenecks")
+    values = {name: one.default for name, one in scenario.parameters.items()} | {"bottlenecks": 1}
+    plan = scenario.plan(values, "pktpair", "fq_rr", 1)
+    found = {node: one.machine.name for node, one in changes.place(plan, read(path)).nodes.items()}
+    assert (found["r0"], found["r1"]) == ("q", "p") and {found["s0"], found["s1"]} == {"a", "b"}
+
+
 def test_several_of_each(tmp_path: Path) -> None:
     """Two pairs: each sender's receiver is behind the router, and equals are taken in the file's order."""
     hosts = {"r": "router", "a": "sender", "b": "sender", "x": "receiver", "y": "receiver", "spare": "sender"}
@@ -504,6 +522,25 @@ def test_a_difference_is_named(tmp_path: Path) -> None:
 
 
 # What a machine is, and what comes back
+
+
+@pytest.mark.parametrize("takes", [1, 2, 3])
+def test_what_another_program_undoes_is_put_back_again(takes: int, tmp_path: Path, monkeypatch: Any) -> None:
+    """Once more, and then it is said; the journal goes, since a third time would do the same."""
+    undone = tmp_path / "undone"
+    host = there.Host(there.Orders(os.open(os.devnull, os.O_RDONLY)), 1)
+    host._journal = journal.Journal.begin({"eth0": "as it was"}, folder=tmp_path)
+    host._journal.change([], [["sh", "-c", f"echo >>{undone}"]])
+    monkeypatch.setattr(there, "SETTLE_S", 0.0)
+
+    def state(*watched: Any) -> dict[str, str]:
+        return {"eth0": "as it was" if undone.stat().st_size >= takes else "otherwise"}
+
+    monkeypatch.setattr(there.facts, "state", state)
+    found = host.put_back()
+    assert undone.stat().st_size == min(takes, 2) and found["problems"] == []
+    assert found["differences"] == ([] if takes < 3 else ["eth0: - as it was", "eth0: + otherwise"])
+    assert not journal.path_in(tmp_path).exists()
 
 
 def test_secure_boot_is_seen(tmp_path: Path) -> None:

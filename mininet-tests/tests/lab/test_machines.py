@@ -25,7 +25,7 @@ CASES = ("no way there", "no right there", "which machine", "what it has", "what
 SETTINGS = ("--set", "seconds=3", "--set", "rate_mbit=2")
 # Four minutes of a core. The others are for who changes lab/hosts: HOSTS_CASES=all takes nine beside another guest.
 BEGIN = (
-    *("refused: no way there", "refused: which machine", "dry run", "whole"),
+    *("refused: no way there", "refused: which machine", "refused: what it has", "dry run", "whole"),
     *("kill control", "kill agents", "lost network"),
 )
 ALL = os.environ.get("HOSTS_CASES") == "all"
@@ -168,6 +168,7 @@ def test_results_are_in_a_study_beside_those_of_virtual_time(seen: dict[str, Any
     assert reported.returncode == 0, reported.stderr
     page = (study.folder / "report.html").read_text()
     assert "pktpair+fq_rr clock=virtual" in page and "pktpair+fq_rr clock=real" in page
+    assert "clock offset, µs" in page and "clock error, µs" in page
 
 
 def test_a_sweep_fills_a_study(seen: dict[str, Any]) -> None:
