@@ -439,6 +439,25 @@ def test_the_network_to_a_worker_is_lost(bench) -> None:
     assert [one["workers"] for one in bench.outcome()["retried"]] == [["far"]]
 
 
+def test_a_worker_falls_silent(bench, monkeypatch) -> None:
+    """Its connections stay and say nothing, as when its cable is out: Dask gives it up after a time (worker-ttl)."""
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "3s")
+    _, bench.address = bench.processes.scheduler()
+    bench.hold.touch()
+    bench.later.touch()
+    bench.worker("a", HOLD=str(bench.later))
+    far = bench.worker("far", HOLD=str(bench.hold))
+    status = bench.started("--seeds", "1-3")
+    wait_for("run far away", lambda: bench.noted("begin far"))
+    os.killpg(far.pid, signal.SIGSTOP)
+    bench.later.unlink()
+    wait_for("end", lambda: status)
+    assert status == [0]
+    assert len(bench.noted("end a")) == 6 and not bench.noted("end far")
+    assert bench.outcome()["lost"] == ["far"]
+    assert [one["workers"] for one in bench.outcome()["retried"]] == [["far"]]
+
+
 def test_a_run_that_no_worker_does_is_handed_over_again(bench, monkeypatch) -> None:
     """As where Dask has forgotten it: here nobody hears of its first beginning. It counts once."""
     monkeypatch.setattr(cluster, "IDLE_S", 1)
