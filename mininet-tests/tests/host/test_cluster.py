@@ -793,6 +793,7 @@ def test_a_cluster_over_ssh(bench, capsys, key, said) -> None:
         assert status == 2
         error = capsys.readouterr().err
         assert "ssh.toml: " in error and said in error and "Traceback" not in error
+        assert key != "unused" or "127.0.0.1" in error
         assert not bench.out.exists()
         return
     assert status == 0

@@ -353,6 +353,22 @@ def test_a_build_shows_each_of_its_commands() -> None:
     assert [argv[0] for argv in do] == ["mkdir", "tar", "bash"] and undo == []
 
 
+@pytest.mark.parametrize("answer", ["yes", "no", "fails"])
+def test_network_manager_is_asked_and_told(answer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It leaves alone what is under test, and gets back what it had; without it nothing is done."""
+    told = tmp_path / "told"
+    program = tmp_path / "nmcli"
+    program.write_text(f'#!/bin/sh\n[ "$1" = -g ] || echo "$@" >>{told}\necho {answer}\n[ {answer} != fails ]\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    one = journal.Journal.begin({}, folder=tmp_path / "journals")
+    one.change(*there.commands({"unmanage": "eth1"}))
+    assert one.undo() == []
+    one.remove()
+    lines = told.read_text().splitlines() if told.exists() else []
+    assert lines == ([f"device set eth1 managed {word}" for word in ("no", "yes")] if answer == "yes" else [])
+
+
 def test_parameters_are_those_that_can_be_set(tmp_path: Path) -> None:
     (tmp_path / "sys/module/sch_fq_rr/parameters").mkdir(parents=True)
     (tmp_path / "sys/module/sch_fq_rr/parameters/hue").touch()
