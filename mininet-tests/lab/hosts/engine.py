@@ -438,7 +438,7 @@ class RealHosts:
                     f" {other.machine.name} does not answer: is it cabled to its"
                     f" {other.interfaces[second.name]}, and lets its firewall ping through?"
                 )
-        for source, sink in dict.fromkeys((one.source, one.sink) for one in placement.plan.senders):
+        for source, sink in _pairs(placement):
             if remotes[source].ask("reach", addresses=[placement.node_address(sink)]):
                 one, other = placement.nodes[source], placement.nodes[sink]
                 raise HostError(
@@ -472,14 +472,14 @@ class RealHosts:
         for first, second in placement.layout.links:
             if first.node == node:
                 lines.append(f"{host}: {shlex.join([*PING, placement.address(second)])}")
-        for one in placement.plan.senders:
-            if one.source == node:
-                lines.append(f"{host}: {shlex.join([*PING, placement.node_address(one.sink)])}")
+        for source, sink in _pairs(placement):
+            if source == node:
+                lines.append(f"{host}: {shlex.join([*PING, placement.node_address(sink)])}")
         work = f"/run/pktpair-lab-{self._facts[host]['namespace']}"
         if _recorded(placement.plan):
             tracing = f"{self._facts[host]['tracing']}/instances/pktpair-lab-{self._facts[host]['namespace']}"
-            lines.append(f"{host}: (writes tracing_on, buffer_size_kb, trace_clock and trace below {tracing}, and")
-            lines.append(f"{host}:  filter and enable of {', '.join(_events(placement, node))} below its events)")
+            lines.append(f"{host}: (writes tracing_on, buffer_size_kb, trace_clock and trace below {tracing})")
+            lines += [f"{host}: (writes filter and enable of {one} there)" for one in _events(placement, node)]
         lines.append(f"{host}: setpriv --pdeathsig KILL {work}/{ENGINE} {work}/traffic/plan {work}/traffic")
         for device, interface in placed.interfaces.items():
             if has_queue(placement, device):
@@ -536,6 +536,11 @@ WOULD = {
 
 def _recorded(plan: Plan) -> bool:
     return bool(plan.record.acks or plan.record.events or plan.record.events_if_known)
+
+
+def _pairs(placement: Placement) -> list[tuple[str, str]]:
+    """Nodes that send, each with one that receives of it."""
+    return list(dict.fromkeys((one.source, one.sink) for one in placement.plan.senders))
 
 
 def _events(placement: Placement, node: str) -> list[str]:
