@@ -49,8 +49,11 @@ OWN_ADDRESS = "127.0.0.7"
 CABLES = (("anna", "to-bert", "bert", "to-anna"), ("bert", "to-carl", "carl", "to-bert"))
 ROLES = {"anna": "sender", "bert": "router", "carl": "receiver"}
 # Two of each, cabled as a parking lot with one bottleneck: from dora or emil by fred and gina to hans or ines.
-MORE_ROLES = {"dora": "sender", "emil": "sender", "fred": "router", "gina": "router", "hans": "receiver"}
-MORE_ROLES |= {"ines": "receiver"}
+MORE_ROLES = {
+    **dict.fromkeys(("dora", "emil"), "sender"),
+    **dict.fromkeys(("fred", "gina"), "router"),
+    **dict.fromkeys(("hans", "ines"), "receiver"),
+}
 MORE_CABLES = (
     *(("dora", "to-fred", "fred", "to-dora"), ("emil", "to-fred", "fred", "to-emil")),
     *(("fred", "to-gina", "gina", "to-fred"), ("gina", "to-hans", "hans", "to-gina")),

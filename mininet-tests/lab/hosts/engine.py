@@ -32,7 +32,7 @@ from .file import Machine, Machines
 from .journal import boot, namespace
 from .merge import ACK_EVENT, Clock, has_queue, measured, merged, traffic_plan
 from .ssh import HostError, Remote, shown, together
-from .there import ENGINE, PING, PLUGIN, SOURCE
+from .there import ENGINE, PING, PLUGIN, SOURCE, trace_folder, work_folder
 
 CLOCK = "real"
 # Of so many questions the one that is answered first tells the clocks' offset.
@@ -237,7 +237,7 @@ class RealHosts:
     def _changes(self, placement: Placement, placed: Placed) -> list[dict[str, Any]]:
         """What is changed on a machine, by what it has."""
         facts = self._facts[placed.machine.name]
-        work = f"/run/pktpair-lab-{facts['namespace']}"
+        work = str(work_folder(facts["namespace"]))
         building = lacks.to_build(placed, facts)
         built = f"{work}/source/build/{facts['kernel']}"
         found: list[dict[str, Any]] = []
@@ -461,9 +461,10 @@ class RealHosts:
 
     def _shown(self, placement: Placement, node: str, placed: Placed) -> list[str]:
         host = placed.machine.name
+        its_namespace = self._facts[host]["namespace"]
+        work = work_folder(its_namespace)
         lines = [f"# node {node} is host {host}", shown(self._machines, placed.machine)]
-        for name in self._files(placed):
-            lines.append(f"{host}: (writes /run/pktpair-lab-{self._facts[host]['namespace']}/{name})")
+        lines += [f"{host}: (writes {work}/{name})" for name in self._files(placed)]
         steps = self._changes(placement, placed)
         undone: list[str] = []
         for do, undo in self._remotes[host].ask("commands", steps=steps):
@@ -475,9 +476,8 @@ class RealHosts:
         for source, sink in _pairs(placement):
             if source == node:
                 lines.append(f"{host}: {shlex.join([*PING, placement.node_address(sink)])}")
-        work = f"/run/pktpair-lab-{self._facts[host]['namespace']}"
         if _recorded(placement.plan):
-            tracing = f"{self._facts[host]['tracing']}/instances/pktpair-lab-{self._facts[host]['namespace']}"
+            tracing = trace_folder(self._facts[host]["tracing"], its_namespace)
             lines.append(f"{host}: (writes tracing_on, buffer_size_kb, trace_clock and trace below {tracing})")
             lines += [f"{host}: (writes filter and enable of {one} there)" for one in _events(placement, node)]
         lines.append(f"{host}: setpriv --pdeathsig KILL {work}/{ENGINE} {work}/traffic/plan {work}/traffic")

@@ -33,7 +33,7 @@ from lab.hosts.journal import Argv, ChangeError, Journal, JournalError, boot, na
 ALIVE_S = 2.0
 SILENCE_S = 20.0
 POLL_S = 0.2
-# NetworkManager gives an interface that it has back its address again.
+# After the changes are undone other programs may be at work still: NetworkManager sets an interface's address again.
 SETTLE_S = 3.0
 # A lab that was killed may still be putting this host back.
 PATIENCE_S = 30.0
@@ -98,14 +98,21 @@ class Orders:
             return order
 
 
-def work_folder() -> Path:
-    """For the files of a run; the journal removes it."""
-    return Path(f"/run/pktpair-lab-{namespace()}")
+def work_folder(of: int | None = None) -> Path:
+    """For the files of a run; the journal removes it.
+
+    :param of: the network namespace of the host, by default this one's
+    """
+    return Path(f"/run/pktpair-lab-{of or namespace()}")
 
 
-def trace_folder() -> str:
-    """An instance of the kernel's tracing of our own, which leaves the user's alone."""
-    return f"{facts.tracing()}/instances/pktpair-lab-{namespace()}"
+def trace_folder(tracing: str = "", of: int | None = None) -> str:
+    """An instance of the kernel's tracing of our own, which leaves the user's alone.
+
+    :param tracing: where the host's tracing is, by default this one's
+    :param of: the network namespace of the host, by default this one's
+    """
+    return f"{tracing or facts.tracing()}/instances/pktpair-lab-{of or namespace()}"
 
 
 def probe_name() -> str:
@@ -177,8 +184,7 @@ def _link(device: str, *words: Any) -> list[str]:
 def _offloads(device: str, wanted: dict[str, bool]) -> tuple[list[Argv], list[Argv]]:
     """One may change another with it: all that can be changed are put back."""
     now = facts.features(device)
-    due = {name: on for name, on in wanted.items() if name in now and now[name] != (on, False) and now[name][0] != on}
-    due = {name: on for name, on in due.items() if now[name][1]}
+    due = {name: on for name, on in wanted.items() if now.get(name) == (not on, True)}
     if not due:
         return [], []
 
@@ -445,7 +451,7 @@ class Host:
 
     @staticmethod
     def _differences(journal: Journal) -> list[str]:
-        """What is not as it was; it has a moment, since other programs of the host may be at it."""
+        """What is not as it was, for as long as SETTLE_S."""
         deadline = time.monotonic() + SETTLE_S
         while True:
             found = journal.differences(facts.state(*journal.header.get("watched", [[], []])))

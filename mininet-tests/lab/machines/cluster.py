@@ -172,7 +172,11 @@ class Cluster:
         except (LabError, PlanError, OSError) as error:
             raise EngineError(str(error)) from None
         self._client = self._stack.enter_context(connected(self._cluster))
-        versions = self._client.get_versions(check=False)
+        try:
+            versions = self._client.get_versions(check=False)
+        except Exception as error:
+            # whatever Dask says of a scheduler that is lost already
+            raise EngineError(f"{self._cluster.name}: its scheduler does not say its versions: {error}") from None
         if reason := self._other(versions["scheduler"], versions["client"]):
             raise EngineError(f"{self._cluster.name}: its scheduler {reason}")
         self._do = ByValue(errand.do)

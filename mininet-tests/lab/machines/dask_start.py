@@ -135,7 +135,7 @@ def _kubernetes(cluster: ClusterFile, folder: str) -> Any:
     limits = {"cpu": str(cluster.guests), "memory": memory}
     return operator.KubeCluster(
         **{
-            # Kubernetes would take one of this name that is there; dask-kubernetes fills it in
+            # dask-kubernetes fills in both, and hands over a cluster that has the same name
             "name": "pktpair-{user}-{uuid}",
             "image": cluster.image,
             "n_workers": cluster.workers,

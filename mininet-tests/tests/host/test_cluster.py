@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -330,6 +330,16 @@ def test_a_worker_with_another_python_or_dask(bench, capsys, monkeypatch, what) 
     assert not (bench.folder / "store-a").exists() and not bench.out.exists()
 
 
+def test_a_scheduler_that_is_lost_at_once(bench, capsys, monkeypatch) -> None:
+    def lost(self, **options):
+        raise OSError("the connection has ended")
+
+    monkeypatch.setattr(distributed.Client, "get_versions", lost)
+    assert bench.sweep() == 2
+    assert "its scheduler does not say its versions: the connection has ended" in capsys.readouterr().err
+    assert not bench.out.exists()
+
+
 def test_a_scheduler_of_another_version(bench, capsys, monkeypatch) -> None:
     versions = distributed.Client.get_versions
 
@@ -421,41 +431,37 @@ def test_a_run_that_fails(bench) -> None:
     assert not bench.outcome()["refused"] and not bench.outcome()["retried"]
 
 
-def test_the_network_to_a_worker_is_lost(bench) -> None:
-    """In the middle of a run: the run begins again on the other one, and counts once."""
-    network = Network(bench.address)
+def far_worker_lost(bench: Bench, address: str, lose: Callable[[subprocess.Popen], None]) -> None:
+    """In the middle of a run: the run begins again on the other worker, and counts once.
+
+    :param address: of the scheduler, as the far worker knows it
+    :param lose: has the far worker lost
+    """
     bench.hold.touch()
     bench.later.touch()
     bench.worker("a", HOLD=str(bench.later))
-    bench.processes.worker(network.address, "far", NOTES=str(bench.notes), HOLD=str(bench.hold))
+    far = bench.processes.worker(address, "far", NOTES=str(bench.notes), HOLD=str(bench.hold))
     status = bench.started("--seeds", "1-3")
     wait_for("run far away", lambda: bench.noted("begin far"))
     bench.later.unlink()
-    network.cut()
+    lose(far)
     wait_for("end", lambda: status)
     assert status == [0]
     assert len(bench.noted("end a")) == 6 and not bench.noted("end far")
     assert bench.outcome()["lost"] == ["far"]
     assert [one["workers"] for one in bench.outcome()["retried"]] == [["far"]]
+
+
+def test_the_network_to_a_worker_is_lost(bench) -> None:
+    network = Network(bench.address)
+    far_worker_lost(bench, network.address, lambda far: network.cut())
 
 
 def test_a_worker_falls_silent(bench, monkeypatch) -> None:
     """Its connections stay and say nothing, as when its cable is out: Dask gives it up after a time (worker-ttl)."""
     monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL", "3s")
     _, bench.address = bench.processes.scheduler()
-    bench.hold.touch()
-    bench.later.touch()
-    bench.worker("a", HOLD=str(bench.later))
-    far = bench.worker("far", HOLD=str(bench.hold))
-    status = bench.started("--seeds", "1-3")
-    wait_for("run far away", lambda: bench.noted("begin far"))
-    os.killpg(far.pid, signal.SIGSTOP)
-    bench.later.unlink()
-    wait_for("end", lambda: status)
-    assert status == [0]
-    assert len(bench.noted("end a")) == 6 and not bench.noted("end far")
-    assert bench.outcome()["lost"] == ["far"]
-    assert [one["workers"] for one in bench.outcome()["retried"]] == [["far"]]
+    far_worker_lost(bench, bench.address, lambda far: os.killpg(far.pid, signal.SIGSTOP))
 
 
 def test_a_run_that_no_worker_does_is_handed_over_again(bench, monkeypatch) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -154,17 +155,22 @@ def test_a_plan_whose_links_have_no_cable(three: Path) -> None:
     )
 
 
-def test_two_routers(tmp_path: Path) -> None:
-    """A parking lot: a router is known by the machines behind it, whatever the order in the file."""
-    links = (("b", "q"), ("a", "q"), ("q", "p"), ("p", "x"), ("p", "y"))
-    roles = {"p": "router", "q": "router", "x": "receiver", "y": "receiver", "a": "sender", "b": "sender"}
+def file_of(roles: dict[str, str], links: Iterable[tuple[str, str]]) -> str:
+    """A file of machines; each has an interface for each of its links."""
     lines = []
     for name, role in roles.items():
         peers = [other for one in links for other in one if name in one and other != name]
         cables = ", ".join(f'e{peer} = "{peer}"' for peer in peers)
         lines.append(f'[hosts.{name}]\nssh = "{name}"\nrole = "{role}"\ninterfaces = {{ {cables} }}\n')
+    return "".join(lines)
+
+
+def test_two_routers(tmp_path: Path) -> None:
+    """A parking lot: a router is known by the machines behind it, whatever the order in the file."""
+    links = (("b", "q"), ("a", "q"), ("q", "p"), ("p", "x"), ("p", "y"))
+    roles = {"p": "router", "q": "router", "x": "receiver", "y": "receiver", "a": "sender", "b": "sender"}
     path = tmp_path / "six.toml"
-    path.write_text("".join(lines))
+    path.write_text(file_of(roles, links))
     scenario = load("three-bottlenecks")
     values = {name: one.default for name, one in scenario.parameters.items()} | {"bottlenecks": 1}
     plan = scenario.plan(values, "pktpair", "fq_rr", 1)
@@ -175,16 +181,12 @@ def test_two_routers(tmp_path: Path) -> None:
 def test_several_of_each(tmp_path: Path) -> None:
     """Two pairs: each sender's receiver is behind the router, and equals are taken in the file's order."""
     hosts = {"r": "router", "a": "sender", "b": "sender", "x": "receiver", "y": "receiver", "spare": "sender"}
-    lines = []
-    for name, role in hosts.items():
-        ends = {f"e{other}": other for other in hosts if other != "r"} if name == "r" else {"e0": "r"}
-        cables = ", ".join(f'{device} = "{peer}"' for device, peer in ends.items())
-        lines.append(f'[hosts.{name}]\nssh = "{name}"\nrole = "{role}"\ninterfaces = {{ {cables} }}\n')
+    text = file_of(hosts, [("r", other) for other in hosts if other != "r"])
     path = tmp_path / "six.toml"
-    path.write_text("".join(lines))
+    path.write_text(text)
     found = {node: one.machine.name for node, one in changes.place(plan_of(pairs=2), read(path)).nodes.items()}
     assert found == {"r": "r", "s1": "a", "s2": "b", "d1": "x", "d2": "y"}
-    path.write_text("".join(lines).replace('ssh = "b"', 'ssh = "b"\nnode = "s1"'))
+    path.write_text(text.replace('ssh = "b"', 'ssh = "b"\nnode = "s1"'))
     found = {node: one.machine.name for node, one in changes.place(plan_of(pairs=2), read(path)).nodes.items()}
     assert found == {"r": "r", "s1": "b", "s2": "a", "d1": "x", "d2": "y"}
 
@@ -326,7 +328,7 @@ def test_what_a_machine_lacks_is_said(what: dict[str, Any], said: str, three: Pa
 
 
 def test_what_a_plan_writes_has_to_be_there(three: Path) -> None:
-    """A file of a device, and a module's parameter: also of a module that is built there, whose parameters are ours."""
+    """A file of a device, and a parameter of a module that is there. One that is built has what its source has."""
     machines = read(three)
     plan = dataclasses.replace(plan_of(), gro=("r",), gro_hold_us=50.0, module_parameters={"sch_fq_rr": {"hue": "1"}})
     placed = changes.place(plan, machines).nodes["r"]

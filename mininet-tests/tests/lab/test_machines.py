@@ -23,7 +23,7 @@ from lab.store.sweep import Request, expand
 
 CASES = ("no way there", "no right there", "which machine", "what it has", "what it is")
 SETTINGS = ("--set", "seconds=3", "--set", "rate_mbit=2")
-# Four minutes of a core. The others are for who changes lab/hosts: HOSTS_CASES=all takes nine beside another guest.
+# Five minutes of a core. The others are for who changes lab/hosts: HOSTS_CASES=all takes nine beside another guest.
 BEGIN = (
     *("refused: no way there", "refused: which machine", "refused: what it has", "dry run", "whole"),
     *("kill control", "kill agents", "lost network"),
