@@ -394,14 +394,31 @@ def middle(hosts: Hosts, *words: str) -> Command:
     return command
 
 
-def kill_control(hosts: Hosts) -> list[str]:
-    """The program that gives the orders dies: the agents put their hosts back, without being told to."""
+def dry_run(hosts: Hosts) -> dict[str, Any]:
+    """What lab run and lab sweep say that they would do."""
+    words = ("--machines", hosts.file, "--dry-run")
+    study = FOLDER / "dry"
+    found: dict[str, Any] = {"run": lab("run", *RUN, *words), "sweep": lab("sweep", *RUN, *words, "--out", study)}
+    return found | {"study": study.exists()}
+
+
+def kill_control(hosts: Hosts) -> dict[str, list[list[str]]]:
+    """The program that gives the orders dies: the agents put their hosts back, without being told to.
+
+    :returns: by the network namespace of each host, its way back by its journal, in the middle of the run
+    """
     command = middle(hosts)
-    while_it_ran = [Path(path).name for path in JOURNALS.glob("*")]
+    while_it_ran = {path.name: _way_back(path) for path in JOURNALS.glob("*")}
     kill([command.pid])
     command.end()
     until(lambda: not agents())
     return while_it_ran
+
+
+def _way_back(path: Path) -> list[list[str]]:
+    """Commands in the order in which they would be run."""
+    entries = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+    return [argv for entry in reversed(entries) for argv in entry["undo"]]
 
 
 def kill_agents(hosts: Hosts) -> dict[str, Any]:
@@ -488,7 +505,7 @@ def main() -> None:
     chosen = sys.argv[1:]
     cases: dict[str, Callable[[], Any]] = {
         **{f"refused: {name}": functools.partial(refused, hosts, name) for name in REFUSED},
-        "dry run": lambda: lab("run", *RUN, "--machines", hosts.file, "--dry-run"),
+        "dry run": lambda: dry_run(hosts),
         "run": lambda: lab("run", *RUN, *SLOW, "--set", "seconds=2", "--machines", hosts.file),
         "whole": lambda: whole(hosts),
         "kill control": lambda: kill_control(hosts),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -54,6 +55,11 @@ def assert_passed(run: dict[str, Any]) -> None:
     """Every check of a run holds."""
     failed = [check for check in run["checks"] if not check["pass"]]
     assert not failed and run["error"] is None, (failed, run["error"], run["warnings"])
+
+
+def raws(study: Path) -> dict[str, dict[str, Any]]:
+    """The raw results without what depends on the store, by digest."""
+    return {path.name: json.loads(gzip.decompress(path.read_bytes()))["raw"] for path in (study / "raw").iterdir()}
 
 
 class Installers:

@@ -362,6 +362,8 @@ class RealHosts:
                 steps=self._changes(placement, placed),
                 interfaces=list(placed.interfaces.values()),
                 sysctls=list(placed.sysctls),
+                modules=list(placed.modules),
+                files=lacks.written(placed),
             )
 
         for placed in nodes.values():

@@ -185,8 +185,13 @@ def left_journal() -> str:
     return "left" if found.header.get("boot") == journal.boot() else "old"
 
 
-def state(devices: Sequence[str], sysctls: Sequence[str]) -> dict[str, str]:
-    """What may be changed, as the host's own programs show it, to be compared with later."""
+def state(
+    devices: Sequence[str], sysctls: Sequence[str], modules: Sequence[str] = (), files: Sequence[str] = ()
+) -> dict[str, str]:
+    """What may be changed, as the host's own programs show it, to be compared with later.
+
+    :param files: what the plan writes, of devices and of modules' parameters
+    """
     found = {"ip route": LEFT.sub("", said("ip", "-4", "route", "show", "table", "all"))}
     for device in devices:
         link = listed("ip", "-j", "link", "show", "dev", device)
@@ -201,6 +206,8 @@ def state(devices: Sequence[str], sysctls: Sequence[str]) -> dict[str, str]:
         )
         found[f"ethtool -k {device}"] = said("ethtool", "-k", device)
     found["sysctl"] = "\n".join(f"{name} = {text_of(sysctl_path(name))}" for name in sysctls)
+    found["module"] = "\n".join(f"{name} {module(name)['state']}" for name in modules)
+    found["file"] = "\n".join(f"{name} = {text_of(Path(name))}" for name in files)
     return found
 
 

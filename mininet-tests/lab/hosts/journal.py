@@ -85,13 +85,11 @@ class Journal:
         self.header = header
 
     @classmethod
-    def begin(
-        cls, before: dict[str, str], watched: Sequence[Sequence[str]] = ((), ()), folder: Path = FOLDER
-    ) -> Journal:
+    def begin(cls, before: dict[str, str], watched: Sequence[Sequence[str]] = (), folder: Path = FOLDER) -> Journal:
         """A new one; JournalError if there is one.
 
         :param before: what the host is now, by a name for each part
-        :param watched: interfaces and sysctls that this is about
+        :param watched: interfaces, sysctls, modules and files that this is about
         """
         path = path_in(folder)
         # others see it when it has its header and is locked: one without a header they would take for an old one

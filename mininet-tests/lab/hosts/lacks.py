@@ -40,7 +40,12 @@ def to_build(placed: Placed, facts: Facts) -> list[str]:
 
 def files_of_devices(placed: Placed) -> list[str]:
     """Files that the plan writes, of devices: they are there before anything is done."""
-    return [path for path, _ in _written(placed) if path.startswith(DEVICES)]
+    return [path for path in written(placed) if path.startswith(DEVICES)]
+
+
+def written(placed: Placed) -> list[str]:
+    """Files that the plan writes."""
+    return [path for path, _ in _written(placed)]
 
 
 def _written(placed: Placed) -> list[list[str]]:

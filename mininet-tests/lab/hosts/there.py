@@ -43,6 +43,8 @@ TRACE_KIB = 16_384
 OWN_NAMESPACE = "/proc/self/ns/net"
 # Files of the work folder: the traffic engine, what teaches tc fq_rr, and the modules' source.
 ENGINE, PLUGIN, SOURCE = "traffic-engine", "tc/q_fq_rr.so", "source.tar"
+# What a dry run shows where the value is not known before the run.
+AS_FOUND = "(as found)"
 PING = ("ping", "-n", "-q", "-c", "1", "-W", "2")
 PING_TRIES = 5
 # Nothing of an experiment outlives the agent, however that ends.
@@ -129,7 +131,8 @@ def commands(step: dict[str, Any]) -> tuple[list[Argv], list[Argv]]:
         return _setting(["sysctl", "-q", "-w"], what[0], what[1], facts.text_of(facts.sysctl_path(what[0])))
     if kind == "write":
         path, value = what
-        before = facts.text_of(Path(path))
+        # a parameter is there when its module is loaded, and until then in a dry run only
+        before = facts.text_of(Path(path)) if Path(path).exists() else AS_FOUND
         return ([], []) if before == value else ([_echo(value, path)], [_echo(before, path)])
     if kind == "offloads":
         return _offloads(*what)
@@ -345,7 +348,7 @@ class Host:
 
     def do_apply(self, order: dict[str, Any]) -> None:
         """Make changes, each after it is in the journal."""
-        watched = (order["interfaces"], order["sysctls"])
+        watched = [order[what] for what in ("interfaces", "sysctls", "modules", "files")]
         old = Journal.there()
         if old is not None:
             if old.header.get("boot") == boot():
@@ -454,7 +457,7 @@ class Host:
         """What is not as it was, for as long as SETTLE_S."""
         deadline = time.monotonic() + SETTLE_S
         while True:
-            found = journal.differences(facts.state(*journal.header.get("watched", [[], []])))
+            found = journal.differences(facts.state(*(journal.header.get("watched") or [[], []])))
             if not found or time.monotonic() > deadline:
                 return found
             time.sleep(POLL_S)

@@ -328,7 +328,9 @@ class Cluster:
             except TimeoutError:
                 continue
             except KilledWorker as error:
-                raise WorkersLostError(f"{error.allowed_failures + 1} workers were lost while they did it") from None
+                lost = error.allowed_failures + 1
+                who = "a worker was" if lost == 1 else f"{lost} workers were"
+                raise WorkersLostError(f"{who} lost while doing it") from None
             except CancelledError:
                 # the scheduler has forgotten it, since this client or it was away
                 self._await_scheduler()

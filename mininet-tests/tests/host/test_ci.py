@@ -109,7 +109,7 @@ a.py::test_d SKIPPED (no root)         [ 80%]
 E   because
 E   5 passed, 0 failed
 """
-STAGES = "unit unit-32bit lint make host qdisc kmod lab"
+STAGES = "unit unit-32bit lint make host qdisc kmod machines lab"
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_all_stages(checkout: Path) -> None:
     """Failures with what explains them, skipped tests, each stage's count and time, and one count in all."""
     done = run_tests(checkout)
     lines = done.stdout.splitlines()
-    assert lines[-1] == "12 passed, 3 failed, 2 skipped", done.stdout + done.stderr
+    assert lines[-1] == "13 passed, 3 failed, 2 skipped", done.stdout + done.stderr
     assert result_lines(done.stdout) == lines[-1:]
     assert done.returncode == 1
     lint = [line.removeprefix("lint: scripts/lint: ") for line in lines if line.startswith("lint: scripts/lint: ")]

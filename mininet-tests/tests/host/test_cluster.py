@@ -431,6 +431,24 @@ def test_a_run_that_fails(bench) -> None:
     assert not bench.outcome()["refused"] and not bench.outcome()["retried"]
 
 
+def test_a_run_that_costs_workers(bench, monkeypatch) -> None:
+    """Dask gives it up after so many (allowed-failures); it is done once more, and then has failed."""
+    monkeypatch.setenv("DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES", "0")
+    _, bench.address = bench.processes.scheduler()
+    bench.hold.touch()
+    workers = {name: bench.worker(name, HOLD=str(bench.hold)) for name in ("a", "b")}
+    status = bench.started("--seeds", "1", "--cc", "bbr", "--qdisc", "cake")
+    for number in (1, 2):
+        wait_for("run", lambda number=number: len(bench.noted("begin")) == number)
+        at_work = bench.noted("begin")[-1].split()[1]
+        bench.processes.kill(workers[at_work])
+    wait_for("end", lambda: status)
+    assert status == [1]
+    (failed,) = (bench.out / "failed").iterdir()
+    assert json.loads(failed.read_text())["error"] == "a worker was lost while doing it"
+    assert sorted(name for one in bench.outcome()["retried"] for name in one["workers"]) == ["a", "b"]
+
+
 def far_worker_lost(bench: Bench, address: str, lose: Callable[[subprocess.Popen], None]) -> None:
     """In the middle of a run: the run begins again on the other worker, and counts once.
 

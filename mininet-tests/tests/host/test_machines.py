@@ -371,6 +371,31 @@ def test_network_manager_is_asked_and_told(answer: str, tmp_path: Path, monkeypa
     assert lines == ([f"device set eth1 managed {word}" for word in ("no", "yes")] if answer == "yes" else [])
 
 
+def test_a_dry_run_knows_no_parameter_of_a_module_that_is_not_loaded(tmp_path: Path) -> None:
+    hue = tmp_path / "hue"
+    assert there.commands({"write": [str(hue), "1"]})[1] == [
+        ["sh", "-c", 'echo "$1" >"$2"', "sh", there.AS_FOUND, str(hue)]
+    ]
+    hue.write_text("7\n")
+    assert there.commands({"write": [str(hue), "1"]})[1] == [["sh", "-c", 'echo "$1" >"$2"', "sh", "7", str(hue)]]
+
+
+def test_what_is_written_and_loaded_is_compared(tmp_path: Path) -> None:
+    hue = tmp_path / "hue"
+    hue.write_text("7\n")
+    before = facts.state((), (), ("nonesuch",), (str(hue),))
+    one = journal.Journal.begin(before, folder=tmp_path / "j")
+    assert one.differences(facts.state((), (), ("nonesuch",), (str(hue),))) == []
+    hue.write_text("8\n")
+    now = facts.state((), (), ("nonesuch",), (str(hue),)) | {"module": "nonesuch loaded"}
+    assert one.differences(now) == [
+        "module: - nonesuch missing",
+        "module: + nonesuch loaded",
+        f"file: - {hue} = 7",
+        f"file: + {hue} = 8",
+    ]
+
+
 def test_parameters_are_those_that_can_be_set(tmp_path: Path) -> None:
     (tmp_path / "sys/module/sch_fq_rr/parameters").mkdir(parents=True)
     (tmp_path / "sys/module/sch_fq_rr/parameters/hue").touch()
@@ -407,6 +432,21 @@ def test_ssh_is_told_to_ask_nothing_and_to_take_no_unknown_host(three: Path) -> 
     assert {"BatchMode=yes", "StrictHostKeyChecking=yes", "ServerAliveInterval=5"} <= set(words)
     # the destination is no option, whatever it is
     assert words[words.index("--") + 1] == "root@192.0.2.1"
+
+
+def test_who_is_not_root_logs_in_by_sudo(three: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agent starts as whom sudo makes root, which is asked no password."""
+    told = tmp_path / "told"
+    for name, text in (("id", "echo 1000"), ("sudo", f'printf "%s\\n" "$1" >>{told}; shift; exec "$@"')):
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\n{text}\n")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    script = ssh.command(read(three), read(three).hosts["anna"])[-1]
+    done = subprocess.run(["sh", "-c", script], input=ssh.bundle(), capture_output=True, check=False)
+    # nothing follows the agent, and so it ends
+    assert (done.returncode, done.stdout) == (0, ssh.READY), done.stderr
+    assert told.read_text() == "-n\n"
 
 
 # The journal

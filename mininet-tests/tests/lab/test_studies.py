@@ -2,15 +2,12 @@
 """Sweeps on the real engine: any topology, a file from anywhere, and runs that depend on nothing but their plan."""
 
 import csv
-import gzip
-import json
 import random
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-from conftest import assert_passed, lab, quick_start, run_scenarios
+from conftest import assert_passed, lab, quick_start, raws, run_scenarios
 from lab.model import devices
 
 
@@ -23,11 +20,6 @@ def said(*words: str | Path) -> str:
 def rows(study: Path) -> list[dict[str, str]]:
     with (study / "table.csv").open() as file:
         return list(csv.DictReader(file))
-
-
-def raws(study: Path) -> dict[str, dict[str, Any]]:
-    """The raw results without what depends on the store, by digest."""
-    return {path.name: json.loads(gzip.decompress(path.read_bytes()))["raw"] for path in (study / "raw").iterdir()}
 
 
 @pytest.fixture(scope="module")

@@ -6,9 +6,8 @@ import os
 import subprocess
 
 import pytest
-from conftest import LAB, lab
+from conftest import LAB, lab, raws
 from dask_processes import Processes, wait_for
-from test_studies import raws
 
 WORDS = ("sweep", "smoke", "--set", "seconds=2", "--cc", "pktpair", "--qdisc", "fq_rr", "--seeds", "1-3")
 

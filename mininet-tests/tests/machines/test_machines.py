@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import re
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -93,8 +94,11 @@ def test_refused_before_anything_is_touched(seen: dict[str, Any], name: str) -> 
 
 
 def test_a_dry_run_prints_every_command_and_touches_nothing(seen: dict[str, Any]) -> None:
-    status, said = case(seen, "dry run")
+    saw = case(seen, "dry run")
+    status, said = saw["run"]
     assert status == 0, said
+    # a sweep's is the same, and makes no study
+    assert saw["sweep"] == [status, said] and not saw["study"]
     there, back = zip(*(part.split("# and back, on ", 1) for part in said.split("# node ")[1:]), strict=True)
     assert any("bert: ip address add 198.18.2.1/24 dev to-carl" in part for part in there)
     assert any(
@@ -208,6 +212,19 @@ def test_orders_that_end_are_no_reason_to_stay_changed(seen: dict[str, Any]) -> 
     """kill -9 of the program that gives the orders, in the middle of a run."""
     journals = case(seen, "kill control")
     assert len(journals) == 3
+
+
+def test_a_dry_run_shows_the_way_back_that_the_journals_have(seen: dict[str, Any]) -> None:
+    """Of each host, known by its network namespace, every command in its order."""
+    shown = {}
+    for part in case(seen, "dry run")["run"][1].split("# node ")[1:]:
+        there, back = part.split("# and back, on ", 1)
+        host, *lines = back.splitlines()
+        (namespace,) = set(re.findall(r"/run/pktpair-lab-(\d+)", there))
+        shown[f"journal-{namespace}"] = [line.removeprefix(f"{host}: ") for line in lines]
+    journals = case(seen, "kill control")
+    assert shown == {name: [shlex.join(argv) for argv in way] for name, way in journals.items()}
+    assert all(len(way) > 5 for way in shown.values())
 
 
 def test_agents_that_are_killed_are_restored(seen: dict[str, Any]) -> None:
