@@ -299,10 +299,18 @@ def snapshot() -> bytes | None:
 
 
 def backlogs(device: str = "v0") -> dict[str, tuple[int, int]]:
-    """Packets and bytes queued in each qdisc of ``device``, by its kind.
+    """Packets and bytes queued in each qdisc of ``device``, by its kind, at one moment.
 
     Of several of one kind the later ones have their handle as well: "drr 3:".
     """
+    # the kernel may send a packet between two of its answers, even between a queue's packets and its bytes
+    before, found = None, _backlogs(device)
+    while found != before:
+        before, found = found, _backlogs(device)
+    return found
+
+
+def _backlogs(device: str) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for message in dump_messages(RTM_GETQDISC, RTM_NEWQDISC, device):
         attributes = dict(split_attributes(message[36:]))

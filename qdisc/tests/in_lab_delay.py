@@ -287,8 +287,9 @@ def what_waits_in_each_queue_is_shown() -> None:
         expect(words in shown, f"{words} is not in {shown}")
     configure("rate 1gbit")
     capture.read(2000, patience_s=1)
-    # what only passes through has waited for nothing
-    for _ in range(5000):
+    # what only passes through has waited for nothing; by some 156 times seven eighths, what those before
+    # waited while tc started is forgotten, be it a quarter of an hour
+    for _ in range(10_000):
         long.send(1014, 1)
         time.sleep(0.001)
     expect(statistics()["avg_delay_us"] < 100, f"in an idle queue: {statistics()['avg_delay_us']} us")
@@ -417,12 +418,12 @@ SENT = ("bytes", "packets", "drops", "overlimits", "requeues", "backlog", "qlen"
 
 def each_field_is_shown_by_tc() -> None:
     """In JSON, by name and type: the whole, and a class with hosts whose packets wait for long."""
-    fresh(f"{RATE} seed 1 aqm hosts src")
+    fresh(f"{RATE} seed 1 aqm hosts src limit 5000 memory-limit 32000000")
     long, capture = Sender(1), Capture()
-    long.send(1514, 120)
+    long.send(1514, 4000)
     time.sleep(0.9)
-    # to start a program the clock may leap by many seconds, and the queue shall be there then: a
-    # packet leaves every 1.5 s, and CoDel drops some (time / 2 interval)^2, thus 25 in 100 s
+    # to start a program the clock may leap by minutes, and the queue shall be there then: a packet
+    # leaves every 1.5 s, and CoDel drops some (time / 2 interval)^2, thus 2,500 in 1,000 s
     configure("rate 8kbit interval 10000ms")
     (minor,) = classes()
     (message,) = dump_messages(RTM_GETTCLASS, RTM_NEWTCLASS)
