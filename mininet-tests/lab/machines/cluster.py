@@ -138,7 +138,8 @@ class Cluster:
         # how often a worker that was there has been told to do no more
         self._closed = 0
         self._alone_since = time.monotonic()
-        self._emulator = self._emulator_digest = ""
+        self._emulator = ""
+        self._emulator_files: dict[str, str] = {}
         self._examined: set[str] = set()
         # of these what is found is not known yet: a slow way, and much to send
         self._under_examination: set[str] = set()
@@ -204,7 +205,7 @@ class Cluster:
             # what the worker's guest adds itself
             self._jobs[key[:2]] = {name: value for name, value in told.items() if name not in ("clock", "top")}
             self._emulator = one.emulator
-        self._emulator_digest = errand.machine()["emulator_digest"]
+        self._emulator_files = errand.machine()["emulator_files"]
 
     @property
     def slots(self) -> int:
@@ -527,9 +528,10 @@ class Cluster:
             return f"{', '.join(found['missing'])} not installed there"
         if found["emulator"] != self._emulator:
             return f"has {found['emulator']}, and must have {self._emulator}"
-        if found["emulator_digest"] != self._emulator_digest:
-            there, here = found["emulator_digest"][:16], self._emulator_digest[:16]
-            return f"has another build of {errand.QEMU}: SHA-256 {there}, and must be {here}"
+        for name, here in self._emulator_files.items():
+            there = found["emulator_files"][name]
+            if there != here:
+                return f"has another build of {name}: SHA-256 {there[:16] or '(not there)'}, and must be {here[:16]}"
         need = sum(size_bytes for _, size_bytes in found["lacking"]) + MACHINE_BYTES
         if found["free_bytes"] < need:
             free = found["free_bytes"] // MIB

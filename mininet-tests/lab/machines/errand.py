@@ -30,6 +30,8 @@ KEPT_S = 7 * 24 * 3600
 # What a guest takes beside QEMU.
 TOOLS = ("setpriv", "taskset", "chrt")
 QEMU = "qemu-system-x86_64"
+# What runs before a guest's kernel, so that it decides when that begins.
+FIRMWARE = ("bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin")
 # Of a socket's path 107 characters are there; a guest's is this much longer than the store's.
 STORE_CHARACTERS = 70
 # What a run's process has said to its end, of which that much is shown.
@@ -111,9 +113,20 @@ def machine() -> dict[str, Any]:
         "cpus": len(os.sched_getaffinity(0)),
         "missing": missing + ([] if qemu else [QEMU]),
         "emulator": (version.splitlines() or [""])[0],
-        "emulator_digest": digest_of(Path(qemu)) if qemu else "",
+        "emulator_files": emulator_files(qemu) if qemu else {},
         "real_time": "chrt" not in missing and subprocess.run(ahead, capture_output=True, check=False).returncode == 0,
     }
+
+
+def emulator_files(qemu: str) -> dict[str, str]:
+    """SHA-256 of the emulator and of its firmware, by the file's name; of one that is not there nothing."""
+    asked = subprocess.run([qemu, "-L", "help"], capture_output=True, text=True, check=False)
+    folders = [Path(line) for line in asked.stdout.splitlines()]
+    found = {QEMU: digest_of(Path(qemu))}
+    for name in FIRMWARE:
+        file = next((folder / name for folder in folders if (folder / name).is_file()), None)
+        found[name] = digest_of(file) if file else ""
+    return found
 
 
 def remove_unused(folder: Path, before_s: float) -> None:

@@ -21,7 +21,7 @@ import asyncssh
 import distributed
 import fake_lab
 import pytest
-from dask_processes import Network, Processes, wait_for
+from dask_processes import PATIENCE_S, Network, Processes, wait_for
 from fake_lab import FakeEngine, figures, parsed
 from lab.analyse import table
 from lab.front import sweep as sweep_command
@@ -100,6 +100,11 @@ class Bench:
 
     def worker(self, name: str, **more) -> subprocess.Popen:
         return self.processes.worker(self.address, name, NOTES=str(self.notes), **more)
+
+    def await_workers(self, number: int) -> None:
+        """A sweep that finds but one of them goes by that one."""
+        with distributed.Client(self.address) as client:
+            client.wait_for_workers(number, timeout=PATIENCE_S)
 
     def noted(self, *what: str) -> list[str]:
         """Notes that begin with these words."""
@@ -236,6 +241,16 @@ def test_no_other_worker_comes(bench, capsys) -> None:
     assert len(bench.noted("end c")) == 1 and len(bench.raws()) == 6
 
 
+def with_firmware(folder: Path) -> str:
+    """A PATH on which QEMU is what it is here, and finds another firmware beside itself."""
+    folder.mkdir()
+    shutil.copy(shutil.which("qemu-system-x86_64"), folder)
+    share = folder.parent / "share" / "qemu"
+    share.mkdir(parents=True)
+    (share / errand.FIRMWARE[0]).write_bytes(b"other")
+    return f"{folder}:{os.environ['PATH']}"
+
+
 def with_qemu(folder: Path, says: str) -> str:
     """A PATH on which QEMU says something."""
     folder.mkdir()
@@ -245,12 +260,12 @@ def with_qemu(folder: Path, says: str) -> str:
     return f"{folder}:{os.environ['PATH']}"
 
 
-@pytest.mark.parametrize("which", ["emulator", "build", "missing"])
+@pytest.mark.parametrize("which", ["emulator", "build", "firmware", "missing"])
 def test_a_worker_with_another_qemu(bench, capsys, which) -> None:
     """It is refused by its name, and the other one does all."""
     own = errand.machine()["emulator"]
     says = "QEMU emulator version 1.2.3" if which == "emulator" else own
-    path = with_qemu(bench.folder / "bin", says)
+    path = with_firmware(bench.folder / "bin") if which == "firmware" else with_qemu(bench.folder / "bin", says)
     if which == "missing":
         (bench.folder / "bin" / "qemu-system-x86_64").unlink()
         for name in ("setpriv", "taskset", "chrt"):
@@ -259,10 +274,12 @@ def test_a_worker_with_another_qemu(bench, capsys, which) -> None:
     bench.worker("old", PATH=path)
     bench.hold.touch()
     bench.worker("good", HOLD=str(bench.hold))
+    bench.await_workers(2)
     status = bench.started()
     message = {
         "emulator": f"has QEMU emulator version 1.2.3, and must have {own}",
         "build": "has another build of qemu-system-x86_64: SHA-256 ",
+        "firmware": "has another build of bios-256k.bin: SHA-256 ",
         "missing": "qemu-system-x86_64 not installed there",
     }[which]
     wait_for("begin", lambda: bench.noted("begin good"))
@@ -309,9 +326,6 @@ def test_a_worker_of_which_a_file_has_changed(bench, capsys, what) -> None:
 def test_a_worker_with_another_python_or_dask(bench, capsys, monkeypatch, what) -> None:
     """It is refused before it gets any code."""
     bench.worker("a")
-
-    import distributed
-
     versions = distributed.Client.get_versions
 
     def other(self, **options):
