@@ -180,6 +180,8 @@ def test_a_sweep_fills_a_study(seen: dict[str, Any]) -> None:
     raw = raw_results(seen)
     status, said = raw["sweep"]
     assert status == 0 and "1 runs asked for: 1 run, 0 there before, 0 failed" in said, said
+    # who needs a module of ours and has none builds it, and is without it afterwards
+    assert re.fullmatch(r"(--quiet --kdir /lib/modules/[^/]+/build\n){2}", raw["builds"]) and raw["left"] == []
     rows = list(csv.DictReader(raw["table"].splitlines()))
     assert [(row["flow"], row["clock"], row["error"]) for row in rows] == [("f1", "real", ""), ("f2", "real", "")]
     assert all(float(row["goodput_bit_s"]) > 0 and float(row["clock_error_us"]) > 0 for row in rows)
