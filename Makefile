@@ -23,7 +23,7 @@ PLUGIN_HEADERS := $(wildcard tc-plugin/*.h include/uapi/linux/*.h)
 MAN_PAGE := tc-plugin/tc-fq_rr.8
 
 .PHONY: help all bootstrap check-bootstrap modules plugin lab-modules demo \
-	transfers transfers-quick real-networks router vptfrc overload cost cost-native cost-ack tdc torture torture-short hostile hostile-short \
+	transfers transfers-quick real-networks router vptfrc overload reproduce reproduce-quick cost cost-native cost-ack tdc torture torture-short hostile hostile-short \
 	mutants simulate test check unit lint install uninstall clean distclean
 
 help: ## list the targets
@@ -32,7 +32,7 @@ help: ## list the targets
 	@echo "Variables: KVER or KDIR (kernel to build and install for), DESTDIR,"
 	@echo "MODDIR, TC_LIB_DIR, MANDIR (where things are installed), BASE (of make"
 	@echo "transfers: a revision or folder whose modules are measured beside), FULL=1"
-	@echo "(of make vptfrc and overload: as much as the paper has)"
+	@echo "(of make vptfrc, overload and reproduce: as much as the paper has)"
 
 all: modules plugin ## modules for the running kernel, and the tc plugin
 
@@ -59,6 +59,12 @@ router: lab-modules ## fq_rr as a router's only queue: everybody's flows over it
 
 overload: lab-modules ## overload as published in 1995: packet pair beside sources without control
 	@scripts/lab overload $(if $(FULL),--full)
+
+reproduce: lab-modules ## the papers of 1994 and 1995 re-run, and every check of four papers in one report
+	@scripts/lab reproduce $(if $(FULL),--full)
+
+reproduce-quick: lab-modules ## the same with one seed and a part of each curve
+	@scripts/lab reproduce --quick
 
 vptfrc: lab-modules ## the paper on packet sizes: small packets beside full ones, on links that lose by chance
 	@scripts/lab vptfrc $(if $(FULL),--seeds 6)

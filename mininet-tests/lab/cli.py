@@ -39,6 +39,7 @@ COMMANDS = {
     "router": ("fq_rr as a router's only queue, beside fq_codel and CAKE", "lab.front.router"),
     "vptfrc": ("the experiments of the paper on packet sizes, beside TCP", "lab.front.vptfrc"),
     "overload": ("overload as published in 1995, beside BBR and CUBIC", "lab.front.overload"),
+    "reproduce": ("the papers re-run on the real stack, in one report", "lab.front.reproduce"),
     "claims": ("what the papers claim and what shows it, for the documentation", "lab.front.claims"),
     "cost": ("instructions per packet, fq_rr beside its peers", "lab.front.cost"),
     "cost-native": ("nanoseconds per packet, in User Mode Linux", "lab.front.cost_uml"),

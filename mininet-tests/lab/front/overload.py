@@ -132,28 +132,34 @@ def points(measured: Measured, seeds: int) -> dict[Cell, Point]:
     }
 
 
-def write(folder: Path, measured: Measured, extent: Extent, seeds: int, planned: int) -> dict[str, Any]:
-    """summary.json and report.html; returns what the first has."""
-    of_cells = points(measured, seeds)
+def parameters(extent: Extent) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the rows tell of all runs, and what differs where a source is alone."""
 
     def length_s(interval_s: float) -> float:
         return round(extent.settle_s + overload.INTERVALS * interval_s, 3)
 
-    parameters = {
+    of_all = {
         **{"sources": overload.SOURCES, "intervals": overload.INTERVALS},
         **{"interval_s": extent.interval_s, "settle_s": extent.settle_s, "length_s": length_s(extent.interval_s)},
         **{"published_length_s": found.RUN_S, "published_interval_s": found.INTERVAL_S, "rto_min_ms": "stock"},
     }
-    lone = {"sources": 1, "interval_s": extent.lone_s, "length_s": length_s(extent.lone_s)}
+    return of_all, {"sources": 1, "interval_s": extent.lone_s, "length_s": length_s(extent.lone_s)}
+
+
+def write(folder: Path, measured: Measured, extent: Extent, seeds: int, planned: int) -> dict[str, Any]:
+    """summary.json and report.html; returns what the first has."""
+    of_cells = points(measured, seeds)
+
+    of_all, lone = parameters(extent)
     summary = {
         **provenance(measured),
         "scenario": SCENARIO,
         "study": campaign.STUDY,
         "cpu_seconds": round(sum(map(measured.cpu_s, measured.runs)), 1),
         "runs": {"planned": planned, "measured": len(measured.runs)},
-        "parameters": parameters,
+        "parameters": of_all,
         "goals": found.goals(of_cells),
-        "rows": found.rows(of_cells, range(1, seeds + 1), parameters, lone, show.WHY),
+        "rows": found.rows(of_cells, range(1, seeds + 1), of_all, lone, show.WHY),
         "points": [{**vars(one), **point} for one, point in of_cells.items()],
     }
     files.write(folder / "summary.json", json.dumps(summary, indent=1) + "\n")

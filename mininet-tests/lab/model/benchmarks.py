@@ -51,6 +51,10 @@ BOTTLENECK = "r-x"
 PAIRS = 13
 # "minimum default maximum" of tcp_rmem and tcp_wmem: never binds.
 OPEN_BUFFERS = "4096 8388608 16777216"
+PUBLISHED_CC = "pktpair_1994"
+PROBING = {"tcp_pktpair": {"setpoint_probing": "1"}}
+# The memorandum's switch: round robin, and the longest queue loses a packet when the buffer is full.
+PUBLISHED_QUEUE = "drop longest-tail no-aqm"
 # What a packet takes of CAKE's memory limit (its truesize): fq_rr with room for
 # 440 packets has held 762,048 bytes when it first dropped one, which is 441 of these.
 CAKE_BYTES_PER_PACKET = 1728
@@ -70,11 +74,16 @@ class HostSetting:
     """How the hosts are set.
 
     :param buffers: tcp_rmem and tcp_wmem; "" is the distribution's
+    :param published: receivers acknowledge each packet, and fq_rr has no delay control and drops the last
+        packet of its longest queue
+    :param probing: the setpoint of the published preset probes
     """
 
     packet_bytes: int = 500
     buffers: str = ""
     gro: bool = False
+    published: bool = False
+    probing: bool = False
 
     @property
     def rate_bit_s(self) -> int:
@@ -87,6 +96,9 @@ SETTINGS = {
     "stock-gro": HostSetting(gro=True),
     "open": HostSetting(buffers=OPEN_BUFFERS),
     "nowindow": HostSetting(packet_bytes=160, buffers=OPEN_BUFFERS),
+    # the memorandum turns probing off in one experiment of section 9.1, and does not say so of its benchmarks
+    "memorandum": HostSetting(buffers=OPEN_BUFFERS, published=True, probing=True),
+    "memorandum-fixed": HostSetting(buffers=OPEN_BUFFERS, published=True),
 }
 HOSTS = Parameter("open", "", "how the hosts are set", choices=tuple(SETTINGS))
 
@@ -109,12 +121,12 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table: which transfer it is about, and what the paper has."""
+    """A line of the table: which transfer it is about, and what the paper has, if it has it."""
 
     variant: str
     transfer: str
     optimal_s: float | None
-    published: float
+    published: float | None
 
     def metric(self, name: str) -> str:
         """What a figure of the row is called among its run's."""
@@ -172,12 +184,16 @@ class Benchmark:
             record=Record(acks=False),
             hash_seed=seed,
             sysctls={"*": buffers} if setting.buffers else {},
+            module_parameters=PROBING if setting.probing and cc == PUBLISHED_CC else {},
+            routes=dict.fromkeys((one.sink for one in self.transfers), "quickack 1") if setting.published else {},
             gro=tuple(end for one in self.transfers for end in (one.source, one.sink)) if setting.gro else (),
             ends_with_flows=True,
         )
 
     def _topology(self, setting: HostSetting, qdisc: str) -> Topology:
         options = f"memlimit {self.limit_packets * CAKE_BYTES_PER_PACKET}" if qdisc == "cake" else ""
+        if setting.published and qdisc == "fq_rr":
+            options = PUBLISHED_QUEUE
         queue = Way(setting.rate_bit_s, qdisc, self.limit_packets, options)
         bare = _dumbbell()
         links = []

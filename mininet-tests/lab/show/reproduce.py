@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-2.0
+"""``lab reproduce`` for people: a page with the papers' figures redrawn, and a line for each check."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..analyse.packet_pair import COUNTS, DEFAULT, FIXED, JUDGED, PEERS, closed, entries, joined
+from ..model.memorandum import LOADS, ROUND_TRIP_PACKETS, SOURCES
+from .pages import rendered
+from .pictures import CC_COLOURS, COLOURS, STYLE, address
+
+Row = Mapping[str, Any]
+Summary = Mapping[str, Any]
+WIDTH_INCHES, HEIGHT_INCHES = 8.0, 3.6
+CCS = (JUDGED, DEFAULT, *PEERS)
+LOOKS = {JUDGED: COLOURS[3], **{cc: CC_COLOURS[cc] for cc in (DEFAULT, *PEERS)}}
+PUBLISHED: dict[str, Any] = {"color": "black", "lw": 1, "ls": "-.", "marker": "x", "ms": 5, "label": "published"}
+# The first round trips of section 9.1, and what of its steady state is drawn large.
+STARTS_ROUND_TRIPS, STEADY_ROUND_TRIPS = 20, (30, 31.5)
+# What is known of checks that do not hold.
+WHY: dict[str, str] = {}
+
+
+def published_slowdowns() -> dict[str, float]:
+    """Of the rows of section 9.4 that are drawn, in percent."""
+
+    def of(name: str) -> Mapping[str, Any]:
+        return entries()[f"pp-{name}"].published
+
+    return {
+        **{name: of(name)["slowdown_pct"] for name in ("b1", "b2")},
+        **{f"b3 {row['size_pkt']}": row["slowdown_pct"] for row in of("b3")["rows"]},
+        **{f"b4 {one}": of("b4")[one]["slowdown_pct"] for one in ("short", "long")},
+        "b5": of("b5")["slowdown_pct"],
+        "b6 forward": of("b6")["conn1"]["slowdown_pct"],
+        "b6 reverse": of("b6")["conn2"]["slowdown_pct"],
+        **{f"b7 {row['intensity']:g}": row["slowdown_pct"] for row in of("b7")["rows"]},
+        "b8": of("b8")["slowdown_pct"],
+    }
+
+
+def _figure(panels: int, draw: Callable[[Sequence[Axes]], None], height_inches: float = HEIGHT_INCHES) -> str:
+    """Panels side by side with one legend, as an address that holds them."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
+        all_axes = [figure.add_subplot(1, panels, place + 1) for place in range(panels)]
+        draw(all_axes)
+        of_labels: dict[str, Any] = {}
+        for axes in all_axes:
+            handles, labels = axes.get_legend_handles_labels()
+            of_labels |= dict(zip(labels, handles, strict=True))
+        if of_labels:
+            figure.legend(list(of_labels.values()), list(of_labels), loc="outside lower center", ncols=5)
+        return address(figure)
+
+
+def _curve(summary: Summary, name: str, cc: str, what: str, begin: float = 0.0, end: float = math.inf) -> Any:
+    """Round trips and values of a run's series."""
+    found = summary["curves"].get(f"{name} {cc}", {}).get(what, [])
+    chosen = [(at / ROUND_TRIP_PACKETS, value) for at, value in found if begin <= at / ROUND_TRIP_PACKETS <= end]
+    return list(zip(*chosen, strict=True)) if chosen else [(), ()]
+
+
+def queue_and_setpoint(summary: Summary) -> str:
+    """Figures 11, 12 and 14."""
+
+    def draw(all_axes: Sequence[Axes]) -> None:
+        start, steady, sequence = all_axes
+        for cc in CCS:
+            look: dict[str, Any] = {"color": LOOKS[cc], "lw": 0.9, "label": cc}
+            start.plot(*_curve(summary, FIXED, cc, "queue", 0, STARTS_ROUND_TRIPS), **look)
+            sequence.plot(*_curve(summary, FIXED, cc, "departed", 0, STARTS_ROUND_TRIPS), **look)
+        own: dict[str, Any] = {"color": LOOKS[JUDGED], "lw": 0.9, "marker": ".", "ms": 3}
+        steady.plot(*_curve(summary, FIXED, JUDGED, "queue", *STEADY_ROUND_TRIPS), **own)
+        for axes in (start, steady):
+            setpoint = _curve(summary, FIXED, JUDGED, "setpoint")
+            axes.plot(*setpoint, color="black", lw=0.8, ls="--", label="setpoint")
+            axes.set_ylabel("queue, packets")
+        start.set_xlim(0, STARTS_ROUND_TRIPS)
+        steady.set_xlim(*STEADY_ROUND_TRIPS)
+        steady.set_ylim(10, 30)
+        sequence.set_ylabel("packets that have left")
+        titles = ("11: the queue climbs", "12: and swings", "14: departures")
+        for axes, title in zip(all_axes, titles, strict=True):
+            axes.set_title(title)
+            axes.set_xlabel("round trips")
+
+    return _figure(3, draw)
+
+
+def joining(summary: Summary) -> str:
+    """Figures 19 to 21."""
+
+    def draw(all_axes: Sequence[Axes]) -> None:
+        for axes, ccs in zip(all_axes, ((JUDGED, DEFAULT), PEERS), strict=True):
+            for cc in ccs:
+                curve = _curve(summary, joined(SOURCES), cc, "queue")
+                axes.plot(*curve, color=LOOKS[cc], lw=0.9, label=cc)
+            axes.set_xlabel("round trips")
+            axes.set_ylabel("queue of the first source, packets")
+
+    return _figure(2, draw)
+
+
+def _points(summary: Summary, cc: str, names: Mapping[Any, str], metric: str) -> tuple[list[Any], list[float]]:
+    known = {(one["cc"], one["run"]): one["metrics"] for one in summary["points"]}
+    found = [
+        (key, known[cc, name][metric])
+        for key, name in names.items()
+        if (cc, name) in known and known[cc, name].get(metric) is not None
+    ]
+    return [key for key, _ in found], [value for _, value in found]
+
+
+def tables_4_and_5(summary: Summary) -> str:
+    """Completion, and the queue's peak, over the number of sources."""
+    panels = (("pp-9.2-tab4", "completion_tu", 100), ("pp-9.2-tab4", "peak_queue", 100))
+
+    def draw(all_axes: Sequence[Axes]) -> None:
+        for axes, (name, metric, limit) in zip(all_axes, panels, strict=True):
+            key = "completion_tu" if metric == "completion_tu" else "peak_queue_pkt"
+            published = entries()[name].published["rows"]
+            axes.plot([row["N"] for row in published], [row[key] for row in published], **PUBLISHED)
+            for cc in CCS:
+                found = _points(summary, cc, {count: joined(count, limit) for count in COUNTS}, metric)
+                axes.plot(*found, color=LOOKS[cc], lw=1, marker="o", ms=3.5, label=cc)
+            axes.set_xlabel("sources")
+        all_axes[0].set_ylabel("completion, packet times")
+        all_axes[1].set_ylabel("peak queue, packets")
+
+    return _figure(2, draw)
+
+
+def goodputs(summary: Summary) -> str:
+    """Table 6, closed sources."""
+
+    def draw(all_axes: Sequence[Axes]) -> None:
+        (axes,) = all_axes
+        published = entries()["pp-9.3-closed"].published["rows"]
+        axes.plot([row["nominal_load"] for row in published], [row["goodput"] for row in published], **PUBLISHED)
+        for cc in CCS:
+            found = _points(summary, cc, {load: closed(load) for load in LOADS}, "goodput")
+            axes.plot(*found, color=LOOKS[cc], lw=1, marker="o", ms=3.5, label=cc)
+        axes.set_xlabel("nominal load")
+        axes.set_ylabel("packets over packets sent")
+
+    return _figure(1, draw)
+
+
+def benchmarks(summary: Summary) -> str:
+    """Tables 7 to 14."""
+
+    def draw(all_axes: Sequence[Axes]) -> None:
+        (axes,) = all_axes
+        published = published_slowdowns()
+        places = {name: place for place, name in enumerate(published)}
+        axes.plot(list(places.values()), list(published.values()), **{**PUBLISHED, "ls": "none"})
+        for cc in CCS:
+            where, found = _points(summary, cc, {place: name for name, place in places.items()}, "slowdown")
+            axes.plot(where, [one * 100 for one in found], "o", color=LOOKS[cc], ms=4, label=cc)
+        axes.set_xticks(list(places.values()), list(places), rotation=60, ha="right")
+        axes.set_yscale("symlog", linthresh=10)
+        axes.set_ylabel("slowdown, %")
+
+    return _figure(1, draw, HEIGHT_INCHES + 1)
+
+
+FIGURES: dict[str, tuple[str, Callable[[Summary], str]]] = {
+    "9.1, figures 11, 12 and 14": (
+        "One source. pktpair_1994 has a fixed setpoint of 20 packets, the others run as they come.",
+        queue_and_setpoint,
+    ),
+    "9.2, figures 19 to 21": ("Nine sources join the first one at ten round trips.", joining),
+    "9.2, table 4": ("N - 1 sources join the first one at ten round trips; the buffer has 100 packets.", tables_4_and_5),
+    "9.3, table 6": ("Ten closed on-off sources.", goodputs),
+    "9.4, tables 7 to 14": (
+        "File transfers against their optimum. pktpair_1994 has an ACK for each packet and a queue without delay "
+        "control; the others have stock receivers and fq_rr's defaults.",
+        benchmarks,
+    ),
+}
+
+
+def text(value: Any) -> str:
+    """What was measured or published, to be read."""
+    return value if isinstance(value, str) else json.dumps(value).replace('"', "").strip("{}")
+
+
+def counts(rows: Sequence[Row], paper: str) -> dict[str, int]:
+    """Checks of a paper: all, those that were measured, and those that hold."""
+    own = [row for row in rows if row["paper"] == paper]
+    known = [row for row in own if row["measured"] is not None]
+    return {"all": len(own), "measured": len(known), "hold": sum(row["pass"] for row in own)}
+
+
+def page(summary: Summary) -> str:
+    """The report."""
+    rows = summary["rows"]
+    return rendered(
+        "reproduce.html.j2",
+        summary=summary,
+        rows=rows,
+        counts={paper: counts(rows, paper) for paper in summary["papers"]},
+        figures=[(name, about, draw(summary)) for name, (about, draw) in FIGURES.items()],
+        beside=(DEFAULT, *PEERS),
+        text=text,
+    )

@@ -1,0 +1,408 @@
+# SPDX-License-Identifier: GPL-2.0
+"""lab reproduce: every check of four papers has a row, what it needs is run, and each judge can say yes and no."""
+
+import base64
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lab.analyse import memorandum as seen
+from lab.analyse import packet_pair as found
+from lab.analyse.packet_pair import ARITHMETIC, COUNTS, DEFAULT, JUDGED, JUDGES, Found, Point, closed, joined, probing
+from lab.front import overload as overload_front
+from lab.front import reproduce as front
+from lab.model import memorandum, papers, scenario
+from lab.model.errors import PlanError, RunError
+from lab.model.memorandum import PACKET_S
+from lab.show import reproduce as show
+from lab.store.sweep import planned
+
+SCENARIO = scenario.load("packet-pair-1994")
+# A quick campaign's summary without its rows: figures of each run, and thinned curves of two.
+RECORDED = Path(__file__).with_name("recorded-reproduce.json")
+BY_ID = found.entries()
+
+
+def rows_of(name: str) -> list[dict[str, Any]]:
+    return list(BY_ID[name].published["rows"])
+
+
+def as_published() -> dict[str, dict[str, Any]]:
+    """Metrics with which the memorandum's statements hold, by the names of runs."""
+    told: dict[str, dict[str, Any]] = {
+        "fixed": {
+            **{"mean_queue": 20, "least_queue": 19, "most_queue": 21, "round_trips_to_full": 4.5, "slope": 1.0},
+            **{"utilisation_after": 1.0, "mean_outstanding": 120, "estimate_error_p95_packets": 1},
+        },
+        probing(): {
+            **{"mean_setpoints": [25] * 4, "setpoints_at_drop": 100, "fairness_long": 0.99, "fairness_short": 0.9},
+            **{"dropped": 16, "retransmitted": 16, "drops_of_sources": [4] * 4, "rates": [0.25] * 4},
+            **{"share_over_fair": [1.0] * 4, "setpoint_slope": [1.0] * 4},
+        },
+        probing(1): {"dropped": 4},
+        "joining fig17": {"rate_at_1000": 0.1, "jain_after_2000": 0.99},
+        "joining fig18": {"rates_after_joins": [1 / (k + 1) for k in range(1, 10)]},
+    }
+    for table_4, table_5 in zip(rows_of("pp-9.2-tab4"), rows_of("pp-9.2-tab5"), strict=True):
+        lost = round(table_4["loss_rate_pkt_per_1000tu"] * table_4["completion_tu"] / 1000)
+        told[joined(table_4["N"])] = {
+            **{"completion_tu": table_4["completion_tu"], "peak_queue": table_4["peak_queue_pkt"], "dropped": lost},
+            **{"retransmitted": lost, "queue_before": 10, "quiet_tu": 1200, "peak_before_quiet": 41},
+            **{"least_after_quiet": 1, "peak_after_quiet": 41, "steady_gap_tu": 10, "steady_rate": 0.1, "steady_queue": 10},
+        }
+        told[joined(table_5["N"], 10_000)] = {
+            **{"peak_queue": table_5["peak_queue_pkt"], "dropped": 0, "peak_before_quiet": 41, "peak_after_quiet": 86}
+        }
+    told |= {closed(row["nominal_load"]): {"goodput": row["goodput"]} for row in rows_of("pp-9.3-closed")}
+
+    def transfer(completion_s: float, slowdown_pct: float = 0.0) -> dict[str, float]:
+        return {"completion_s": completion_s, "slowdown": slowdown_pct / 100}
+
+    for name in ("b1", "b2", "b5", "b8"):
+        own = BY_ID[f"pp-{name}"].published
+        told[name] = transfer(own["packet_pair_s"], own["slowdown_pct"])
+    for row in rows_of("pp-b3"):
+        told[f"b3 {row['size_pkt']}"] = transfer(row["packet_pair_s"], row["slowdown_pct"])
+    told |= {"b3 50": transfer(0.1, 120), "b3 100": transfer(0.13, 140)}
+    for one, key in (("b4 short", "short"), ("b4 long", "long"), ("b6 forward", "conn1"), ("b6 reverse", "conn2")):
+        own = BY_ID[f"pp-{one[:2]}"].published[key]
+        told[one] = transfer(own["packet_pair_s"], own["slowdown_pct"])
+    for row in rows_of("pp-b7"):
+        told[f"b7 {row['intensity']:g}"] = transfer(row["packet_pair_mean_s"], row["slowdown_pct"])
+    for one in ("conn1", "conn2"):
+        told[f"b9 {one}"] = transfer(BY_ID["pp-b9"].published[f"{one}_s"])
+    return told
+
+
+def as_opposite() -> dict[str, dict[str, Any]]:
+    """Metrics with which none of them holds."""
+    told = as_published()
+    told["fixed"] |= {"mean_queue": 40, "most_queue": 40, "round_trips_to_full": 9, "slope": 0.5}
+    told["fixed"] |= {"utilisation_after": 0.5, "mean_outstanding": 200, "estimate_error_p95_packets": 30}
+    told[probing()] |= {"mean_setpoints": [25, 25, 25, 80], "setpoints_at_drop": 300, "fairness_long": 0.5}
+    told[probing()] |= {"dropped": 100, "retransmitted": 400, "drops_of_sources": [0, 0, 0, 100], "rates": [0.1] * 4}
+    told[probing()] |= {"share_over_fair": [2.0] * 4, "setpoint_slope": [3.0] * 4}
+    told[probing(1)] = {"dropped": 100}
+    told["joining fig17"] = {"rate_at_1000": 0.9, "jain_after_2000": 0.3}
+    told["joining fig18"] = {"rates_after_joins": [1.0] * 9}
+    for count in COUNTS:
+        told[joined(count)] = {
+            **{"completion_tu": 20_000 - count, "peak_queue": 90, "dropped": 300 - count, "retransmitted": 900},
+            **{"queue_before": 10, "quiet_tu": 1200, "peak_before_quiet": 41, "least_after_quiet": 1},
+            # it comes back to its steady state, and no further
+            **{"peak_after_quiet": 12, "steady_gap_tu": 30, "steady_rate": 0.03, "steady_queue": 10},
+        }
+        told[joined(count, 10_000)] = {
+            **{"peak_queue": 900, "dropped": 9, "peak_before_quiet": 90, "peak_after_quiet": 8}
+        }
+    for name in told:
+        if name.startswith("closed"):
+            told[name] = {"goodput": 0.5}
+    slow = {"completion_s": 99.0, "slowdown": 9.0}
+    told |= {name: dict(slow) for name in told if name.startswith("b") and name != "b5"}
+    # what has a lower bound, and what should come later or be further behind
+    told["b5"] = {"completion_s": 0.1, "slowdown": 9.0}
+    told["b1"] = {"completion_s": 1.0, "slowdown": 9.0}
+    told["b2"] = {"completion_s": 0.5, "slowdown": 9.0}
+    told["b8"] = {"completion_s": 9.0, "slowdown": 9.0}
+    told["b4 short"] = {"completion_s": 100.0, "slowdown": 9.0}
+    told["b6 forward"] = {"completion_s": 50.0, "slowdown": 9.5}
+    told["b9 conn2"] = {"completion_s": 98.0, "slowdown": 9.0}
+    told["b3 2000"] = {"completion_s": 9.0, "slowdown": 99.0}
+    told["b7 0.9"] = {"completion_s": 99.0, "slowdown": 99.0}
+    return told
+
+
+def points(metrics: dict[str, dict[str, Any]], cc: str = JUDGED) -> dict[tuple[str, str], Point]:
+    return {(cc, name): Point(one, {"a": 1}, 2.0) for name, one in metrics.items()}
+
+
+def test_every_check_of_the_paper_has_a_row() -> None:
+    rows = found.rows({}, [1], {})
+    wanted = [(one.id, number) for one in BY_ID.values() for number in range(len(one.checks))]
+    assert [(row["id"], row["number"]) for row in rows] == wanted
+    assert set(JUDGES) <= set(wanted)
+    for row in rows:
+        if (row["id"], row["number"]) not in ARITHMETIC:
+            assert (row["measured"], row["pass"], row["seeds"], row["length_s"]) == (None, False, [], None)
+            assert row["not_measured"]
+
+
+@pytest.mark.parametrize("key", JUDGES)
+def test_a_judge_says_yes_to_what_is_published(key: tuple[str, int]) -> None:
+    told = found.judged(Found(points(as_published())), key)
+    assert told["pass"] is True, told
+
+
+# With their run's opposite these would need another one: each has its own.
+OF_ITS_OWN: dict[tuple[str, int], dict[str, dict[str, Any]]] = {
+    ("pp-b1", 0): {"b1": {"completion_s": 2.0, "slowdown": 1.0}},
+    ("pp-b8", 1): {"b8": {"completion_s": 0.5, "slowdown": 0.0}},
+    ("pp-b9", 3): {"b9 conn2": {"completion_s": 120.0, "slowdown": 0.0}},
+    ("pp-b6", 2): {"b6 forward": {"completion_s": 9.0, "slowdown": 10.0}},
+    ("pp-b7", 1): {"b7 0.9": {"completion_s": 9.0, "slowdown": 99.0}},
+    ("pp-9.2-tab4", 5): {joined(2): {"peak_queue": 1}},
+}
+
+
+@pytest.mark.parametrize("key", [key for key in JUDGES if key not in ARITHMETIC])
+def test_a_judge_says_no_to_the_opposite(key: tuple[str, int]) -> None:
+    told = found.judged(Found(points({**as_opposite(), **OF_ITS_OWN.get(key, {})})), key)
+    assert told["measured"] is not None and told["pass"] is False, told
+
+
+def test_to_be_faster_is_no_failure_of_the_default() -> None:
+    """Two-sided for the published preset, one-sided beside it."""
+    fast = {"b1": {"completion_s": 1.35, "slowdown": -0.02}}
+    both = {**points(fast), **points(fast, DEFAULT)}
+    row = next(row for row in found.rows(both, [1, 2], {"pp-b1 0": "a reason"}) if row["id"] == "pp-b1")
+    assert (row["measured"], row["pass"], row["why"], row["seeds"]) == (1.35, False, "a reason", [1, 2])
+    assert row["beside"][DEFAULT] == {"measured": 1.35, "pass": True}
+    assert (row["length_s"], row["parameters"], row["preset"]) == (2.0, {"b1": {"a": 1}}, "1994")
+    slow = {"b1": {"completion_s": 1.9, "slowdown": 0.3}}
+    row = next(row for row in found.rows(points(slow, DEFAULT), [1], {}) if row["id"] == "pp-b1")
+    assert row["measured"] is None and row["beside"][DEFAULT]["pass"] is False
+
+
+def test_an_order_is_not_asked_of_the_others() -> None:
+    told = found.judged(Found(points(as_published(), "bbr"), "bbr"), ("pp-b2", 1), one_sided=True)
+    assert told["pass"] is None and told["measured"] is not None
+
+
+def names_of(extents: dict[str, front.Extent]) -> set[tuple[str, str]]:
+    told = set()
+    for request in front.requests(extents, 1):
+        for run in planned(request, [("6.1", "")]):
+            if run.scenario.name == front.SCENARIO:
+                told.add((front.label_of(run), front.name_of(run.values)))
+            else:
+                number = run.scenario.name.partition("-")[0]
+                rows = run.scenario.module.benchmark(run.values, 1).rows
+                variants = [row.variant.removesuffix("-staggered") for row in rows]
+                told |= {(front.label_of(run), f"{number} {variant}".strip()) for variant in variants}
+                assert run.values["hosts"].startswith("memorandum" if run.cc == JUDGED else "open")
+    return told
+
+
+def test_what_the_judges_need_is_run() -> None:
+    usual, quick = names_of(front.USUAL), names_of(front.QUICK)
+    assert quick < usual and len(quick) <= 60
+    all_metrics = as_published()
+    run = {key: Point(all_metrics.get(key[1], {})) for key in usual}
+    assert not [key for key in JUDGES if found.judged(Found(run), key)["measured"] is None]
+    assert {cc for cc, _ in usual} == {JUDGED, DEFAULT, "bbr", "cubic", *found.READINGS}
+    others = {(found.STAGGERED_STARTS, "b7 0.2"), (found.WHOLE_QUEUE, probing()), (found.FIXED_SETPOINT, "b1")}
+    assert others < usual and not {cc for cc, _ in quick} & set(found.READINGS)
+
+
+def test_another_reading_is_judged_as_the_first() -> None:
+    """Two-sided, and no longer than the row's own."""
+    fast = {"b1": {"completion_s": 1.35, "slowdown": -0.02}}
+    both = {**points(as_published()), **points(fast, found.FIXED_SETPOINT)}
+    row = next(row for row in found.rows(both, [1], {}) if row["id"] == "pp-b1")
+    assert row["pass"] is True and row["beside"][found.FIXED_SETPOINT] == {"measured": 1.35, "pass": False}
+
+
+def test_a_name_is_that_of_its_settings() -> None:
+    for name in front.USUAL[JUDGED].names:
+        words = [f"{key}={value}" for key, value in front.settings_of(name).items()]
+        (values,) = SCENARIO.values(SCENARIO.axes(words))
+        assert front.name_of(values) == name
+        SCENARIO.plan(values, JUDGED, "fq_rr", 1).check()
+
+
+def test_plan() -> None:
+    """The published preset has its setpoint and an ACK for each packet; another congestion control has neither."""
+    (values,) = SCENARIO.values(SCENARIO.axes(["case=probing", "sources=4", "step=1"]))
+    own, other = (SCENARIO.plan(values, cc, "fq_rr", 1) for cc in (JUDGED, DEFAULT))
+    assert own.module_parameters == {"tcp_pktpair": {"setpoint_probing": "1", "setpoint_step": "1"}}
+    assert own.routes == {f"d{number}": "quickack 1" for number in range(1, 5)}
+    assert (other.module_parameters, other.routes) == ({}, {})
+    assert replace(own, flows=other.flows, module_parameters={}, routes={}) == other
+    assert own.topology.way("r-x").options == "drop longest-tail no-aqm"
+    later = SCENARIO.plan(values, JUDGED, "fq_rr", 2)
+    assert [flow.start_s for flow in later.flows] != [flow.start_s for flow in own.flows]
+
+
+def test_hosts_of_the_published_benchmarks() -> None:
+    """An ACK for each packet, a queue without delay control, and a setpoint that probes, of the published preset."""
+    b1 = scenario.load("b1-slow-cross-traffic")
+    plans = {}
+    for hosts in ("memorandum", "memorandum-fixed", "open"):
+        (values,) = b1.values(b1.axes([f"hosts={hosts}"]))
+        plans[hosts] = b1.plan(values, JUDGED, "fq_rr", 1)
+        plans[hosts].check()
+    assert [plan.routes.get("d11") for plan in plans.values()] == ["quickack 1", "quickack 1", None]
+    assert [plan.topology.way("r-x").options for plan in plans.values()] == ["drop longest-tail no-aqm"] * 2 + [""]
+    assert [len(plan.module_parameters) for plan in plans.values()] == [1, 0, 0]
+    (values,) = b1.values(b1.axes(["hosts=memorandum"]))
+    assert b1.plan(values, "cubic", "fq_rr", 1).module_parameters == {}
+
+
+def test_messages() -> None:
+    """A source has its packets in all, and its part of the link while it is alone."""
+    for load in (0.05, 0.5):
+        start_s, drawn = memorandum.messages(load, 1, 1)
+        assert sum(one.response_bytes for one in drawn) == 2000 * memorandum.PAYLOAD_BYTES and start_s > 0
+    # a source's last message is what is left
+    many = [memorandum.messages(0.25, 1, source)[1][0] for source in range(3000)]
+    on_s = sum(one.response_bytes / memorandum.PAYLOAD_BYTES for one in many) * PACKET_S
+    off_s = sum(one.think_s for one in many) + len(many) * memorandum.seconds(100)
+    assert on_s / (on_s + off_s) == pytest.approx(0.25, rel=0.05)
+    with pytest.raises(PlanError, match="load 0.7 of a source: must be above 0 and below 0.6667"):
+        memorandum.messages(0.7, 1, 1)
+
+
+def line(event: str, tu: float, **words: Any) -> str:
+    text = " ".join(f"{name}={value}" for name, value in words.items())
+    return f" x-1 [000] ..s2. {1 + tu * PACKET_S:.9f}: {event}: {text}"
+
+
+def trace_of_pairs(pairs: int, queue: int, begin_tu: float = 0.0) -> str:
+    """Pairs that come every two packet times to a queue that they find at ``queue``, and leave one by one."""
+    lines = []
+    for number in range(pairs):
+        at = begin_tu + 2 * number
+        for place in (0, 1):
+            met = {"len": 514, "flow_packets": queue + place, "qlen": queue + place, "end_seq": 2 * number + place}
+            lines.append(line("fq_rr_enqueue", at + place * 0.01, sport=10001, **met))
+        for place in (1, 2):
+            lines.append(line("fq_rr_dequeue", at + place - 0.02, sport=10001, len=514, qlen=queue + 2 - place))
+    return "\n".join(lines)
+
+
+def of_case(*words: str) -> tuple[Any, Any]:
+    (values,) = SCENARIO.values(SCENARIO.axes(list(words)))
+    return values, SCENARIO.plan(values, JUDGED, "fq_rr", 1)
+
+
+def test_a_fixed_setpoint_is_measured() -> None:
+    """Pairs swing by two packets, and the link is full from the first departures on."""
+    values, plan = of_case("case=fixed", "sources=1", "round_trips=20")
+    told = SCENARIO.measure(values, plan, {"trace": trace_of_pairs(1000, 19), "begin_s": 1.0})
+    assert (told["least_queue"], told["most_queue"], told["slope"]) == (19, 21, pytest.approx(1, abs=1e-3))
+    # in two packet times: 20 for 0.01, 21 for 0.97, 20 for 1, 19 for 0.02
+    assert told["mean_queue"] == pytest.approx(20.475, abs=0.01)
+    assert told["round_trips_to_full"] == pytest.approx(0.26, abs=0.02)
+    assert told["utilisation_after"] == pytest.approx(1, abs=0.01)
+
+
+def test_a_link_that_is_never_full_says_so() -> None:
+    departures = np.arange(0.0, 100.0, 2.0)
+    assert seen.first_full(departures) is None
+    assert seen.first_full(np.concatenate([departures, 102 + np.arange(0.0, 50.0)])) == pytest.approx(1.27, abs=0.001)
+
+
+def test_drops_are_what_never_left() -> None:
+    values, plan = of_case("case=probing", "sources=1", "round_trips=20")
+    lines = trace_of_pairs(1000, 19).splitlines()
+    less = [one for number, one in enumerate(lines) if "dequeue" not in one or number % 100 != 2]
+    told = SCENARIO.measure(
+        values, plan, {"trace": "\n".join(less), "begin_s": 1.0, "flows": [{"retransmits": 7}]}
+    )
+    assert (told["dropped"], told["drops_of_sources"], told["retransmitted"]) == (40, [40], 7)
+
+
+def test_setpoints_are_measured() -> None:
+    """Of two sources: the mean, their sum when the buffer is full, and a rise of a packet in a round trip."""
+    times = np.arange(0.0, 4000.0, 10.0)
+    rows = [
+        {
+            **{"tu": times, "setpoint": 5 + times / 100 + more, "rtt_tu": np.full(len(times), 100.0)},
+            **{"service_tu": np.full(len(times), 2.0)},
+        }
+        for more in (0.0, 10.0)
+    ]
+    run = seen.Seen([], times, times, 2500.0, rows)
+    told = seen.setpoint_figures(run, 4000)
+    assert told["mean_setpoints"] == [pytest.approx(30, abs=0.1), pytest.approx(40, abs=0.1)]
+    assert told["setpoints_at_drop"] == pytest.approx(70, abs=0.3)
+    assert told["setpoint_slope"] == [pytest.approx(1, abs=0.01)] * 2 and told["share_over_fair"] == [1.0, 1.0]
+    assert told["fairness_long"] > told["fairness_short"] - 0.01
+
+
+def test_build_ups_are_found() -> None:
+    """A queue that grows when others join, silence, a second queue, and a steady state."""
+    came = [*np.arange(0, 1100.0, 1), *np.arange(1300.0, 1330.0, 1), *np.arange(1500.0, 6000.0, 10)]
+    queued = [*[10] * 1000, *range(10, 110), *range(1, 31), *[10] * 450]
+    own = seen.Packets(np.array(came), np.array(queued, dtype=float), np.array(came))
+    none = {"gap_tu": np.array([np.nan, 10.0, 10.0]), "tu": np.array([1.0, 3500.0, 3600.0])}
+    told = seen.build_ups(own, none, 1000, 6000)
+    assert (told["queue_before"], told["peak_before_quiet"], told["peak_after_quiet"]) == (10, 109, 30)
+    assert told["quiet_tu"] == pytest.approx(1100, abs=5) and told["least_after_quiet"] == 1
+    assert (told["steady_gap_tu"], told["steady_rate"]) == (10.0, pytest.approx(0.1, abs=1e-3))
+    assert told["steady_queue"] == 10
+    busy = seen.Packets(*(np.arange(0, 6000.0, 5),) * 3)
+    assert "quiet_tu" not in seen.build_ups(busy, none, 1000, 6000)
+
+
+def test_a_trace_without_packets_is_an_error() -> None:
+    values, plan = of_case("case=fixed", "sources=1")
+    with pytest.raises(RunError, match="no packet of data came to fq_rr"):
+        SCENARIO.measure(values, plan, {"trace": "", "begin_s": 1.0})
+
+
+def test_on_off_sources_are_measured() -> None:
+    values, plan = of_case("case=on-off", "sources=10", "load=5")
+    flows = [{"retransmits": 100, "ended_ns": 30_000 * PACKET_S * 1e9}] * 10
+    told = SCENARIO.measure(values, plan, {"flows": flows})
+    assert (told["packets"], told["retransmitted"], told["goodput"]) == (20_000, 1000, 0.95)
+    assert told["length_tu"] == pytest.approx(30_000, abs=1)
+
+
+def test_means() -> None:
+    assert front.mean([1, 2]) == 1.5 and front.mean([[1, 2], [3, 4]]) == [2, 3]
+    assert front.mean([1, None]) is None and front.mean([[1], [1, 2]]) is None
+
+
+def test_a_paper_that_is_not_run_has_its_rows() -> None:
+    for name in ("thesis-ch6", "qlbp-2011"):
+        rows = front.not_measured(name)
+        assert len(rows) == sum(len(one.checks) for one in papers.load(name).entries)
+        assert all(row["pass"] is False and row["measured"] is None and row["not_measured"] for row in rows)
+
+
+def recorded() -> dict[str, Any]:
+    """A campaign's summary, its rows judged now."""
+    summary: dict[str, Any] = json.loads(RECORDED.read_text())
+    known = {(one["cc"], one["run"]): Point(one["metrics"], {}, one["length_s"]) for one in summary["points"]}
+    rows = found.rows(known, [1], show.WHY)
+    summary["rows"] = [{**row, "paper": found.PAPER} for row in rows]
+    for name in front.PAPERS[1:]:
+        summary["rows"] += [{**row, "paper": name} for row in front.not_measured(name)]
+    return summary
+
+
+def test_recorded_results_are_judged() -> None:
+    """What the real stack gave once: a change of a judge that turns a verdict is noticed."""
+    rows = {(row["id"], row["number"]): row for row in recorded()["rows"]}
+    verdicts = {f"{name} {number}": row["pass"] for (name, number), row in rows.items() if row["measured"] is not None}
+    assert verdicts == json.loads(RECORDED.read_text())["verdicts"]
+    assert all(name in verdicts and not verdicts[name] for name in show.WHY)
+
+
+def test_the_page() -> None:
+    """Each check of four papers is in it, each figure is drawn, and it needs nothing else."""
+    summary = recorded()
+    text = show.page(summary)
+    ids = [entry.id for name in front.PAPERS for entry in papers.load(name).entries]
+    assert all(f">{one}&nbsp;" in text for one in ids) and "http" not in text
+    pictures = [base64.b64decode(part.split('"')[0]).decode() for part in text.split("svg+xml;base64,")[1:]]
+    assert len(pictures) == len(show.FIGURES)
+    assert "setpoint" in pictures[0] and all("pktpair_1994" in one for one in pictures)
+    assert all("published" in one for one in pictures[2:])
+
+
+def test_a_page_of_nothing() -> None:
+    """Where no run was made all rows are there."""
+    summary = {**recorded(), "points": [], "curves": {}}
+    summary["rows"] = [{**row, "paper": found.PAPER} for row in found.rows({}, [1], {})]
+    assert show.page(summary).count("not measured") >= len(JUDGES)
+
+
+def test_the_overload_study_has_its_parameters() -> None:
+    of_all, lone = overload_front.parameters(overload_front.FULL)
+    assert (of_all["length_s"], lone["length_s"], lone["sources"]) == (420.0, 420.0, 1)
