@@ -30,7 +30,9 @@ PARAMETERS = {
     "setpoint": Parameter(20, "packets", "of the case fixed", 2, 100),
     "step": Parameter(2, "packets", "that a probing setpoint rises in two round trips", 1, 10),
     "spacing": Parameter(0.0, "round trips", "of the case joining: between two starts", 0, 10),
-    "first_join": Parameter(1000, "packet times", "of the case joining: the first source is alone until then", 100, 5000),
+    "first_join": Parameter(
+        1000, "packet times", "of the case joining: the first source is alone until then", 100, 5000
+    ),
     "first_packets": Parameter(2000, "packets", "of the case joining: of the first source", 100, 10_000),
     "load": Parameter(1.0, "", "of the case on-off: of all sources, of the link's rate", 0.01, 6.6),
     "limit": Parameter(memorandum.BUFFER_PACKETS, "packets", "of the buffer", 10, 10_000),

@@ -38,6 +38,8 @@ WINDOW_TU = ROUND_TRIP_PACKETS / 4
 FULL = 0.99
 # The start, which takes about five round trips, and as long again.
 SETTLED_TU = 10 * ROUND_TRIP_PACKETS
+# What of the steady state is drawn packet by packet.
+STEADY_ROUND_TRIPS = (30, 30.5)
 # Short-run fairness is of so much, and long-run fairness of the run.
 SHORT_TU = 10 * ROUND_TRIP_PACKETS
 # A source that drains its queue sends at most two packets in so long: a fourth of its fair share of ten.
@@ -286,7 +288,12 @@ def build_ups(own: Packets, samples: Mapping[str, Floats], joins_tu: float, end_
     before = own.queued[own.came_tu < joins_tu]
     told: dict[str, Any] = {"queue_before": int(before[-1]) if len(before) else 0}
     quiet = next(
-        (at for at in range(round(joins_tu), round(end_tu) - QUIET_TU, 5) if between(own.came_tu, at, at + QUIET_TU) <= QUIET_PACKETS), None
+        (
+            at
+            for at in range(round(joins_tu), round(end_tu) - QUIET_TU, 5)
+            if between(own.came_tu, at, at + QUIET_TU) <= QUIET_PACKETS
+        ),
+        None,
     )
     if quiet is not None:
         built = own.queued[(own.came_tu >= joins_tu) & (own.came_tu < quiet)]
@@ -332,16 +339,18 @@ MEASURES: dict[str, Callable[[Values, Plan, Mapping[str, Any]], dict[str, Any]]]
 
 
 def curves(values: Values, plan: Plan, raw: Mapping[str, Any], most: int = 1500) -> dict[str, list[list[float]]]:
-    """What is drawn of a run, thinned out: queue of the first source, its setpoint, and all that wait."""
+    """What is drawn of a run: the first source's queue, setpoint and departures, thinned out, and a part in full."""
     run = seen(plan, raw, values["limit"])
-    sampled = run.samples[0]
+    sampled, (begin, end) = run.samples[0], (at * ROUND_TRIP_PACKETS for at in STEADY_ROUND_TRIPS)
+    steady = (run.queue_tu >= begin) & (run.queue_tu < end)
     pairs = {
         "queue": (run.flows[0].came_tu, run.flows[0].queued),
         "setpoint": (sampled["tu"], sampled["setpoint"]),
         "departed": (run.flows[0].left_tu, np.arange(1.0, len(run.flows[0].left_tu) + 1)),
+        "steady": (run.queue_tu[steady], run.queue[steady]),
     }
     told = {}
     for name, (times, numbers) in pairs.items():
         step = max(1, len(times) // most)
-        told[name] = [[rounded(a, 1), rounded(b, 2)] for a, b in zip(times[::step], numbers[::step], strict=True)]
+        told[name] = [[rounded(a, 2), rounded(b, 2)] for a, b in zip(times[::step], numbers[::step], strict=True)]
     return told

@@ -287,7 +287,9 @@ def curves(measured: Measured) -> dict[str, Any]:
     return told
 
 
-def write(folder: Path, measured: Measured, extent: overload.Extent, seeds: int, wanted: Sequence[str]) -> dict[str, Any]:
+def write(
+    folder: Path, measured: Measured, extent: overload.Extent, seeds: int, wanted: Sequence[str]
+) -> dict[str, Any]:
     """summary.json and report.html; returns what the first has."""
     all_rows, of_names = rows(measured, seeds, extent, wanted)
     summary = {

@@ -11,7 +11,9 @@ from typing import Any
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
+from ..analyse.memorandum import STEADY_ROUND_TRIPS
 from ..analyse.packet_pair import COUNTS, DEFAULT, FIXED, JUDGED, PEERS, closed, entries, joined
 from ..model.memorandum import LOADS, ROUND_TRIP_PACKETS, SOURCES
 from .pages import rendered
@@ -23,8 +25,8 @@ WIDTH_INCHES, HEIGHT_INCHES = 8.0, 3.6
 CCS = (JUDGED, DEFAULT, *PEERS)
 LOOKS = {JUDGED: COLOURS[3], **{cc: CC_COLOURS[cc] for cc in (DEFAULT, *PEERS)}}
 PUBLISHED: dict[str, Any] = {"color": "black", "lw": 1, "ls": "-.", "marker": "x", "ms": 5, "label": "published"}
-# The first round trips of section 9.1, and what of its steady state is drawn large.
-STARTS_ROUND_TRIPS, STEADY_ROUND_TRIPS = 20, (30, 31.5)
+# The first ones of section 9.1.
+STARTS_ROUND_TRIPS = 20
 # What is known of checks that do not hold.
 WHY: dict[str, str] = {}
 
@@ -78,8 +80,8 @@ def queue_and_setpoint(summary: Summary) -> str:
             look: dict[str, Any] = {"color": LOOKS[cc], "lw": 0.9, "label": cc}
             start.plot(*_curve(summary, FIXED, cc, "queue", 0, STARTS_ROUND_TRIPS), **look)
             sequence.plot(*_curve(summary, FIXED, cc, "departed", 0, STARTS_ROUND_TRIPS), **look)
-        own: dict[str, Any] = {"color": LOOKS[JUDGED], "lw": 0.9, "marker": ".", "ms": 3}
-        steady.plot(*_curve(summary, FIXED, JUDGED, "queue", *STEADY_ROUND_TRIPS), **own)
+        # from one packet to the next the queue stays as it is
+        steady.step(*_curve(summary, FIXED, JUDGED, "steady"), where="post", color=LOOKS[JUDGED], lw=0.9)
         for axes in (start, steady):
             setpoint = _curve(summary, FIXED, JUDGED, "setpoint")
             axes.plot(*setpoint, color="black", lw=0.8, ls="--", label="setpoint")
@@ -88,7 +90,7 @@ def queue_and_setpoint(summary: Summary) -> str:
         steady.set_xlim(*STEADY_ROUND_TRIPS)
         steady.set_ylim(10, 30)
         sequence.set_ylabel("packets that have left")
-        titles = ("11: the queue climbs", "12: and swings", "14: departures")
+        titles = ("11: the queue", "12: pairs come, packets leave", "14: departures")
         for axes, title in zip(all_axes, titles, strict=True):
             axes.set_title(title)
             axes.set_xlabel("round trips")
@@ -168,6 +170,7 @@ def benchmarks(summary: Summary) -> str:
             axes.plot(where, [one * 100 for one in found], "o", color=LOOKS[cc], ms=4, label=cc)
         axes.set_xticks(list(places.values()), list(places), rotation=60, ha="right")
         axes.set_yscale("symlog", linthresh=10)
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.set_ylabel("slowdown, %")
 
     return _figure(1, draw, HEIGHT_INCHES + 1)
@@ -179,7 +182,10 @@ FIGURES: dict[str, tuple[str, Callable[[Summary], str]]] = {
         queue_and_setpoint,
     ),
     "9.2, figures 19 to 21": ("Nine sources join the first one at ten round trips.", joining),
-    "9.2, table 4": ("N - 1 sources join the first one at ten round trips; the buffer has 100 packets.", tables_4_and_5),
+    "9.2, table 4": (
+        "N - 1 sources join the first one at ten round trips; the buffer has 100 packets.",
+        tables_4_and_5,
+    ),
     "9.3, table 6": ("Ten closed on-off sources.", goodputs),
     "9.4, tables 7 to 14": (
         "File transfers against their optimum. pktpair_1994 has an ACK for each packet and a queue without delay "

@@ -51,7 +51,13 @@ def as_published() -> dict[str, dict[str, Any]]:
         told[joined(table_4["N"])] = {
             **{"completion_tu": table_4["completion_tu"], "peak_queue": table_4["peak_queue_pkt"], "dropped": lost},
             **{"retransmitted": lost, "queue_before": 10, "quiet_tu": 1200, "peak_before_quiet": 41},
-            **{"least_after_quiet": 1, "peak_after_quiet": 41, "steady_gap_tu": 10, "steady_rate": 0.1, "steady_queue": 10},
+            **{
+                "least_after_quiet": 1,
+                "peak_after_quiet": 41,
+                "steady_gap_tu": 10,
+                "steady_rate": 0.1,
+                "steady_queue": 10,
+            },
         }
         told[joined(table_5["N"], 10_000)] = {
             **{"peak_queue": table_5["peak_queue_pkt"], "dropped": 0, "peak_before_quiet": 41, "peak_after_quiet": 86}
@@ -300,9 +306,7 @@ def test_drops_are_what_never_left() -> None:
     values, plan = of_case("case=probing", "sources=1", "round_trips=20")
     lines = trace_of_pairs(1000, 19).splitlines()
     less = [one for number, one in enumerate(lines) if "dequeue" not in one or number % 100 != 2]
-    told = SCENARIO.measure(
-        values, plan, {"trace": "\n".join(less), "begin_s": 1.0, "flows": [{"retransmits": 7}]}
-    )
+    told = SCENARIO.measure(values, plan, {"trace": "\n".join(less), "begin_s": 1.0, "flows": [{"retransmits": 7}]})
     assert (told["dropped"], told["drops_of_sources"], told["retransmitted"]) == (40, [40], 7)
 
 
