@@ -267,16 +267,16 @@ def line(event: str, tu: float, **words: Any) -> str:
     return f" x-1 [000] ..s2. {1 + tu * PACKET_S:.9f}: {event}: {text}"
 
 
-def trace_of_pairs(pairs: int, queue: int, begin_tu: float = 0.0) -> str:
+def trace_of_pairs(pairs: int, queue: int, begin_tu: float = 0.0, port: int = 10001) -> str:
     """Pairs that come every two packet times to a queue that they find at ``queue``, and leave one by one."""
     lines = []
     for number in range(pairs):
         at = begin_tu + 2 * number
         for place in (0, 1):
             met = {"len": 514, "flow_packets": queue + place, "qlen": queue + place, "end_seq": 2 * number + place}
-            lines.append(line("fq_rr_enqueue", at + place * 0.01, sport=10001, **met))
+            lines.append(line("fq_rr_enqueue", at + place * 0.01, sport=port, **met))
         for place in (1, 2):
-            lines.append(line("fq_rr_dequeue", at + place - 0.02, sport=10001, len=514, qlen=queue + 2 - place))
+            lines.append(line("fq_rr_dequeue", at + place - 0.02, sport=port, len=514, qlen=queue + 2 - place))
     return "\n".join(lines)
 
 
@@ -326,6 +326,22 @@ def test_setpoints_are_measured() -> None:
     assert told["setpoints_at_drop"] == pytest.approx(70, abs=0.3)
     assert told["setpoint_slope"] == [pytest.approx(1, abs=0.01)] * 2 and told["share_over_fair"] == [1.0, 1.0]
     assert told["fairness_long"] > told["fairness_short"] - 0.01
+
+
+def test_a_source_that_another_joins_is_measured() -> None:
+    """Rates, completion and what was dropped, of a link that is twice as fast as its packets are."""
+    values, plan = of_case("case=joining", "sources=2")
+    lines = [*trace_of_pairs(2500, 10).splitlines(), *trace_of_pairs(2000, 10, 1000.0, 10002).splitlines()[:-1]]
+    ends = (5000, 5100)
+    flows = [{"began_ns": 0, "ended_ns": at * PACKET_S * 1e9, "retransmits": 2} for at in ends]
+    told = SCENARIO.measure(values, plan, {"trace": "\n".join(lines), "begin_s": 1.0, "flows": flows})
+    assert (told["completion_tu"], told["length_tu"], told["peak_queue"]) == (5000, 5100, 12)
+    # the last packet of the second never left
+    assert (told["drops_of_sources"], told["dropped"], told["retransmitted"]) == ([0, 1], 1, 4)
+    # a packet that comes at an edge is in one of two windows
+    assert [*told["rates_after_joins"], told["rate_at_1000"]] == [pytest.approx(1, abs=0.011)] * 2
+    assert told["jain_after_2000"] == pytest.approx(1, abs=1e-4) and told["steady_rate"] == pytest.approx(1, abs=1e-3)
+    assert told["queue_before"] in (11, 12) and "quiet_tu" not in told
 
 
 def test_build_ups_are_found() -> None:
