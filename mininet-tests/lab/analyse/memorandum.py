@@ -160,7 +160,7 @@ def first_full(left_tu: Floats) -> float | None:
 
 
 def fixed(values: Values, plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Section 9.1, figures 11 to 14: one source."""
+    """Section 9.1, figures 11 to 14: one source; of several, the link's use is that of all."""
     run = seen(plan, raw, values["limit"])
     own, samples = run.flows[0], run.samples[0]
     end_tu = values["round_trips"] * ROUND_TRIP_PACKETS - ROUND_TRIP_PACKETS
@@ -173,7 +173,7 @@ def fixed(values: Values, plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
         "least_queue": int(settled.min()),
         "most_queue": int(settled.max()),
         "round_trips_to_full": full,
-        "utilisation_after": rounded(own.served(since, end_tu), 4),
+        "utilisation_after": rounded(sum(one.served(since, end_tu) for one in run.flows), 4),
         "slope": rounded(slope(own.left_tu, SETTLED_TU, end_tu), 5),
         "peak_queue": int(own.queued.max()),
     }
