@@ -2634,6 +2634,81 @@ static void a_first_train_of_less_than_100_us_is_not_believed(void **state)
 	assert_true(ca->service.value > 0);
 }
 
+/* ---- ACKs in heaps, at a share that has grown tenfold ---- */
+
+/* How far end or way back hand over ACKs: none in the first @taken_us of each period, and
+ * @ack_us apart then, or later
+ */
+struct hand_over {
+	u64 period_us, taken_us, ack_us;
+};
+
+/* The most that leaves in a round trip of 30 ms, as part of what the hostile suite's bound
+ * allows: 2.5 times what the bottleneck carries, 24 packets, and the pipe before (see
+ * mininet-tests/hostile/connection.py). The bottleneck becomes ten times as fast, and ACKs
+ * come as @how says from @phase_ms in the second round trip on.
+ */
+static double most_of_the_bound(int preset, u32 phase_ms, const struct hand_over *how)
+{
+	const u64 carried = 1250000 * 30 / 1000, before = carried / 10;
+	const double allowed = 2.5 * (double)carried + 24 * 536 + (double)before;
+	double most = 0;
+	int i;
+
+	begin(preset, 4608 * NSEC_PER_USEC, 30);
+	s.sk.mss_cache = 536;
+	begin_again();
+	s.no_stamps = true;
+	s.ack_every = preset == MEMO ? 1 : 2;
+	sender_run(&s, 360 * NSEC_PER_MSEC);
+	s.service_ns /= 10;
+	for (i = 0; i < 12; i++) {
+		u64 sent = s.bytes_sent;
+
+		sender_run(&s, phase_ms * NSEC_PER_MSEC);
+		if (i == 1) {
+			s.back_period_ns = how->period_us * NSEC_PER_USEC;
+			s.back_taken_ns = how->taken_us * NSEC_PER_USEC;
+			s.ack_ns = how->ack_us * NSEC_PER_USEC;
+		}
+		sender_run(&s, (30 - phase_ms) * NSEC_PER_MSEC);
+		most = fmax(most, (double)(s.bytes_sent - sent) / allowed);
+	}
+	return most;
+}
+
+/* A heap's gaps are those of who hands it over. The memorandum takes each for a service time,
+ * so that what it sends is bounded only where ACKs come as the bottleneck serves. In the third
+ * row they come as from a far end whose processor was busy with others.
+ */
+static void only_acks_that_come_as_served_bound_the_memorandum(void **state)
+{
+	static const struct {
+		int preset;
+		struct hand_over how;
+		double least, most;
+	} rows[] = {
+		{ MEMO, { 0, 0, 0 }, 0.2, 0.4 },
+		/* no closer than 7/8 of the service time */
+		{ MEMO, { 15000, 1700, 403 }, 0.2, 0.4 },
+		{ MEMO, { 2000, 1750, 77 }, 1.2, 2 },
+		/* who checks what gaps show */
+		{ DEFAULT, { 0, 0, 0 }, 0.1, 0.4 },
+		{ DEFAULT, { 2000, 1750, 77 }, 0.1, 0.6 },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		double most = 0;
+		u32 phase;
+
+		for (phase = 0; phase < 30; phase++)
+			most = fmax(most, most_of_the_bound(rows[i].preset, phase, &rows[i].how));
+		if (most < rows[i].least || most > rows[i].most)
+			fail_msg("row %zu: %.2f of the bound", i, most);
+	}
+}
+
 /* ---- no memory, and other algorithms ---- */
 
 static int give_memory(void **state)
@@ -2725,6 +2800,31 @@ static void an_ack_before_init_is_taken(void **state)
 		s.sk.icsk_ca_ops->init(&s.sk);
 		assert_non_null(ca->evidence);
 		assert_int_equal(ca->service.value, 0);
+	}
+}
+
+/* In SYN-SENT a socket has a congestion control whose init() has not run */
+static void ss_shows_something_from_init_on(void **state)
+{
+	const u32 bbr = 1 << (INET_DIAG_BBRINFO - 1);
+	union tcp_cc_info info;
+	int attr, preset;
+	u8 ca_state;
+
+	for (preset = DEFAULT; preset <= MEMO; preset++) {
+		begin(preset, SERVICE_NS(10), 20);
+		s.ack_every = preset == MEMO ? 1 : 2;
+		s.sk.icsk_ca_ops->release(&s.sk);
+		memset(s.sk.icsk_ca_priv, 0, sizeof(s.sk.icsk_ca_priv));
+		assert_int_equal(s.sk.icsk_ca_ops->get_info(&s.sk, bbr, &attr, &info), 0);
+		s.sk.icsk_ca_ops->init(&s.sk);
+		for (ca_state = TCP_CA_Open; ca_state <= TCP_CA_Loss; ca_state++) {
+			be_in_state(ca_state);
+			assert_int_equal(s.sk.icsk_ca_ops->get_info(&s.sk, bbr, &attr, &info),
+					 sizeof(info.bbr));
+			be_in_state(TCP_CA_Open);
+			sender_run(&s, NSEC_PER_SEC);
+		}
 	}
 }
 
@@ -2986,11 +3086,13 @@ int main(void)
 		cmocka_unit_test(of_a_first_flight_in_bursts_three_times_is_believed),
 		cmocka_unit_test(of_a_first_flight_in_one_burst_three_times_is_believed),
 		cmocka_unit_test(a_first_train_of_less_than_100_us_is_not_believed),
+		cmocka_unit_test(only_acks_that_come_as_served_bound_the_memorandum),
 		cmocka_unit_test_setup_teardown(without_memory_the_window_is_cubics,
 						NULL, give_memory),
 		cmocka_unit_test_setup_teardown(a_socket_that_changes_in_recovery_keeps_its_window,
 						NULL, give_memory),
 		cmocka_unit_test(an_ack_before_init_is_taken),
+		cmocka_unit_test(ss_shows_something_from_init_on),
 		cmocka_unit_test(what_was_allocated_is_freed_once),
 		cmocka_unit_test(a_socket_that_changes_in_mid_flow_believes_nothing),
 		cmocka_unit_test(after_a_change_in_mid_flow_no_packet_is_the_first),
