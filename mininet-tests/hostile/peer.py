@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """In the guest: a TCP in user space that does to pktpair what no peer should, and TAP of what came of it.
 
-    peer.py --seed N --seconds S [--name NAME] [--only TEXT] [--lanes N] [--full]
+    peer.py --seed N --seconds S [--name NAME] [--only TEXT] [--plan N] [--lanes N] [--full]
 
 A process of nobody's (uid 65534) makes a user and a network namespace of its own, with
 TUN devices. On one side of each is the kernel's TCP with one of pktpair's presets, on
@@ -29,6 +29,7 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from random import Random
 
@@ -121,6 +122,12 @@ def plans(seed: str, only: str) -> Iterator[Plan]:
         number += 1
 
 
+def chosen(arguments: argparse.Namespace) -> Iterator[Plan]:
+    """What was asked for: all of them, or one."""
+    source = plans(str(arguments.seed), arguments.only)
+    return source if arguments.plan is None else islice(source, arguments.plan, arguments.plan + 1)
+
+
 class Lane:
     """One device, and one connection after another over it."""
 
@@ -170,7 +177,7 @@ def misbehave(arguments: argparse.Namespace, answer: int) -> None:
     clock = Clock()
     counts: Counter[str] = Counter()
     broken: list[str] = []
-    source = plans(str(arguments.seed), arguments.only)
+    source = chosen(arguments)
     lanes = [Lane(number, source, clock, counts) for number in range(arguments.lanes)]
     began = clock.now()
     until = began + int(arguments.seconds * SECOND_NS)
@@ -307,6 +314,13 @@ def work(arguments: argparse.Namespace) -> tuple[Counter[str], list[str]]:
     return Counter(counts) + Counter({f"netstat {name}": count for name, count in kernel.items()}), broken
 
 
+def place(text: str) -> int:
+    """Which of the plans, from 0 on."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 0 on")
+    return int(text)
+
+
 def main() -> int:
     """Have it done, then tell."""
     parser = argparse.ArgumentParser()
@@ -314,6 +328,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--only", default="", help="only misdeeds with this in their names")
+    parser.add_argument(
+        "--plan", type=place, metavar="N", help="only connection N of those, from 0, as SEED/N names it"
+    )
     parser.add_argument("--lanes", type=int, default=3)
     parser.add_argument("--full", action="store_true", help="tell what came of each connection")
     arguments = parser.parse_args()
@@ -333,10 +350,11 @@ def main() -> int:
     log.read()
     leaked = checks.leaks() if checks.LEAKS.exists() else []
     log.read()
-    rare = [] if arguments.only else too_rare(found)
+    part_only = bool(arguments.only) or arguments.plan is not None
+    rare = [] if part_only else too_rare(found)
     enough = found["connections"] >= CONNECTIONS_PER_S * seconds
     told = [
-        (f"{found['connections']} connections in {seconds:.0f} s", enough or bool(arguments.only), []),
+        (f"{found['connections']} connections in {seconds:.0f} s", enough or part_only, []),
         ("states and events were met often enough", not rare, rare),
         ("the module unloads", not wrong, wrong),
         ("the kernel's checks have nothing to report", not log.complaints, log.complaints),

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """The far end that plays TCP at the module: its own arithmetic, without a kernel."""
 
+import argparse
 import struct
 from collections import Counter
 from dataclasses import replace
+from itertools import islice, pairwise
 from random import Random
 
 import pytest
@@ -96,6 +98,60 @@ def test_the_bottleneck_serves_one_after_another_and_drops_what_has_no_room():
     assert times[4] is None
     link.change_rate(0, 500_000)
     assert link.free_ns == 8 * SECOND_NS // 1000
+
+
+def come_late(far, stalls):
+    """What is due is done by a program that stands still at times; returns when packets came, and for what time."""
+    clock, came = far.clock, []
+    far._arrive = lambda *packet: came.append((clock.time, packet[0]))
+    while clock.due:
+        clock.due.sort(key=lambda entry: entry[0])
+        moment, act, arguments = clock.due.pop(0)
+        clock.time = max(clock.time, moment)
+        if stalls and clock.time >= stalls[0][0]:
+            clock.time += stalls.pop(0)[1]
+        act(*arguments)
+    return came
+
+
+def test_a_late_far_end_hands_over_no_heap(far):
+    """Packets keep 7/8 of their distances but for 50 us, until it has caught up; none is lost or overtakes another."""
+    far.keeps_distances, gap = True, 461_000
+    for number in range(200):
+        far._carry((number + 1) * gap, (number, 536, 0, 0, 40))
+    came = come_late(far, [(20 * gap, 2_000_000), (21 * gap, 1_700_000)])
+    assert [number for _, number in came] == list(range(200))
+    gaps = [second - first for (first, _), (second, _) in pairwise(came)]
+    assert min(gaps) == gap * 7 // 8 - 50_000
+    # it was late, which is noted, and is in time again
+    assert 3_000_000 < far.late_ns < 3_700_001
+    assert came[-1][0] == 200 * gap
+
+
+def test_what_follows_closely_is_not_waited_for(far):
+    """Of packets 50 us apart each comes as soon as this program can."""
+    far.keeps_distances = True
+    for number in range(10):
+        far._carry(number * 50_000, (number, 536, 0, 0, 40))
+    assert [moment for moment, _ in come_late(far, [(0, 900_000)])] == [900_000] * 10
+
+
+def test_who_confirms_a_share_is_sent_heaps(far):
+    """The default is to bear them."""
+    for number in range(10):
+        far._carry(number * 461_000, (number, 536, 0, 0, 40))
+    assert [moment for moment, _ in come_late(far, [(0, 10_000_000)])] == [10_000_000] * 10
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_a_far_end_in_time_changes_nothing(far, keeps):
+    """Packets come when they are due, those too that a faster bottleneck has before others."""
+    far.keeps_distances = keeps
+    moments = [5, 1_000_000, 1_000_000, 3_000_000, 2_000_000]
+    for number, moment in enumerate(moments):
+        far._carry(moment, (number, 536, 0, 0, 40))
+    assert come_late(far, []) == sorted(zip(moments, range(5), strict=True))
+    assert far.late_ns == 0
 
 
 def test_every_second_segment_is_acknowledged(far):
@@ -228,6 +284,14 @@ def test_what_is_not_met_is_seen(name):
     del found[name]
     (said,) = peer.too_rare(found)
     assert said.startswith(f"{name}: 0, not ")
+
+
+def test_one_connection_is_repeated_by_its_number():
+    """--plan N is what the run without it has in place N."""
+    arguments = argparse.Namespace(seed=1, only="", plan=71)
+    assert list(peer.chosen(arguments)) == [list(islice(peer.plans("1", ""), 72))[71]]
+    arguments.plan = None
+    assert list(islice(peer.chosen(arguments), 3)) == list(islice(peer.plans("1", ""), 3))
 
 
 def test_a_misdeed_may_not_have_had_its_turn():
