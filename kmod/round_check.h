@@ -11,8 +11,9 @@
  *			trains that showed more were bursts of ACKs
  *	DELIVERED	no train showed a gap, and packets waited or were lost: what
  *			was delivered is the share
- *	UNCONFIRMED	no train showed a gap, none waited and none was lost: the
- *			share may have grown, and some of it is claimed
+ *	UNCONFIRMED	no train showed a gap, none waited and none was lost, and at
+ *			least half of the share was delivered: it may have grown, and
+ *			some of that is claimed
  *	CONFIRMED	none of these
  *
  * Two clocks can measure a period. The sender's clock has nanoseconds, and all that happens
@@ -659,6 +660,11 @@ static inline void round_judge(struct round_check *r, const struct round_seen *s
 		found->service_q10 = min_t(u64, delivered_q10, 2 * believed_q10);
 		found->bursts = dense && !(seen->repairs && r->lossy);
 	} else if (!r->trains && !r->lost && !waited) {
+		/* Deliveries have not followed what was claimed before: something else than
+		 * the network limits them, and claims would grow for as long as it does
+		 */
+		if (found->faster)
+			return;
 		found->verdict = ROUND_UNCONFIRMED;
 		found->service_q10 = round_claim_q10(r, min_t(u64, believed_q10, delivered_q10));
 	} else if (!r->trains) {

@@ -209,6 +209,8 @@ static u64 check_end(struct round_check *r, struct in_turn *t, const struct roun
 		/* a claim is at most half of it */
 		CHECK(found.service_q10 <= believed_q10);
 		CHECK(found.service_q10 >= min_t(u64, believed_q10, found.delivered_q10) / 2);
+		/* of deliveries that are half of what is believed, or more */
+		CHECK(seen->policed || found.delivered_q10 <= 2 * believed_q10);
 		break;
 	}
 	CHECK(due);

@@ -1541,7 +1541,8 @@ static void a_period_without_a_gap_is_the_share_if_packets_waited(void **state)
 	} rows[] = {
 		{ 8, 1300, 0, .believed = DELIVERED, .reason = "a packet waited for longer than one takes" },
 		{ 8, 0, 0, .lost = true, .believed = DELIVERED, .reason = "one was lost" },
-		{ 8, 1100, 0, .believed = CLAIMED, .reason = "all waited for less than that" },
+		{ 13, 1100, 0, .believed = CLAIMED, .reason = "all waited for less than that" },
+		{ 12, 1100, 0, .reason = "not the network limits less than half of the share" },
 		{ 8, 1300, 0, .dips = true, .reason = "drained on purpose" },
 		{ 8, 1300, 0, .dipped = true, .reason = "what was sent in a drain" },
 		{ 8, 1300, 0, .app_limited = true, .reason = "the application sends less" },
@@ -2709,6 +2710,35 @@ static void only_acks_that_come_as_served_bound_the_memorandum(void **state)
 	}
 }
 
+/* The application allows a fifth of the link, and the receiver acknowledges 6 segments at once,
+ * so that trains show no gap. What is claimed meanwhile leaves at once when it allows all.
+ */
+static void a_limit_of_the_pacing_rate_lets_no_claim_grow(void **state)
+{
+	const u64 carried = SHARE_BYTES_PS(12) * 80 / 1000;
+	u64 sent;
+
+	begin(DEFAULT, SERVICE_NS(12), 80);
+	sender_run(&s, SECONDS(1));
+	s.ack_every = 6;
+	s.sk.sk_max_pacing_rate = SHARE_BYTES_PS(12) / 5;
+	/* at that rate the stack sends no larger skbs, whatever the trains are */
+	s.sk.sk_gso_max_size = 4 * 1448;
+	sender_run(&s, SECONDS(4));
+	assert_true(ca->service.value >> PAIR_SERVICE_SHIFT >= SERVICE_NS(12));
+	s.sk.sk_gso_max_size = 65536;
+	s.sk.sk_max_pacing_rate = ~0UL;
+	sent = s.bytes_sent;
+	sender_run(&s, 80 * NSEC_PER_MSEC);
+	if (s.bytes_sent - sent > 2 * carried)
+		fail_msg("%llu bytes, %llu carried", (unsigned long long)(s.bytes_sent - sent),
+			 (unsigned long long)carried);
+	s.ack_every = 2;
+	sender_run(&s, SECONDS(1));
+	sent = sender_run(&s, SECONDS(1));
+	assert_true(sent > 0.97 * NSEC_PER_SEC / SERVICE_NS(12));
+}
+
 /* ---- no memory, and other algorithms ---- */
 
 static int give_memory(void **state)
@@ -3087,6 +3117,7 @@ int main(void)
 		cmocka_unit_test(of_a_first_flight_in_one_burst_three_times_is_believed),
 		cmocka_unit_test(a_first_train_of_less_than_100_us_is_not_believed),
 		cmocka_unit_test(only_acks_that_come_as_served_bound_the_memorandum),
+		cmocka_unit_test(a_limit_of_the_pacing_rate_lets_no_claim_grow),
 		cmocka_unit_test_setup_teardown(without_memory_the_window_is_cubics,
 						NULL, give_memory),
 		cmocka_unit_test_setup_teardown(a_socket_that_changes_in_recovery_keeps_its_window,
