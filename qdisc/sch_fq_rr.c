@@ -187,8 +187,8 @@ static noinline void fq_rr_make_room(struct Qdisc *sch,
  * buffer. A sender that cannot be marked loses instead what the policy says: who
  * understands marks shall not be worse off.
  */
-static noinline void fq_rr_mark(struct Qdisc *sch, struct fq_rr_flow *flow,
-				struct sk_buff *skb, struct sk_buff **to_free)
+static noinline void fq_rr_mark_or_drop(struct Qdisc *sch, struct fq_rr_flow *flow,
+					struct sk_buff *skb, struct sk_buff **to_free)
 {
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct packet_list dropped = {};
@@ -533,13 +533,14 @@ static inline void fq_rr_watch_memory(struct fq_rr_sched *q)
 /**
  * enum fq_rr_enqueued - what has become of one packet
  * @FQ_RR_QUEUED: it is in its queue, and nothing else has happened
- * @FQ_RR_DROPS: it was put there, and &fq_rr_sched.drops says what was dropped then, it
- *	perhaps among that
- * @FQ_RR_REFUSED: it was dropped before, as that says
+ * @FQ_RR_QUEUED_CHECKED: it was appended to its queue, and the limits or the queue's share
+ *	were checked then: &fq_rr_sched.drops says what was dropped, which may be nothing, or
+ *	the packet itself
+ * @FQ_RR_REFUSED: it was dropped before, as &fq_rr_sched.drops says
  */
 enum fq_rr_enqueued {
 	FQ_RR_QUEUED,
-	FQ_RR_DROPS,
+	FQ_RR_QUEUED_CHECKED,
 	FQ_RR_REFUSED,
 };
 
@@ -609,12 +610,12 @@ fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow, struct sk_buff *sk
 		fq_rr_watch_memory(q);
 		if (buffer_over_limit(&q->buffer, sch->q.qlen)) {
 			fq_rr_make_room(sch, flow, skb, &q->drops, to_free);
-			return FQ_RR_DROPS;
+			return FQ_RR_QUEUED_CHECKED;
 		}
 	}
 	if (unlikely(q->looks_back)) {
-		fq_rr_mark(sch, flow, skb, to_free);
-		return FQ_RR_DROPS;
+		fq_rr_mark_or_drop(sch, flow, skb, to_free);
+		return FQ_RR_QUEUED_CHECKED;
 	}
 	return FQ_RR_QUEUED;
 }

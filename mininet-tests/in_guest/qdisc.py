@@ -298,28 +298,38 @@ def snapshot() -> bytes | None:
     return None
 
 
-def backlogs(device: str = "v0") -> dict[str, tuple[int, int]]:
-    """Packets and bytes queued in each qdisc of ``device``, by its kind, at one moment.
-
-    Of several of one kind the later ones have their handle as well: "drr 3:".
-    """
-    # the kernel may send a packet between two of its answers, even between a queue's packets and its bytes
-    before, found = None, _backlogs(device)
-    while found != before:
-        before, found = found, _backlogs(device)
-    return found
-
-
-def _backlogs(device: str) -> dict[str, tuple[int, int]]:
-    found: dict[str, tuple[int, int]] = {}
+def _read_queues(device: str) -> dict[str, tuple[int, int, int]]:
+    found: dict[str, tuple[int, int, int]] = {}
     for message in dump_messages(RTM_GETQDISC, RTM_NEWQDISC, device):
         attributes = dict(split_attributes(message[36:]))
         kind = attributes[TCA_KIND].rstrip(b"\0").decode()
         if kind in found:
             kind += f" {struct.unpack_from('=I', message, 24)[0] >> 16:x}:"
         queue = dict(split_attributes(attributes[TCA_STATS2]))[TCA_STATS_QUEUE]
-        found[kind] = struct.unpack_from("=II", queue)
+        found[kind] = struct.unpack_from("=III", queue)
     return found
+
+
+def _queues(device: str) -> dict[str, tuple[int, int, int]]:
+    """Packets and bytes queued in each qdisc of ``device``, and packets it has dropped, by its kind, at one moment.
+
+    Of several of one kind the later ones have their handle as well: "drr 3:".
+    """
+    # the kernel may send a packet between two of its answers, even between a queue's packets and its bytes
+    before, found = None, _read_queues(device)
+    while found != before:
+        before, found = found, _read_queues(device)
+    return found
+
+
+def backlogs(device: str = "v0") -> dict[str, tuple[int, int]]:
+    """Packets and bytes queued in each qdisc of ``device``, by its kind: see _queues()."""
+    return {kind: found[:2] for kind, found in _queues(device).items()}
+
+
+def drops(device: str = "v0") -> dict[str, int]:
+    """Packets that each qdisc of ``device`` has dropped, by its kind: see _queues()."""
+    return {kind: dropped for kind, (_, _, dropped) in _queues(device).items()}
 
 
 def statistics(device: str = "v0") -> dict[str, int]:

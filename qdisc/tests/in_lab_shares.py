@@ -15,9 +15,18 @@ from itertools import pairwise
 
 from in_guest.link import TARGET_MAC, Frame, Sender
 from in_guest.netlink import NLA_F_NESTED, NLM_F_ACK, NLM_F_CREATE, NLM_F_REQUEST, attribute
-from in_guest.qdisc import classes, configure, request, run_on_v0, statistics, tc, the_kernel_has_not_complained
+from in_guest.qdisc import (
+    classes,
+    configure,
+    drops,
+    request,
+    run_on_v0,
+    statistics,
+    tc,
+    the_kernel_has_not_complained,
+)
 from in_guest.tap import equal, expect, run
-from in_lab_fq_rr import POLICIES, Link, fresh, ports, sequences, trace
+from in_lab_fq_rr import PARENTS, POLICIES, Link, agree, fresh, place_under, ports, sequences, trace
 
 # the class of a packet, where its major number is the qdisc's
 SO_PRIORITY = socket.SO_PRIORITY
@@ -405,6 +414,27 @@ def who_cannot_be_marked_loses() -> None:
     expect(set(POLICIES) == {"longest-queue", "longest-head", "longest-tail", "arriving"}, "a policy is not tested")
 
 
+def what_is_only_marked_is_no_drop_to_parents() -> None:
+    """Nor is a packet that is only paced: parents count it, and no drop, also where the one before was dropped."""
+    paced = "qlbp mu-min 100mbit mu-max 1gbit q-max 100k"
+    for parent in PARENTS:
+        for arguments, count in (("limit 100 ecn 20", 40), (f"limit 30 {paced}", 20)):
+            place_under(parent, arguments)
+            # a bucket of a few packets
+            tc("qdisc change dev v0 root handle 8: tbf rate 8kbit burst 1600 limit 10m")
+            plain, other = Sender(1), Sender(2)
+            plain.send(514, 40)
+            before = drops()
+            expect(before["fq_rr"] and before[parent], f"{parent} {arguments}: nothing dropped: {before}")
+            other.socket.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ECT_0)
+            other.send(514, count)
+            equal(drops(), before, f"{parent} {arguments}: drops")
+            equal(statistics()["marks"] > 5, "ecn" in arguments, f"{parent} {arguments}: marks")
+            agree(parent, arguments)
+            plain.close()
+            other.close()
+
+
 def without_ecn_nothing_is_marked() -> None:
     """The same packets; ecn is off at first."""
     link = Link("limit 100")
@@ -564,6 +594,7 @@ def main() -> int:
             memory_counts_for_a_share,
             a_short_queue_is_not_marked,
             who_cannot_be_marked_loses,
+            what_is_only_marked_is_no_drop_to_parents,
             without_ecn_nothing_is_marked,
             of_few_flows_no_two_share_a_queue,
             a_flow_with_packets_keeps_its_queue,
