@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import struct
 import subprocess
@@ -44,11 +45,32 @@ from .netlink import (
 from .tap import Json, TestFailedError, dmesg_complaints, equal, expect, run, run_tests
 
 TRACING = Path("/sys/kernel/tracing")
+# What scripts/bootstrap --tc unpacks; it is not installed.
+NEWER_TC = Path(__file__).resolve().parents[2] / ".cache" / "iproute2" / "sbin" / "tc"
+# Of iproute2: the first whose tc prints classes in JSON.
+JSON_OF_CLASSES = (6, 2)
 
 
-def tc(arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-    """Run tc with space-separated ``arguments``."""
-    return run("tc", *arguments.split(), check=check)
+def tc(arguments: str, check: bool = True, program: str = "tc") -> subprocess.CompletedProcess[str]:
+    """Run tc, or another ``program`` that is one, with space-separated ``arguments``."""
+    return run(program, *arguments.split(), check=check)
+
+
+def tc_version(program: str = "tc") -> tuple[int, int]:
+    """Which iproute2 a tc is of: (6, 15) of 6.15.0."""
+    said = tc("-V", program=program).stdout
+    found = re.search(r"iproute2-(\d+)\.(\d+)", said)
+    assert found, f"no version in {said!r}"
+    return int(found[1]), int(found[2])
+
+
+def newer_tc() -> str:
+    """A tc that prints classes in JSON: the system's if it does, else the one that bootstrap unpacks."""
+    if tc_version() >= JSON_OF_CLASSES:
+        return "tc"
+    expect(NEWER_TC.exists(), f"{NEWER_TC} is not there: run scripts/bootstrap --tc")
+    expect(tc_version(str(NEWER_TC)) >= JSON_OF_CLASSES, f"{NEWER_TC} is older than iproute2 6.2")
+    return str(NEWER_TC)
 
 
 def qdiscs() -> list[Json]:

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -39,6 +40,7 @@ from in_guest.qdisc import (
     classes,
     configure,
     fq_rr,
+    newer_tc,
     run_on_v0,
     statistics,
     tc,
@@ -393,18 +395,22 @@ class Plugin(ctypes.Structure):
     )
 
 
-def printed_json(statistics_of_class: bytes) -> Json:
-    """What the plugin prints of TCA_STATS_APP where tc wants JSON: a tc before 6.2 never does, of a class."""
+def printer() -> Callable[[bytes], Json]:
+    """What the plugin prints of a TCA_STATS_APP where tc wants JSON, without a tc."""
     with tempfile.TemporaryDirectory() as folder:
-        printer = f"{folder}/print_json.so"
+        library = f"{folder}/print_json.so"
         sources = ("-I", TOP / "include" / "uapi", "-I", TOP / "tc-plugin", TOP / "tc-plugin/tests/print_json.c")
-        run("gcc", "-shared", "-fPIC", "-std=gnu11", "-o", printer, *map(str, sources))
-        functions = ctypes.CDLL(printer, mode=ctypes.RTLD_GLOBAL)
+        run("gcc", "-shared", "-fPIC", "-std=gnu11", "-o", library, *map(str, sources))
+        functions = ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
     functions.printed_json.restype = ctypes.c_char_p
     plugin = Plugin.in_dll(ctypes.CDLL(f"{os.environ['TC_LIB_DIR']}/q_fq_rr.so"), "fq_rr_qdisc_util")
-    equal(plugin.print_xstats(None, None, attribute(TCA_STATS_APP, statistics_of_class)), 0, "result of the plugin")
-    found: Json = json.loads("{" + functions.printed_json().decode().rstrip(",") + "}")
-    return found
+
+    def printed_json(statistics_of_class: bytes) -> Json:
+        equal(plugin.print_xstats(None, None, attribute(TCA_STATS_APP, statistics_of_class)), 0, "result of the plugin")
+        found: Json = json.loads("{" + functions.printed_json().decode().rstrip(",") + "}")
+        return found
+
+    return printed_json
 
 
 # what is shown of a queue that CoDel has begun to drop from, by its name in JSON
@@ -417,7 +423,9 @@ SENT = ("bytes", "packets", "drops", "overlimits", "requeues", "backlog", "qlen"
 
 
 def each_field_is_shown_by_tc() -> None:
-    """In JSON, by name and type: the whole, and a class with hosts whose packets wait for long."""
+    """In JSON, by name and type: the whole, and a class with hosts whose packets wait for long; the class as text."""
+    # what can be is started before packets wait
+    printed_json, newer = printer(), newer_tc()
     fresh(f"{RATE} seed 1 aqm hosts src limit 5000 memory-limit 32000000")
     long, capture = Sender(1), Capture()
     long.send(1514, 4000)
@@ -451,23 +459,23 @@ def each_field_is_shown_by_tc() -> None:
         expect(whole[name], f"{name} of the whole: {whole[name]}")
     equal(whole["drops"], whole["drops_aqm"], "drops of the whole")
 
-    shown = tc("-s -j class show dev v0").stdout
-    if tc("-V").stdout < "tc utility, iproute2-6.2":
-        text = r"Sent (\d+) bytes (\d+) pkt \(dropped (\d+), overlimits (\d+) requeues (\d+)\).* backlog (\w+)b (\d+)p"
-        sent = re.search(text, shown, re.DOTALL)
-        assert sent, shown
-        equal(set(map(type, map(int, sent.groups()))), {int}, "numbers of a class")
-        told = dict(zip(SENT, map(int, sent.groups()), strict=True))
-    else:
-        (one,) = json.loads(shown)
-        told = one["stats"]
-        equal({name: type(one.get(name)) for name in OF_A_CLASS}, OF_A_CLASS, "names and types of a class, by tc")
-    equal({name: type(told.get(name)) for name in SENT}, dict.fromkeys(SENT, int), "what a class has sent, by tc")
-    equal(told["bytes"], told["packets"] * 1514, "bytes of the class")
-    # the clock leapt between the two programs
-    expect(
-        told["drops"] >= whole["drops_aqm"], f"drops: {told['drops']} of the class, {whole['drops_aqm']} of the whole"
-    )
+    (shown,) = json.loads(tc("-s -j class show dev v0", program=newer).stdout)
+    told = shown["stats"]
+    types = {name: type(value) for name, value in told.items()}
+    equal(types, OF_A_CLASS | dict.fromkeys(SENT, int), "names and types of a class, by a newer tc")
+    equal([told[name] for name in ("above", "dropping", "head_bytes")], [True, True, 1514], "state, by a newer tc")
+    for name in ("hash", "host"):
+        equal(told[name], of_kernel[name], f"{name} of the class, by a newer tc")
+    as_text = r"Sent (\d+) bytes (\d+) pkt \(dropped (\d+), overlimits (\d+) requeues (\d+)\).* backlog (\w+)b (\d+)p"
+    sent = re.search(as_text, tc("-s class show dev v0").stdout, re.DOTALL)
+    assert sent
+    later = dict(zip(SENT, map(int, sent.groups()), strict=True))
+    # the clock leaps between programs
+    for before, after in ((of_kernel, told), (told, later)):
+        for name in ("drops", "packets"):
+            expect(after[name] >= before[name], f"{name}: {after[name]} after {before[name]}")
+    for of_class in (told, later):
+        equal(of_class["bytes"], of_class["packets"] * 1514, "bytes of the class")
     for thing in (long, capture):
         thing.close()
 

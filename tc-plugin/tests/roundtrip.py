@@ -7,6 +7,7 @@ Run in the lab, with TC_LIB_DIR naming the plugin's folder.  Prints TAP.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import struct
@@ -22,6 +23,7 @@ from in_guest.qdisc import (
     configure,
     fq_rr,
     module_users,
+    newer_tc,
     qdiscs,
     request,
     run_on_v0,
@@ -608,6 +610,29 @@ def a_weight_comes_back() -> None:
     expect("weight" in tc("class change dev v0 classid 1:5 fq_rr help", check=False).stderr, "help")
 
 
+def a_newer_tc_reads_and_prints_the_same() -> None:
+    """One that prints classes in JSON, as this machine's may not: options, statistics, a class and its weight."""
+    newer = newer_tc()
+    pacing = "rate 100mbit qlbp mu-min 8kbit mu-max 90mbit q-max 10000b load 50 max-delay 2500us hosts both"
+    for arguments in ("", ODD, pacing):
+        fresh(arguments)
+        wanted = snapshot()
+        equal(json.loads(tc("-s -j qdisc show dev v0", program=newer).stdout), qdiscs(), f"{arguments!r} in JSON")
+        for command in ("qdisc show dev v0", "-s qdisc show dev v0"):
+            equal(tc(command, program=newer).stdout, tc(command).stdout, f"{arguments!r} as text")
+        tc("qdisc del dev v0 root")
+        tc(f"qdisc add dev v0 root handle 1: fq_rr {arguments}", program=newer)
+        expect(snapshot() == wanted, f"read by a newer tc, {arguments!r} is something else")
+    fresh("flows 64 seed 7")
+    tc("class change dev v0 classid 1:5 fq_rr weight 9", program=newer)
+    (shown,) = json.loads(tc("-s -j class show dev v0", program=newer).stdout)
+    equal((shown["class"], shown["handle"], shown["weight"], shown["stats"]["qlen"]), ("fq_rr", "1:5", 9, 0), "class")
+    done = tc("class change dev v0 classid 1:5 fq_rr weight 256", check=False, program=newer)
+    expect(done.returncode and "1..255" in done.stderr, f"weight 256: {done.stderr!r}")
+    done = tc("qdisc change dev v0 root fq_rr target 11s", check=False, program=newer)
+    expect(done.returncode and "10us..10s" in done.stderr, f"target 11s: {done.stderr!r}")
+
+
 def bad_weights_are_refused() -> None:
     """By tc and by the kernel, with value and limit; nothing changes."""
     fresh("flows 64 seed 7")
@@ -709,6 +734,7 @@ def main() -> int:
             good_attributes_by_hand_are_taken,
             fixed_options_cannot_change,
             a_weight_comes_back,
+            a_newer_tc_reads_and_prints_the_same,
             bad_weights_are_refused,
             help_shows_every_option,
             statistics_are_numbers,
