@@ -73,11 +73,18 @@ OPTIONS = {
     "target 2ms interval 40ms ce-threshold 1ms noecn": "aqm target 2ms interval 40ms ce-threshold 1ms noecn",
     "no-aqm": "no-aqm ",
     "hosts src": "hosts src no-nat",
+    "hosts dst": "hosts dst no-nat",
     "mode dst-host hosts both": "hosts both no-nat",
     "rate 15mbit qlbp mu-min 2mbit mu-max 10mbit q-max 10000b": "mu-min 2Mbit mu-max 10Mbit q-max 10000b",
 }
 # tc says so itself, and ends with 1; with 2 when the kernel does
-REFUSED = ("limit 0", "flows 65537", "quantum 255", "ecn 101", "mpu 257", "drop nothing", "target 9")
+REFUSED = {
+    **dict.fromkeys(("limit 0", "flows 65537", "quantum 255", "ecn 101", "mpu 257", "drop nothing", "target 9"), 1),
+    **dict.fromkeys(("interval 11s", "ce-threshold 9", "hosts dual", "nat no-nat", "noecn ecn"), 1),
+    "target 101ms": 2,
+    "interval 4ms": 2,
+    "mode class hosts src": 2,
+}
 
 
 @dataclass(frozen=True)
@@ -142,8 +149,8 @@ def options() -> Iterator[Case]:
     yield case("Create fq_rr with its defaults", [], add, SHOW, shown + DEFAULTS)
     for words, pattern in OPTIONS.items():
         yield case(f"Create fq_rr with {words}", [], f"{add} {words}", SHOW, f"{shown}.*{pattern}")
-    for words in REFUSED:
-        yield case(f"Refuse fq_rr with {words}", [], f"{add} {words}", SHOW, "qdisc fq_rr", 0, 1)
+    for words, status in REFUSED.items():
+        yield case(f"Refuse fq_rr with {words}", [], f"{add} {words}", SHOW, "qdisc fq_rr", 0, status)
     yield case(
         "Change fq_rr: what is not named stays",
         [f"{add} limit 440 rate 40mbit"],
@@ -157,6 +164,14 @@ def options() -> Iterator[Case]:
         f"{change} flows 32 limit 5",
         SHOW,
         f"{shown}limit auto .*flows 16 ",
+        status=2,
+    )
+    yield case(
+        "Refuse hosts to an fq_rr whose mode is class, and all that came with it",
+        [f"{add} mode class"],
+        f"{change} limit 5 hosts src",
+        SHOW,
+        f"{shown}limit auto .*mode class .*hosts none",
         status=2,
     )
     yield case(

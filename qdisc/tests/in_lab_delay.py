@@ -195,6 +195,28 @@ def a_flow_pays_for_what_codel_drops() -> None:
         expect(abs(shares[0] - shares[1]) < 40, f"packets {sent}")
 
 
+def a_flood_gains_nothing_by_it() -> None:
+    """A drop is no turn: between two packets of a short queue there is one of the flood's, and it loses none."""
+    for options in ("no-aqm", "aqm"):
+        # with longest-queue it is flushed so often that it is never above the target for long
+        fresh(f"rate 10mbit seed 1 limit 100 drop longest-tail {options}")
+        flood, other, capture = Sender(1), Sender(2), Capture()
+        frames: list[Frame] = []
+        for _ in range(60):
+            flood.send(1514, 110)
+            other.send(1514, SPARED)
+            frames += capture.read(2 * SPARED)
+        frames += capture.read(2 * 100, patience_s=1)
+        equal(statistics()["drops_aqm"] > 3, options == "aqm", f"{options}: drops by CoDel")
+        equal(lost(frames, 2, other.sequence), [], f"{options}: lost by the other")
+        places = [number for number, frame in enumerate(frames) if frame.port == 2]
+        waited = [pair for pair in pairwise(places) if frames[pair[1]].sequence % SPARED]
+        expect(len(waited) > 300, f"{options}: {len(waited)} packets of the other that waited behind one of its own")
+        equal({later - earlier for earlier, later in waited}, {2}, f"{options}: from one to the next in packets")
+        for thing in (flood, other, capture):
+            thing.close()
+
+
 def parents_are_told_of_drops() -> None:
     """Packets and bytes of all levels agree in the midst of it, and are 0 at the end."""
     for parent in PARENTS:
@@ -491,6 +513,7 @@ def main() -> int:
             ce_threshold_marks_each,
             switched_on_it_begins_anew,
             a_flow_pays_for_what_codel_drops,
+            a_flood_gains_nothing_by_it,
             parents_are_told_of_drops,
             without_it_all_is_as_it_was,
             one_dequeue_drops_no_more_than_256,

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import wraps
 from itertools import pairwise
 
-from in_guest.link import TARGET_MAC, Sender
+from in_guest.link import TARGET_MAC, Capture, Sender
 from in_guest.netlink import attribute
 from in_guest.qdisc import classes, configure, run_on_v0, statistics, the_kernel_has_not_complained
 from in_guest.tap import equal, expect, run
@@ -146,6 +146,34 @@ def another_level_loses_no_packet() -> None:
         equal(statistics()["backlog"], 0, "bytes at the end")
 
 
+def another_level_under_traffic_loses_no_packet() -> None:
+    """The same while packets come and leave."""
+    fresh("rate 200mbit seed 5")
+    capture = Capture()
+    senders = [Sender(port, host=(ONE, OTHER)[port % 2]) for port in range(1, 13)]
+    steps = ("hosts src", "hosts both", "hosts none", "hosts dst", "mode src-host", "hosts none mode flow")
+    waited, changes = 0, 120
+    for change in range(changes):
+        for turn in range(5):
+            number = 5 * change + turn
+            senders[number % len(senders)].send((60, 1514, 600)[number % 3], 1 + number % 4)
+        waited += statistics()["qlen"] > 0
+        configure(steps[change % len(steps)])
+    left = statistics()["packets"]
+    sent = sum(sender.sequence for sender in senders)
+    frames = capture.read(sent)
+    found = statistics()
+    expect(waited > changes / 2, f"packets waited at {waited} of {changes} changes")
+    expect(left > sent / 4, f"{left} of {sent} packets left meanwhile")
+    expect(found["rehashes"] > changes / 2, f"rehashes: {found['rehashes']}")
+    equal((found["drops"], found["qlen"], found["backlog"]), (0, 0, 0), "drops, packets and bytes at the end")
+    equal(len(frames), sent, "packets")
+    for sender in senders:
+        equal(sequences(frames, sender.port), list(range(sender.sequence)), f"order of flow {sender.port}")
+        sender.close()
+    capture.close()
+
+
 def too_many_packets_put_a_level_off() -> None:
     """With more than 16384 packets the old level stays, and the next is there once fewer wait."""
     link = Link("limit 20000 memory-limit 1073741824")
@@ -249,6 +277,7 @@ def main() -> int:
         many_flows_of_a_host_cost_another_nothing,
         more_flows_than_queues_leave_others_theirs,
         another_level_loses_no_packet,
+        another_level_under_traffic_loses_no_packet,
         too_many_packets_put_a_level_off,
         a_weight_counts_in_its_host,
         a_class_is_a_host_of_its_own,
