@@ -26,7 +26,7 @@ PUBLISHED = "pktpair_1994"
 DROPS = ("longest-tail", "longest-queue")
 PARAMETERS = {
     "case": Parameter("fixed", "", "setpoint, or what sources do", choices=("fixed", "probing", "joining", "on-off")),
-    "sources": Parameter(1, "sources", "", 1, SOURCES),
+    "sources": Parameter(1, "sources", "each between hosts of its own", 1, SOURCES),
     "setpoint": Parameter(20, "packets", "of the case fixed", 2, 100),
     "step": Parameter(2, "packets", "that a probing setpoint rises in two round trips", 1, 10),
     "spacing": Parameter(0.0, "round trips", "of the case joining: between two starts", 0, 10),
