@@ -17,6 +17,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -34,6 +35,9 @@ QEMU = "qemu-system-x86_64"
 FIRMWARE = ("bios-256k.bin", "kvmvapic.bin", "linuxboot_dma.bin")
 # Of a socket's path 107 characters are there; a guest's is this much longer than the store's.
 STORE_CHARACTERS = 70
+# What has such a name was made here, maybe in part: a folder that is named as the store may have other files in it.
+STORED = re.compile(r"[0-9a-f]{64}|\.[0-9a-f]{64}\..*", re.DOTALL)
+PARCEL = re.compile(r"[0-9a-f]{16}|\.[0-9a-f]{16}\.[0-9]+")
 # What a run's process has said to its end, of which that much is shown.
 TAIL_CHARACTERS = 500
 
@@ -49,8 +53,8 @@ def store_of(text: str) -> Path:
     if len(str(folder)) > STORE_CHARACTERS:
         raise OSError(0, f"must have at most {STORE_CHARACTERS} characters", str(folder))
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # in a folder that all may write to, somebody else could have made it first
-    if folder.stat().st_uid != os.getuid():
+    # in a folder that all may write to, somebody else could have made it first, or a link that leads to one of ours
+    if folder.stat().st_uid != os.getuid() or folder.lstat().st_uid not in (0, os.getuid()):
         raise OSError(0, "belongs to another user", str(folder))
     for name in ("files", "parcels", "tmp"):
         (folder / name).mkdir(exist_ok=True)
@@ -132,15 +136,19 @@ def emulator_files(qemu: str) -> dict[str, str]:
 def remove_unused(folder: Path, before_s: float) -> None:
     """Parcels that no run has used since then, and the files of none."""
     # a worker beside this one may be at it as well
-    for parcel in (folder / "parcels").iterdir():
+    for parcel in _ours(folder / "parcels", PARCEL):
         with contextlib.suppress(FileNotFoundError):
             if parcel.stat().st_mtime < before_s:
                 shutil.rmtree(parcel, ignore_errors=True)
-    for file in (folder / "files").iterdir():
+    for file in _ours(folder / "files", STORED):
         with contextlib.suppress(FileNotFoundError):
             status = file.stat()
             if status.st_nlink == 1 and status.st_mtime < before_s:
                 file.unlink()
+
+
+def _ours(folder: Path, names: re.Pattern[str]) -> list[Path]:
+    return [path for path in folder.iterdir() if names.fullmatch(path.name)]
 
 
 def receive(text: str, digest: str, sender: str, begin: int, part: bytes, is_last: bool) -> dict[str, Any]:

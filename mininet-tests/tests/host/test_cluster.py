@@ -841,8 +841,8 @@ def test_a_cluster_over_ssh(bench, capsys, key, said) -> None:
 def test_what_is_kept_on_a_worker(short) -> None:
     """What was not used for a week goes; what a parcel has stays with it."""
     store = errand.store_of(str(short / "store"))
-    old, new = (store / "files" / name for name in ("old", "new"))
-    parcels = [store / "parcels" / name for name in ("old", "new")]
+    old, new = (store / "files" / (digit * 64) for digit in "01")
+    parcels = [store / "parcels" / (digit * 16) for digit in "01"]
     for path in (old, new):
         path.write_text(path.name)
     for place, file in zip(parcels, (old, new), strict=True):
@@ -853,6 +853,34 @@ def test_what_is_kept_on_a_worker(short) -> None:
     errand.remove_unused(store, 2)
     assert not parcels[0].exists() and not old.exists()
     assert parcels[1].exists() and new.exists()
+
+
+def test_what_is_not_of_the_store_stays(short) -> None:
+    """A home may be named as the store, and have folders of these names already."""
+    home = short / "home"
+    for path in (home / "files" / "thesis", home / "files" / f"{'0' * 64}.txt", home / "parcels" / "letters" / "one"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine")
+        os.utime(path, (1, 1))
+    os.utime(home / "parcels" / "letters", (1, 1))
+    partial = home / "files" / f".{'0' * 64}.pktpair-1.7"
+    partial.touch()
+    os.utime(partial, (1, 1))
+    assert "refused" not in errand.look(str(home), {})
+    assert {path.name for path in (home / "files").iterdir()} == {"thesis", f"{'0' * 64}.txt"}
+    assert (home / "parcels" / "letters" / "one").read_text() == "mine"
+
+
+def test_a_link_of_another_user(short) -> None:
+    """It may lead to a folder of ours, in which files would be made and removed."""
+    (short / "mine").mkdir()
+    link = short / "store"
+    link.symlink_to(short / "mine")
+    assert errand.store_of(str(link)) == link
+    if os.getuid():
+        pytest.skip("only root can give a link away")
+    os.chown(link, 4711, -1, follow_symlinks=False)
+    assert "belongs to another user" in errand.look(str(link), {})["refused"]
 
 
 def test_a_store_that_is_not_ours(short, monkeypatch) -> None:
