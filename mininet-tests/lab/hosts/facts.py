@@ -87,6 +87,7 @@ def interface(name: str) -> dict[str, Any] | None:
         "features": features(name),
         "carrier": "LOWER_UP" in link["flags"],
         "master": link.get("master", ""),
+        "carries": carried(listed("ip", "-j", "link", "show"), name),
         "addresses": [
             f"{one['local']}/{one['prefixlen']}" for entry in addresses for one in entry.get("addr_info", [])
         ],
@@ -103,6 +104,12 @@ def interface(name: str) -> dict[str, Any] | None:
         "driver": _field(said("ethtool", "-i", name), "driver"),
         "managed": managed(name),
     }
+
+
+def carried(links: Sequence[Mapping[str, Any]], name: str) -> list[str]:
+    """Interfaces that lie on another one, as VLANs do; the two ends of a veth pair name each other."""
+    own = next((one.get("link") for one in links if one["ifname"] == name), None)
+    return [one["ifname"] for one in links if one.get("link") == name and one["ifname"] != own]
 
 
 def managed(name: str) -> bool:
@@ -122,12 +129,25 @@ def ssh_devices(connection: str) -> list[str]:
     words = connection.split()
     if len(words) < 3:
         return []
-    client, server = words[0], words[2]
-    found = [entry["dev"] for entry in listed("ip", "-j", "route", "get", client) if "dev" in entry]
+    # of a link-local address of IPv6 sshd says the interface as well, which no other program takes here
+    (client, _, scope), server = words[0].partition("%"), words[2].partition("%")[0]
+    found = [scope] if scope else []
+    found += [entry["dev"] for entry in listed("ip", "-j", "route", "get", client) if "dev" in entry]
     for link in listed("ip", "-j", "address", "show"):
         if any(one.get("local") == server for one in link.get("addr_info", [])):
             found.append(link["ifname"])
     return sorted(set(found))
+
+
+def default_devices(routes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The devices of all default routes; one of several ways has each of them as a next hop."""
+    ways = [
+        way
+        for one in routes
+        if one.get("dst") == "default" and one.get("type") != "unreachable"
+        for way in (one, *one.get("nexthops", []))
+    ]
+    return sorted({way["dev"] for way in ways if "dev" in way})
 
 
 def module(name: str, root: Path = Path("/")) -> dict[str, Any]:
@@ -255,12 +275,8 @@ def facts(
         "interfaces": {name: interface(name) for name in interfaces},
         "all_interfaces": [link["ifname"] for link in listed("ip", "-j", "link", "show")],
         "ssh_devices": ssh_devices(os.environ.get("SSH_CONNECTION", "")),
-        "default_devices": sorted(
-            {
-                one["dev"]
-                for one in (*routes, *listed("ip", "-j", "-6", "route", "show", "table", "all", "default"))
-                if one.get("dst") == "default" and "dev" in one and one.get("type") != "unreachable"
-            }
+        "default_devices": default_devices(
+            [*routes, *listed("ip", "-j", "-6", "route", "show", "table", "all", "default")]
         ),
         "routes": sorted({one["dst"] for one in routes if one.get("dst", "default") != "default"}),
         "headers": Path("/lib/modules", platform.release(), "build", "Makefile").exists(),

@@ -142,6 +142,11 @@ def _interfaces(placed: Placed, facts: Facts) -> Iterator[str]:
             )
         if one["master"]:
             yield f"interface {name} belongs to {one['master']}: must be in no bridge or bond"
+        if one["carries"]:
+            yield (
+                f"interface {name} carries {', '.join(one['carries'])}, whose traffic and MTU would follow the plan's:"
+                " must be one that carries no other"
+            )
         for qdisc in one["qdiscs"]:
             if qdisc["handle"] != "0:" or qdisc["kind"] in ("clsact", "ingress"):
                 told = f"{qdisc['kind']} {qdisc['handle']}"

@@ -233,6 +233,7 @@ def of_machine(**more: Any) -> dict[str, Any]:
         "features": FEATURES,
         "carrier": True,
         "master": "",
+        "carries": [],
         "addresses": [],
         "ipv6": [],
         "qdiscs": qdiscs,
@@ -283,6 +284,7 @@ LACKS: list[tuple[dict[str, Any], str]] = [
     ({"ssh_devices": ["eth1"]}, "interface eth1 carries this ssh connection, which the lab would cut off"),
     ({"default_devices": ["eth1"]}, "interface eth1 has a default route, which the lab would cut off"),
     (card(master="br0"), "interface eth1 belongs to br0: must be in no bridge or bond"),
+    (card(carries=["eth1.5"]), "interface eth1 carries eth1.5, whose traffic and MTU would follow the plan's"),
     (
         card(qdiscs=[{"kind": "tbf", "handle": "1:", "root": True}]),
         "somebody has set up (tbf 1:), which cannot be put back",
@@ -643,6 +645,38 @@ def test_a_signal_ends_a_command_as_an_interrupt_does() -> None:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def test_the_connection_by_a_link_local_address_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a host with IPv6 only, sshd names the interface behind a %, and ip takes no such address."""
+    links = [{"ifname": "eth1", "addr_info": [{"local": "fe80::2"}]}, {"ifname": "lo", "addr_info": []}]
+    asked = []
+
+    def listed(*argv: str) -> list[dict[str, Any]]:
+        asked.append(argv)
+        return links if argv[2] == "address" else []
+
+    monkeypatch.setattr(facts, "listed", listed)
+    assert facts.ssh_devices("fe80::1%eth1 40000 fe80::2%eth1 22") == ["eth1"]
+    assert facts.ssh_devices("fe80::1 40000 fe80::2%eth1 22") == ["eth1"]
+    assert not any("%" in word for argv in asked for word in argv)
+
+
+def test_what_lies_on_an_interface_is_seen() -> None:
+    """As ip -j link shows it: a VLAN, the ends of a veth pair, and one end whose other is in another namespace."""
+    links = [{"ifname": "eth0"}, {"ifname": "eth0.5", "link": "eth0"}, {"ifname": "v0", "link": "v1"},
+             {"ifname": "v1", "link": "v0"}, {"ifname": "far", "link_index": 2}]  # fmt: skip
+    assert {one["ifname"]: facts.carried(links, one["ifname"]) for one in links} == {
+        "eth0": ["eth0.5"], "eth0.5": [], "v0": [], "v1": [], "far": []
+    }  # fmt: skip
+
+
+def test_each_way_of_a_default_route_counts() -> None:
+    """As ip -j shows a route with two next hops, and one of the kernel's that refuses."""
+    ways = [{"gateway": "192.0.2.1", "dev": "eth0", "weight": 1}, {"gateway": "198.51.100.1", "dev": "eth1"}]
+    routes = [{"dst": "default", "nexthops": ways}, {"dst": "192.0.2.0/24", "dev": "eth2"}]
+    refusing = {"type": "unreachable", "dst": "default", "dev": "lo"}
+    assert facts.default_devices([*routes, refusing, {"dst": "default", "dev": "wlan0"}]) == ["eth0", "eth1", "wlan0"]
 
 
 def test_the_other_end_of_a_cable_is_no_difference() -> None:
