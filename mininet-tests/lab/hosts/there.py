@@ -68,8 +68,7 @@ class Orders:
     def _read(self) -> None:
         try:
             while True:
-                _, payload = protocol.receive(lambda size: os.read(self._fd, size))
-                self._heard_s = time.monotonic()
+                _, payload = protocol.receive(self._part)
                 order = json.loads(payload)
                 if order["do"] == "clock":
                     # answered by the one thread that waits for nothing else
@@ -79,6 +78,12 @@ class Orders:
         except (OSError, EOFError, ValueError):
             self._ended = True
             self._queue.put(None)
+
+    def _part(self, size: int) -> bytes:
+        data = os.read(self._fd, size)
+        # of what takes long on its way each part is a word
+        self._heard_s = time.monotonic()
+        return data
 
     def check(self) -> None:
         """LostError if the other side is gone."""

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -645,6 +646,29 @@ def test_a_signal_ends_a_command_as_an_interrupt_does() -> None:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def test_a_slow_way_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that take long to arrive are heard of all the time, though their frame is not whole yet."""
+    monkeypatch.setattr(there, "SILENCE_S", 10.0)
+    clock = [0.0]
+    monkeypatch.setattr(there.time, "monotonic", lambda: clock[0])
+    reader, writer = os.pipe()
+    orders = there.Orders(reader)
+    whole = b"J" + (1000).to_bytes(4, "little")
+    os.write(writer, whole)
+    for second in range(1, 30):
+        clock[0] = float(second)
+        os.write(writer, b"x")
+        patience = 1000
+        while orders._heard_s != clock[0] and patience:
+            patience -= 1
+            threading.Event().wait(0.005)
+        orders.check()
+    clock[0] += 11
+    with pytest.raises(there.LostError):
+        orders.check()
+    os.close(writer)
 
 
 def test_the_connection_by_a_link_local_address_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
