@@ -340,8 +340,8 @@ class RealHosts:
             try:
                 problems += told(name, remote.ask("undo"))
             except HostError as error:
-                # its agent does it, as soon as it notices
-                self._remotes.pop(name).kill()
+                # its agent does it, as soon as it notices; after an interrupt that is now
+                self._remotes.pop(name).close()
                 self._kept = {key for key in self._kept if key[0] != name}
                 problems.append(
                     f"{error}; it puts itself back within half a minute: lab restore --machines {self._machines.path}"

@@ -22,6 +22,7 @@ from typing import IO, Any
 
 from ..guest import protocol
 from ..model.errors import LabError
+from ..model.plain import plain
 from .file import Machine, Machines
 from .there import ALIVE_S
 
@@ -70,6 +71,9 @@ OPTIONS = {
 READY_S = 60.0
 READY = protocol.READY + (2).to_bytes(4, "little") + b"{}"
 LOST = 255
+# More than a run's trace of all CPUs, packed.
+MAX_ANSWER_BYTES = 2**30
+HEADER_BYTES = 5
 ENDED_S = 10.0
 
 
@@ -122,6 +126,9 @@ class Remote:
         except FileNotFoundError:
             raise HostError("ssh is not installed here: apt-get install openssh-client") from None
         self._closed = threading.Event()
+        self._asking = threading.Lock()
+        # what was asked, until its answer is there: another one would get that
+        self._asked = ""
         try:
             self._send(bundle())
             self._await_ready()
@@ -153,7 +160,11 @@ class Remote:
         assert self._process.stdout is not None
         fd = self._process.stdout.fileno()
         try:
-            return protocol.receive(lambda size: os.read(fd, size))
+            header = protocol.read_exactly(lambda size: os.read(fd, size), HEADER_BYTES)
+            size_bytes = int.from_bytes(header[1:], "little")
+            if header[:1] != protocol.RESULT or size_bytes > MAX_ANSWER_BYTES:
+                raise HostError(f"host {self.name}: answers with a frame {header!r}, which is none of the agent's")
+            return header[:1], protocol.read_exactly(lambda size: os.read(fd, size), size_bytes)
         except (OSError, EOFError, ValueError):
             raise self._gone() from None
 
@@ -181,13 +192,25 @@ class Remote:
                 return
 
     def ask(self, what: str, **more: Any) -> Any:
-        """Have something done there, and its answer; HostError says what has failed."""
+        """Have something done there, and its answer; HostError says what has failed.
+
+        After an interrupt, or an answer that cannot be read, nothing more can be asked.
+        """
+        with self._asking:
+            if self._asked:
+                raise HostError(f"host {self.name}: {what}: has not answered {self._asked} yet")
+            self._asked = what
         self._send(self._order({"do": what, **more}))
         _, payload = self._receive()
-        answer = json.loads(payload)
-        if answer["error"] is not None:
-            raise HostError(f"host {self.name}: {answer['error']}")
-        return answer["answer"]
+        try:
+            said = json.loads(payload)
+            answer, error = said["answer"], said["error"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise HostError(f"host {self.name}: what it answers to {what} cannot be read") from None
+        self._asked = ""
+        if error is not None:
+            raise HostError(f"host {self.name}: {plain(str(error))}")
+        return plain(answer)
 
     def clock(self) -> tuple[int, int, int, int]:
         """When a question left and its answer came by the clock here, and when it came there by both clocks, in ns."""
@@ -203,7 +226,7 @@ class Remote:
             status = None
         try:
             self._errors.seek(0)
-            said = self._errors.read().decode(errors="replace").strip()
+            said = plain(self._errors.read().decode(errors="replace").strip())
         except ValueError:
             # another thread has ended the connection
             said = ""
@@ -213,11 +236,15 @@ class Remote:
         """End the agent, and wait until it has put the machine back."""
         if not self._closed.is_set():
             self._closed.set()
-            try:
-                self._send(self._order({"do": "end"}))
-                self._process.wait(ENDED_S)
-            except (HostError, subprocess.TimeoutExpired):
-                pass
+            # not by an order, which an agent that is at work would read too late; an order that is under way to one
+            # that does not read would hold this up
+            if self._writing.acquire(timeout=ALIVE_S):
+                assert self._process.stdin is not None
+                with contextlib.suppress(OSError):
+                    self._process.stdin.close()
+                self._writing.release()
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(ENDED_S)
         self.kill()
 
     def kill(self) -> None:

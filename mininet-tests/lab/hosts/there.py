@@ -319,8 +319,6 @@ class Host:
         protocol.send_json(self._answers, protocol.READY, {})
         while True:
             order = self._orders.next()
-            if order["do"] == "end":
-                return
             try:
                 answer = {"answer": getattr(self, f"do_{order['do']}")(order), "error": None}
             except (ChangeError, JournalError, OSError) as error:

@@ -648,6 +648,92 @@ def test_a_signal_ends_a_command_as_an_interrupt_does() -> None:
             signal.signal(number, handler)
 
 
+# In place of ssh: takes the agent's source, says that it is ready, and answers as the lines of its plan say.
+FAKE_SSH = """#!/usr/bin/env python3
+import json, os, struct, sys, time
+def read(size):
+    data = sys.stdin.buffer.read(size)
+    if len(data) < size:
+        open(os.environ["ENDED"], "w").close()
+        sys.exit()
+    return data
+def say(kind, payload):
+    os.write(1, kind + len(payload).to_bytes(4, "little") + payload)
+read(int(read(9)))
+say(b"R", b"{}")
+while True:
+    order = json.loads(read(int.from_bytes(read(5)[1:], "little")))
+    if order["do"] == "late":
+        time.sleep(order["after_s"])
+    if order["do"] == "raw":
+        os.write(1, bytes.fromhex(order["hex"]))
+    elif order["do"] != "stay":
+        say(b"D", json.dumps({"answer": order, "error": order.get("error")}).encode())
+"""
+
+
+@pytest.fixture
+def remote(three: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterable[ssh.Remote]:
+    program = tmp_path / "ssh"
+    program.write_text(FAKE_SSH)
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setenv("ENDED", str(tmp_path / "ended"))
+    machines = read(three)
+    one = ssh.Remote(machines, machines.hosts["anna"])
+    yield one
+    one.kill()
+
+
+def frame(payload: bytes, kind: bytes = b"D", size_bytes: int | None = None) -> str:
+    return (kind + (len(payload) if size_bytes is None else size_bytes).to_bytes(4, "little") + payload).hex()
+
+
+NONSENSE = {
+    "half": frame(b"{"),
+    "no text": frame(b"\xff\xfe"),
+    "a list": frame(b"[]"),
+    "nothing": frame(b"null"),
+    "no error": frame(b'{"answer": 1}'),
+    "deep": frame(b"[" * 100_000),
+    "another kind": frame(b'{"answer": 1, "error": null}', kind=b"P"),
+    "giant": frame(b"", size_bytes=2**32 - 1),
+    "a greeting": b"Last login: Thu Nov 26".hex(),
+}
+
+
+@pytest.mark.parametrize("what", NONSENSE)
+def test_an_answer_that_is_none(what: str, remote: ssh.Remote) -> None:
+    """Names the host; and what comes after it is not taken for the answer to another question."""
+    with pytest.raises(ssh.HostError, match="host anna: (what it answers to raw cannot be read|answers with a frame)"):
+        remote.ask("raw", hex=NONSENSE[what])
+    with pytest.raises(ssh.HostError, match="host anna: undo: has not answered raw yet"):
+        remote.ask("undo")
+
+
+def test_an_interrupt_while_a_host_is_at_work(remote: ssh.Remote, tmp_path: Path) -> None:
+    """Its answer is still to come, and is not the one to what is asked next; the agent hears of the end meanwhile."""
+    answers: list[Any] = []
+    waiting = threading.Thread(target=lambda: answers.append(remote.ask("late", after_s=1.0)))
+    waiting.start()
+    while not remote._asked:
+        threading.Event().wait(0.01)
+    with pytest.raises(ssh.HostError, match="host anna: undo: has not answered late yet"):
+        remote.ask("undo")
+    remote.close()
+    waiting.join()
+    assert answers == [{"do": "late", "after_s": 1.0}] and (tmp_path / "ended").exists()
+
+
+def test_what_a_host_says_is_nothing_to_a_terminal(remote: ssh.Remote) -> None:
+    evil = "\x1b]0;owned\x07\x9b2J\rfine\u202e\n"
+    shown = "\\x1b]0;owned\\x07\\x9b2J\\rfine\\u202e\n"
+    assert remote.ask("echo", text=evil, names=[{evil: 1}]) == {"do": "echo", "text": shown, "names": [{shown: 1}]}
+    with pytest.raises(ssh.HostError) as failed:
+        remote.ask("echo", error=evil)
+    assert str(failed.value) == f"host anna: {shown}"
+
+
 def test_a_slow_way_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that take long to arrive are heard of all the time, though their frame is not whole yet."""
     monkeypatch.setattr(there, "SILENCE_S", 10.0)
