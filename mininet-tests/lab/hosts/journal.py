@@ -40,6 +40,8 @@ GONE = (
     # ethtool: all is asked for already
     "Could not change any device features",
 )
+# What they say of a thing that was there before.
+THERE = ("File exists", "Address already assigned", "Exclusivity flag on")
 
 Argv = Sequence[str]
 
@@ -158,13 +160,20 @@ class Journal:
                 self._file.truncate(end)
             raise JournalError(f"{self.path}: {error.strerror}") from None
 
-    def change(self, do: Sequence[Argv], undo: Sequence[Argv]) -> None:
-        """Make a change; ChangeError if a command of it fails, and then part of it may be made."""
+    def change(self, do: Sequence[Argv], undo: Sequence[Argv], is_of_others: bool = False) -> None:
+        """Make a change; ChangeError if a command of it fails, and then part of it may be made.
+
+        :param is_of_others: what is there already is somebody else's, and is not undone
+        """
+        end = self._file.seek(0, os.SEEK_END)
         if undo:
             self._append({"undo": [list(argv) for argv in undo]})
-        for argv in do:
+        for index, argv in enumerate(do):
             status, said = run(argv, [self._file.fileno()])
             if status:
+                if not index and is_of_others and any(words in said for words in THERE):
+                    self._file.truncate(end)
+                    os.fsync(self._file.fileno())
                 raise ChangeError(f"{' '.join(argv)}: {said or f'status {status}'}")
 
     @property

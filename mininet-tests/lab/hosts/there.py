@@ -362,7 +362,8 @@ class Host:
         self._journal = Journal.begin(facts.state(*watched), watched)
         for step in order["steps"]:
             self._orders.check()
-            self._journal.change(*commands(step))
+            # addresses, routes and devices have no name of ours
+            self._journal.change(*commands(step), is_of_others="command" in step)
             if "work" in step:
                 self._write_kept()
 

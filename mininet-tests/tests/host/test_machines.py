@@ -468,6 +468,19 @@ def test_what_was_changed_is_undone_backwards_and_again(tmp_path: Path) -> None:
     assert file.read_text() == ""
 
 
+@pytest.mark.parametrize("is_of_others", [False, True])
+def test_what_was_there_before_is_not_undone(is_of_others: bool, tmp_path: Path) -> None:
+    """A user's route, or a folder of ours that was left: the second alone is ours to remove."""
+    (tmp_path / "it").mkdir()
+    it = str(tmp_path / "it")
+    one = journal.Journal.begin({}, folder=tmp_path / "j")
+    one.change([["mkdir", f"{it}2"]], [["rmdir", f"{it}2"]], is_of_others)
+    with pytest.raises(journal.ChangeError, match="File exists"):
+        one.change([["mkdir", it]], [["rmdir", it]], is_of_others)
+    assert one.changes == (1 if is_of_others else 2) and one.undo() == []
+    assert Path(it).exists() == is_of_others and not Path(f"{it}2").exists()
+
+
 def killed_after(changes_made: int, folder: Path) -> None:
     """A process that makes changes and is killed in the middle of the next, by that change's own command."""
     text = f"""
