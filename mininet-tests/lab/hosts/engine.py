@@ -18,7 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from .. import btf
+from .. import btf, files
 from ..checkout import CACHE, TOP
 from ..machines.plans import TRAFFIC, guest_program
 from ..model.errors import LabError, PlanError
@@ -278,10 +278,14 @@ class RealHosts:
             if not kept.exists():
                 folder.mkdir(parents=True, exist_ok=True)
                 types = Path(self._folder.name) / "btf"
-                types.write_bytes(zlib.decompress(base64.b64decode(self._remotes[host].ask("btf"))))
+                try:
+                    types.write_bytes(zlib.decompress(base64.b64decode(self._remotes[host].ask("btf"))))
+                except (zlib.error, TypeError, ValueError) as error:
+                    raise HostError(f"host {host}: its kernel's type information cannot be read: {error}") from None
                 if hashlib.sha256(types.read_bytes()).hexdigest() != digest:
                     raise HostError(f"host {host}: its kernel's type information has another SHA-256 than it said")
-                kept.write_text(btf.ack_probe(types))
+                # whole or not at all: what is there is taken for good
+                files.write(kept, btf.ack_probe(types))
             self._probes[digest] = kept.read_text()
         return self._probes[digest]
 

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0
 """Plans on real machines, as far as no machine is needed: the file, the fit, what is refused, and the journal."""
 
+import base64
 import dataclasses
+import hashlib
 import ipaddress
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -18,7 +22,7 @@ from typing import Any
 import pytest
 from conftest import TOP, lab
 from lab.front import options, real_hosts
-from lab.hosts import changes, facts, journal, lacks, merge, ssh, there
+from lab.hosts import changes, engine, facts, journal, lacks, merge, ssh, there
 from lab.hosts.file import read
 from lab.model.errors import PlanError
 from lab.model.plan import Command, Flow, Plan, Source
@@ -745,6 +749,51 @@ def test_what_a_host_says_is_nothing_to_a_terminal(remote: ssh.Remote) -> None:
     with pytest.raises(ssh.HostError) as failed:
         remote.ask("echo", error=evil)
     assert str(failed.value) == f"host anna: {shown}"
+
+
+class Types:
+    """A machine that is asked for its kernel's type information."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def ask(self, what: str) -> Any:
+        return self.answer
+
+
+def test_a_probe_is_kept_whole_or_not_at_all(three: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is no space for it, a part of it is not there for the next run."""
+    old = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def no_space(types: Path) -> str:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3, old[1]))
+        return "p:lab/ack tcp_ack"
+
+    monkeypatch.setattr(engine, "CACHE", tmp_path)
+    monkeypatch.setattr(engine.btf, "ack_probe", no_space)
+    digest = hashlib.sha256(b"types").hexdigest()
+    packed = base64.b64encode(zlib.compress(b"types")).decode()
+    with engine.RealHosts(read(three)) as hosts:
+        monkeypatch.setattr(hosts, "close", lambda: None)
+        hosts._facts, hosts._remotes = {"anna": {"btf": digest}}, {"anna": Types(packed)}  # type: ignore[dict-item]
+        try:
+            with pytest.raises(OSError):
+                hosts._probe("anna")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, old)
+        assert list((tmp_path / "btf").iterdir()) == []
+        monkeypatch.setattr(engine.btf, "ack_probe", lambda types: "p:lab/ack tcp_ack")
+        assert hosts._probe("anna") == "p:lab/ack tcp_ack"
+
+
+@pytest.mark.parametrize("answer", [None, 3, "no base64", base64.b64encode(b"not packed").decode()])
+def test_type_information_that_is_none(answer: Any, three: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(engine, "CACHE", tmp_path)
+    with engine.RealHosts(read(three)) as hosts:
+        monkeypatch.setattr(hosts, "close", lambda: None)
+        hosts._facts, hosts._remotes = {"anna": {"btf": "0" * 64}}, {"anna": Types(answer)}  # type: ignore[dict-item]
+        with pytest.raises(ssh.HostError, match="host anna: its kernel's type information cannot be read"):
+            hosts._probe("anna")
 
 
 def test_a_slow_way_is_no_silence(monkeypatch: pytest.MonkeyPatch) -> None:
