@@ -143,7 +143,13 @@ class Journal:
                 raise JournalError(f"{path}: is held by a process that is at work") from None
             # whoever held it may have removed it meanwhile
             if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                lines = _whole_lines(file)
+                try:
+                    lines = _whole_lines(file)
+                    _check(lines)
+                except (ValueError, TypeError, KeyError, RecursionError) as error:
+                    file.close()
+                    what = "cannot be read, and so nothing is undone by it"
+                    raise JournalError(f"{path}: {what}: {type(error).__name__}: {error}") from None
                 return cls(path, file, lines[0] if lines else {})
             file.close()
 
@@ -227,10 +233,21 @@ def path_in(folder: Path) -> Path:
 
 def _whole_lines(file: IO[bytes]) -> list[dict[str, Any]]:
     file.seek(0)
-    found = []
-    for line in file.read().split(b"\n")[:-1]:
-        try:
-            found.append(json.loads(line))
-        except ValueError:
-            break
-    return found
+    return [json.loads(line) for line in file.read().split(b"\n")[:-1]]
+
+
+def _check(lines: Sequence[Any]) -> None:
+    """One of several errors if these are no journal, or one of another version.
+
+    Of one of an earlier boot only the header matters.
+    """
+    if not lines or lines[0]["boot"] != boot():
+        return
+    for name, text in lines[0].get("before", {}).items():
+        if not isinstance(text, str):
+            raise TypeError(f"what {name} was is no text")
+    for number, entry in enumerate(lines[1:], 2):
+        undo = entry["undo"]
+        for argv in undo if isinstance(undo, list) else [undo]:
+            if not isinstance(argv, list) or not argv or not all(isinstance(word, str) for word in argv):
+                raise ValueError(f"line {number}: {argv!r} is no command")

@@ -530,6 +530,27 @@ def test_a_line_that_is_not_whole_is_of_no_change(tmp_path: Path) -> None:
     assert left is not None and left.changes == 2 and left.undo() == []
 
 
+@pytest.mark.parametrize(
+    "line", ["\0\0\0", "{", "3", "[]", "{}", '{"undo": 3}', '{"undo": "rm"}', '{"undo": [[]]}', '{"undo": [["rm", 3]]}']
+)
+def test_a_journal_that_cannot_be_read_stays(line: str, tmp_path: Path) -> None:
+    """Of another version, or damaged: the changes of all lines are still to be put back."""
+    killed_after(1, tmp_path)
+    (path,) = (tmp_path / "j").iterdir()
+    head, first, second = path.read_text().splitlines()
+    path.write_text("\n".join([head, first, line, second, ""]))
+    with pytest.raises(journal.JournalError, match="cannot be read, and so nothing is undone by it"):
+        journal.Journal.there(tmp_path / "j")
+    path.write_text("\n".join([line, first, second, ""]))
+    with pytest.raises(journal.JournalError, match="cannot be read, and so nothing is undone by it"):
+        journal.Journal.there(tmp_path / "j")
+    assert path.exists() and len(list(tmp_path.glob("changed-*"))) == 2
+    # nobody holds it
+    path.write_text("\n".join([head, first, second, ""]))
+    left = journal.Journal.there(tmp_path / "j")
+    assert left is not None and left.undo() == [] and not list(tmp_path.glob("changed-*"))
+
+
 def test_no_space_for_the_journal(tmp_path: Path) -> None:
     """The change is not made, and those before it are undone."""
     text = f"""
