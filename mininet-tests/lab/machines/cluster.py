@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from ..model.errors import LabError, PlanError
+from ..model.plain import plain
 from ..store.engine import EngineError, EngineGoneError, Surroundings
 from ..store.run import Run
 from . import errand
@@ -38,6 +39,8 @@ SCHEDULER_S = 30
 # A run that no worker does for so long is handed over again, and then after twice as long: Dask may leave
 # one behind another run, or forget one whose worker is lost.
 IDLE_S = 15
+# A worker that is there, and of which this often something else than a connection fails, is refused.
+MAX_TROUBLES = 3
 # Workers that get their files at the same time.
 AT_ONCE = 4
 # A frozen machine, and a guest's files beside it.
@@ -143,6 +146,8 @@ class Cluster:
         self._examined: set[str] = set()
         # of these what is found is not known yet: a slow way, and much to send
         self._under_examination: set[str] = set()
+        # how often a worker's examination has failed, by its address
+        self._troubles: dict[str, int] = {}
         self._under: dict[str, Under] = {}
         self._outstanding = 0
         self._workers: list[Worker] = []
@@ -177,9 +182,11 @@ class Cluster:
             versions = self._client.get_versions(check=False)
         except Exception as error:
             # whatever Dask says of a scheduler that is lost already
-            raise EngineError(f"{self._cluster.name}: its scheduler does not say its versions: {error}") from None
+            raise EngineError(
+                f"{self._cluster.name}: its scheduler does not say its versions: {plain(str(error))}"
+            ) from None
         if reason := self._other(versions["scheduler"], versions["client"]):
-            raise EngineError(f"{self._cluster.name}: its scheduler {reason}")
+            raise EngineError(f"{self._cluster.name}: its scheduler {plain(reason)}")
         self._do = ByValue(errand.do)
         self.say(f"{self._cluster.name}: dashboard {self._client.dashboard_link}")
         self._client.subscribe_topic(self._topic, self._began)
@@ -277,11 +284,9 @@ class Cluster:
             self._note_retry(under)
             return None
         try:
-            found: dict[str, Any] = json.loads(zlib.decompress(answer))
-            if not {"raw", "failed"} & found.keys():
-                raise ValueError("has no result")
-        except (zlib.error, AttributeError, TypeError, ValueError) as error:
-            raise EngineError(f"what its worker answers cannot be read: {error}") from None
+            found = _read(answer)
+        except (zlib.error, KeyError, TypeError, ValueError, RecursionError) as error:
+            raise EngineError(f"what its worker answers cannot be read: {plain(str(error))}") from None
         if found.get("is_full"):
             self._refuse(self._accepted.get(under.begun[-1]) if under.begun else None, found["failed"])
             self._note_retry(under)
@@ -337,7 +342,7 @@ class Cluster:
                 self._await_scheduler()
                 return None
             except Exception as error:
-                raise EngineError(f"{type(error).__name__}: {error}") from None
+                raise EngineError(f"{type(error).__name__}: {plain(str(error))}") from None
 
     def _idle_s(self, under: Under) -> float:
         """How long no worker that is there, one that gets no more included, has been doing a run."""
@@ -398,7 +403,7 @@ class Cluster:
                     if address not in self._examined and one.get("status") == "running":
                         self._examined.add(address)
                         self._under_examination.add(address)
-                        pool.submit(self._examine, address, str(one["name"]), int(one["nthreads"]))
+                        pool.submit(self._examine, address, plain(str(one["name"])), int(one["nthreads"]))
                 self._check_alone(found)
                 time.sleep(POLL_S)
 
@@ -450,7 +455,7 @@ class Cluster:
 
     def _ask(self, address: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a function of errand.py answers on a worker."""
-        return self._client.run(ByValue(function), *arguments, workers=[address])[address]
+        return plain(self._client.run(ByValue(function), *arguments, workers=[address])[address])
 
     def _examine(self, address: str, name: str, slots: int) -> None:
         """Have a new worker do runs, or refuse it."""
@@ -467,8 +472,15 @@ class Cluster:
                 return
             self._ask(address, errand.accept, self._topic, slots)
         except Exception as error:
+            what = f"{type(error).__name__}: {plain(str(error))}"
+            # of a connection that is lost Dask has an OSError of its own
+            if not isinstance(error, OSError):
+                self._troubles[address] = self._troubles.get(address, 0) + 1
+            if self._troubles.get(address, 0) >= MAX_TROUBLES:
+                self._refuse(Worker(name, address, _host_of(address), slots), what)
+                return
             # it may be gone by now; if it is there, it is looked at again
-            self.say(f"worker {name} at {address}: {type(error).__name__}: {error}")
+            self.say(f"worker {name} at {address}: {what}")
             self._examined.discard(address)
             return
         with self._changed:
@@ -478,7 +490,7 @@ class Cluster:
 
     def _prepared(self, address: str, name: str, slots: int) -> tuple[str, Worker]:
         """Send a worker what it lacks; why it cannot be used, or nothing, and what it is."""
-        worker = Worker(name, address, address.partition("://")[2].rpartition(":")[0], slots)
+        worker = Worker(name, address, _host_of(address), slots)
         if reason := self._of_another_version(address):
             return reason, worker
         contents = {one.digest: one for each in self._parcels.values() for one in each.files.values()}
@@ -553,6 +565,7 @@ class Cluster:
         """Have a worker do no runs, or no more."""
         if worker is None:
             return
+        reason = plain(reason)
         with self._changed:
             was_there = self._accepted.pop(worker.address, None) is not None
             self.refused.append({"worker": worker.name, "host": worker.host, "reason": reason})
@@ -591,6 +604,19 @@ class Cluster:
             "lost": list(self.lost),
             "retried": [{"run": title, "workers": names} for title, names in self.retried.items()],
         }
+
+
+def _host_of(address: str) -> str:
+    return address.partition("://")[2].rpartition(":")[0]
+
+
+def _read(answer: bytes) -> dict[str, Any]:
+    """What a worker says of a run, with "raw", or with "failed" and "log"; one of several errors if it says neither."""
+    found = dict(json.loads(zlib.decompress(answer)))
+    if "raw" in found:
+        return {"raw": dict(found["raw"])}
+    log = [plain(str(line)) for line in found["log"]]
+    return {"failed": plain(str(found["failed"])), "log": log, "is_full": bool(found.get("is_full"))}
 
 
 def complain(text: str) -> None:

@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any
 
+from ..model.plain import plain
 from ..store.engine import EngineError
 from .cluster_file import ClusterFile
 
@@ -71,7 +72,7 @@ def _first_line(error: BaseException) -> str:
     """What it comes from, where it says so."""
     while error.__cause__ is not None:
         error = error.__cause__
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return str(plain((str(error).strip().splitlines() or [type(error).__name__])[0]))
 
 
 @contextlib.contextmanager

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import types
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -258,6 +259,39 @@ def with_qemu(folder: Path, says: str) -> str:
     program.write_text(f"#!/bin/sh\necho '{says}'\n")
     program.chmod(0o755)
     return f"{folder}:{os.environ['PATH']}"
+
+
+def test_a_worker_that_cannot_be_looked_at(bench, capsys) -> None:
+    """It is there, and each look at it fails in the same way: the sweep does not look for ever."""
+    bench.worker("odd", PATH=with_qemu(bench.folder / "bin", "QEMU \\377"))
+    status = bench.started(file=bench.file(wait_s=3600))
+    wait_for("end", lambda: status)
+    assert status == [2]
+    said = capsys.readouterr().err
+    assert "every worker is refused" in said and said.count("UnicodeDecodeError") == cluster.MAX_TROUBLES + 1
+
+
+ANSWERS = [b"", b"x", b"[", b"[]", b"3", b"null", b"[1]", b'{"raw": 3}', b'{"raw": "abc"}', b"{}", b"\xff",
+           b'{"failed": "x"}', b'{"failed": "x", "log": 3}', b'{"log": []}', b"[" * 100_000]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(ANSWERS)))
+def test_an_answer_that_is_none(number) -> None:
+    """Each is one of the errors that a run's answer is said to have."""
+    with pytest.raises((zlib.error, KeyError, TypeError, ValueError, RecursionError)):
+        cluster._read(zlib.compress(ANSWERS[number]))
+
+
+def test_what_a_worker_says_is_nothing_to_a_terminal(bench, capsys) -> None:
+    """Its name, and how a run has failed."""
+    bench.worker("a\x1b[2Jb")
+    bench.worker("old\x1b]0;", PATH=with_qemu(bench.folder / "bin", "QEMU \\033[31m"))
+    bench.await_workers(2)
+    bench.sweep("--seeds", "1", "--cc", "bbr", "--qdisc", "cake")
+    said = "".join(capsys.readouterr())
+    assert "\x1b" not in said
+    failed = zlib.compress(json.dumps({"failed": "\x1b[2J", "log": ["\x9b"]}).encode())
+    assert cluster._read(failed) == {"failed": "\\x1b[2J", "log": ["\\x9b"], "is_full": False}
 
 
 @pytest.mark.parametrize("which", ["emulator", "build", "firmware", "missing"])
