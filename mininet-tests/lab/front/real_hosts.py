@@ -32,6 +32,8 @@ def machines_of(arguments: argparse.Namespace) -> Machines | None:
     for option, value in (("--kernel", arguments.kernel), ("--modules", getattr(arguments, "modules", None))):
         if value:
             raise PlanError(f"{option} {value}: real machines have their own: must be left out with --machines")
+    if getattr(arguments, "j", None):
+        raise PlanError(f"-j {arguments.j}: each run needs all machines: must be left out with --machines")
     if getattr(arguments, "clock", "virtual") != "virtual":
         raise PlanError(f"--clock {arguments.clock}: is of a guest: must be left out with --machines")
     if getattr(arguments, "pcap", False):

@@ -4,7 +4,8 @@
     scripts/lab restore --machines FILE
 
 Each machine has a journal of what was changed there, which is replayed backwards. Where there is none, nothing is
-done, so that the command may be given at any time. Status 0: every machine is as it was.
+done, so that the command may be given at any time. Status 0: no machine has anything to put back any more, and none
+is found that differs from what it was.
 """
 
 from __future__ import annotations

@@ -29,8 +29,8 @@ from ..store.run import Run
 from . import lacks
 from .changes import Placed, Placement, place
 from .file import Machine, Machines
-from .journal import boot, namespace
-from .merge import ACK_EVENT, Clock, has_queue, measured, merged, traffic_plan
+from .journal import FOLDER, boot, namespace, path_in
+from .merge import ACK_EVENT, Clock, measured, merged, traffic_plan
 from .ssh import HostError, Remote, shown, together
 from .there import ENGINE, PING, PLUGIN, SOURCE, trace_folder, work_folder
 
@@ -232,6 +232,9 @@ class RealHosts:
                 found.append(f"hosts {other} and {name}: are the same machine: must be two")
         if found:
             raise PlanError("\n".join(found))
+        for placed in used.values():
+            # what is to be sent has to be here
+            self._files(placed)
         return placement
 
     def _changes(self, placement: Placement, placed: Placed) -> list[dict[str, Any]]:
@@ -470,6 +473,7 @@ class RealHosts:
         its_namespace = self._facts[host]["namespace"]
         work = work_folder(its_namespace)
         lines = [f"# node {node} is host {host}", shown(self._machines, placed.machine)]
+        lines.append(f"{host}: (writes {path_in(FOLDER, its_namespace)})")
         lines += [f"{host}: (writes {work}/{name})" for name in self._files(placed)]
         steps = self._changes(placement, placed)
         undone: list[str] = []
@@ -487,9 +491,7 @@ class RealHosts:
             lines.append(f"{host}: (writes tracing_on, buffer_size_kb, trace_clock and trace below {tracing})")
             lines += [f"{host}: (writes filter and enable of {one} there)" for one in _events(placement, node)]
         lines.append(f"{host}: setpriv --pdeathsig KILL {work}/{ENGINE} {work}/traffic/plan {work}/traffic")
-        for device, interface in placed.interfaces.items():
-            if has_queue(placement, device):
-                lines.append(f"{host}: tc -s -j qdisc show dev {interface}")
+        lines += [f"{host}: tc -s -j qdisc show dev {interface}" for interface in placed.interfaces.values()]
         return [*lines, f"# and back, on {host}", *undone]
 
 

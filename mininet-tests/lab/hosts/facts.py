@@ -164,6 +164,19 @@ def module(name: str, root: Path = Path("/")) -> dict[str, Any]:
     return {"state": "installed", "version": _field(info, "srcversion"), "signed": bool(_field(info, "signer"))}
 
 
+def loaded_by(load: Sequence[str]) -> list[str]:
+    """Modules that a command would load, in their order: those as well that the named one depends on.
+
+    :param load: modprobe with a module's name, or insmod with its file
+    """
+    words = [["insmod", load[1]]]
+    if load[0] == "modprobe":
+        # "insmod FILE OPTION=VALUE", or "builtin NAME"
+        words = [line.split() for line in said("modprobe", "--show-depends", load[1]).splitlines()]
+    names = [Path(word[1]).name.partition(".ko")[0].replace("-", "_") for word in words if word[:1] == ["insmod"]]
+    return [name for name in names if module(name)["state"] != "loaded"] or [load[1]]
+
+
 def lockdown(root: Path = Path("/")) -> dict[str, Any]:
     """Whether the kernel refuses modules that nobody has signed, and why."""
     chosen = re.search(r"\[(\w+)\]", text_of(root / "sys/kernel/security/lockdown"))

@@ -226,9 +226,12 @@ class Journal:
         self._file.close()
 
 
-def path_in(folder: Path) -> Path:
-    """Where this host's journal is."""
-    return folder / f"journal-{namespace()}"
+def path_in(folder: Path, of: int | None = None) -> Path:
+    """Where a host's journal is.
+
+    :param of: the network namespace of the host, by default this one's
+    """
+    return folder / f"journal-{of or namespace()}"
 
 
 def _whole_lines(file: IO[bytes]) -> list[dict[str, Any]]:

@@ -93,7 +93,7 @@ def command(machines: Machines, machine: Machine) -> list[str]:
 def shown(machines: Machines, machine: Machine) -> str:
     """The same for people, without the agent's loader."""
     words = command(machines, machine)
-    return shlex.join([*words[:-1], "sudo -n python3 -c '(the agent)'"])
+    return shlex.join([*words[:-1], "(as root, or by sudo -n) python3 -c '(the agent)'"])
 
 
 def bundle() -> bytes:

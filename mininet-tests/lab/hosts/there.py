@@ -153,7 +153,9 @@ def commands(step: dict[str, Any]) -> tuple[list[Argv], list[Argv]]:
     if kind == "module":
         name, load = what
         # one that is built in need not show itself below /sys/module
-        return ([], []) if facts.module(name)["state"] == "loaded" else ([load], [["rmmod", name]])
+        if facts.module(name)["state"] == "loaded":
+            return [], []
+        return [load], [["rmmod", one] for one in reversed(facts.loaded_by(load))]
     if kind == "probe":
         events = f"{facts.tracing()}/kprobe_events"
         definition = what.replace("p:lab/ack ", f"p:{probe_name()}/ack ", 1)
@@ -442,7 +444,8 @@ class Host:
         journal = self._journal
         if journal is None:
             return {"changes": 0, "problems": [], "differences": []}
-        changes = journal.changes
+        # what was changed in an earlier boot is back already
+        changes = journal.changes if journal.header.get("boot") == boot() else 0
         problems = journal.undo()
         differences = self._differences(journal)
         if differences:

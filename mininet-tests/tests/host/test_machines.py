@@ -131,6 +131,13 @@ def test_options_that_do_not_go_together(words: tuple[str, ...], three: Path) ->
     assert (done.returncode, done.stderr) == (options.BAD_INPUT, f"lab: {OPTIONS[words]}\n")
 
 
+def test_one_run_at_a_time(three: Path, tmp_path: Path) -> None:
+    """Each needs all machines."""
+    done = lab("sweep", "one-router", "-j", "4", "--machines", three, "--out", tmp_path / "study")
+    said = "lab: -j 4: each run needs all machines: must be left out with --machines\n"
+    assert (done.returncode, done.stderr) == (options.BAD_INPUT, said) and not (tmp_path / "study").exists()
+
+
 def test_the_fit_goes_by_roles_and_cables(three: Path) -> None:
     placement = changes.place(plan_of(), read(three))
     found = {node: placed.machine.name for node, placed in placement.nodes.items()}
@@ -334,6 +341,28 @@ def test_what_a_machine_lacks_is_said(what: dict[str, Any], said: str, three: Pa
     assert any(line.startswith("host bert: ") and said in line for line in found), found
 
 
+def test_what_is_to_be_sent_has_to_be_here(three: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused with what a machine lacks: before anything is touched there."""
+
+    def ask(self: engine.RealHosts, about: Any) -> None:
+        for name, wanted in about.items():
+            loaded = {"state": "loaded", "version": "", "signed": True}
+            self._facts[name] = of_machine(
+                boot=name, fq_rr=False, sysctls=dict.fromkeys(wanted["sysctls"], "0"),
+                modules=dict.fromkeys(wanted["modules"], loaded),
+            )  # fmt: skip
+
+    monkeypatch.setattr(engine.RealHosts, "_connect", lambda self, wanted: None)
+    monkeypatch.setattr(engine.RealHosts, "_ask_facts", ask)
+    with engine.RealHosts(read(three)) as hosts:
+        assert set(hosts._placed(plan_of()).nodes) == {"r", "s1", "d1"}
+        monkeypatch.setattr(engine, "TOP", tmp_path)
+        with pytest.raises(
+            PlanError, match=r"host bert: its tc does not speak fq_rr, and \S+ is not built: make plugin"
+        ):
+            hosts._placed(plan_of())
+
+
 def test_what_a_plan_writes_has_to_be_there(three: Path) -> None:
     """A file of a device, and a parameter of a module that is there. One that is built has what its source has."""
     machines = read(three)
@@ -401,6 +430,24 @@ def test_what_is_written_and_loaded_is_compared(tmp_path: Path) -> None:
         f"file: - {hue} = 7",
         f"file: + {hue} = 8",
     ]
+
+
+def test_what_a_module_depends_on_is_unloaded_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was there before stays; a name has one kind of dash, whatever its file has."""
+    program = tmp_path / "modprobe"
+    program.write_text(
+        "#!/bin/sh\necho insmod /m/sch_there.ko\necho insmod /m/sch-pie.ko.xz; echo insmod /m/sch_fq_pie.ko\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    states = {"sch_there": "loaded"}
+    monkeypatch.setattr(facts, "module", lambda name: {"state": states.get(name, "installed")})
+    load = ["modprobe", "sch_fq_pie"]
+    assert there.commands({"module": ["sch_fq_pie", load]}) == ([load], [["rmmod", "sch_fq_pie"], ["rmmod", "sch_pie"]])
+    built = ["insmod", "/w/source/build/6.1/kmod/tcp_pktpair.ko"]
+    assert there.commands({"module": ["tcp_pktpair", built]}) == ([built], [["rmmod", "tcp_pktpair"]])
+    states["sch_fq_pie"] = "loaded"
+    assert there.commands({"module": ["sch_fq_pie", load]}) == ([], [])
 
 
 def test_parameters_are_those_that_can_be_set(tmp_path: Path) -> None:
@@ -618,6 +665,17 @@ def test_a_journal_is_of_one_lab_at_a_time(tmp_path: Path) -> None:
 def test_a_difference_is_named(tmp_path: Path) -> None:
     one = journal.Journal.begin({"ip route": "a\nb", "sysctl": "c"}, folder=tmp_path)
     assert one.differences({"ip route": "b\nd", "sysctl": "c"}) == ["ip route: - a", "ip route: + d"]
+
+
+def test_what_another_boot_put_back_is_not_counted(tmp_path: Path) -> None:
+    killed_after(1, tmp_path)
+    (path,) = (tmp_path / "j").iterdir()
+    head, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([json.dumps({**json.loads(head), "boot": "of before"}), *lines]) + "\n")
+    host = there.Host(there.Orders(os.open(os.devnull, os.O_RDONLY)), 1)
+    host._journal = journal.Journal.there(tmp_path / "j")
+    assert host.put_back() == {"changes": 0, "problems": [], "differences": []}
+    assert not path.exists()
 
 
 # What a machine is, and what comes back
