@@ -1163,6 +1163,19 @@ static u32 pktpair_guarded_window(struct sock *sk, u32 window, u32 before, u32 a
 					 control_window_least(ca->timed_out, ca->train));
 }
 
+/* The timer of RACK sends again at once what it takes for lost (RFC 8985, 6.3), which
+ * may be the whole window, before cong_control() runs: so the window is bounded here.
+ * One packet may always go, or nothing would be sent again until the RTO.
+ */
+static void pktpair_enter_recovery(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+
+	if (pktpair_guards(sk, TCP_CA_Recovery))
+		tcp_snd_cwnd_set(tp, pktpair_guarded_window(sk, tcp_snd_cwnd(tp),
+							    tcp_snd_cwnd(tp), 1, true));
+}
+
 /* An acknowledgment whose sample cannot be used, or whose window is bounded:
  *
  * - Packets of two sizes are in flight, or were when the packet was sent. The stack counts
@@ -1292,13 +1305,8 @@ static void pktpair_set_state(struct sock *sk, u8 new_state)
 		control_setpoint_congestion(&ca->setpoint);
 		ca->anew = 1;
 	}
-	/* The timer of RACK sends again at once what it takes for lost (RFC 8985, 6.3), which
-	 * may be the whole window, before cong_control() runs: so the window is bounded here.
-	 * One packet may always go, or nothing would be sent again until the RTO.
-	 */
-	if (new_state == TCP_CA_Recovery && pktpair_guards(sk, new_state))
-		tcp_snd_cwnd_set(tp, pktpair_guarded_window(sk, tcp_snd_cwnd(tp),
-							    tcp_snd_cwnd(tp), 1, true));
+	if (new_state == TCP_CA_Recovery)
+		pktpair_enter_recovery(sk);
 	if (new_state == TCP_CA_Loss) {
 		round_check_void(&ca->evidence->check);
 		cubic_window_reset(&ca->evidence->cubic);
@@ -1411,6 +1419,11 @@ static void pktpair_init(struct sock *sk)
 		round_check_midway(&ca->evidence->check);
 
 	pktpair_first_window(sk);
+	/* a window that another algorithm has left would go at once, and nothing bounds it
+	 * before something is estimated
+	 */
+	if (inet_csk(sk)->icsk_ca_state == TCP_CA_Recovery)
+		pktpair_enter_recovery(sk);
 	pktpair_first_rate(sk);
 }
 

@@ -2969,6 +2969,30 @@ static void after_a_change_in_mid_flow_no_packet_is_the_first(void **state)
 	assert_int_equal(ca->evidence->check.first_over, 0);
 }
 
+/* Another algorithm may leave any window, and the stack be in the midst of Recovery */
+static void a_window_that_is_left_in_recovery_does_not_leave_at_once(void **state)
+{
+	u32 in_flight;
+
+	begin(DEFAULT, SERVICE_NS(10), 40);
+	sender_run(&s, SECONDS(1));
+	s.losses = 3;
+	s.sk.lost_out = s.sk.packets_out / 2;
+	s.sk.icsk_ca_state = TCP_CA_Recovery;
+	s.sk.snd_cwnd = 8628;
+	in_flight = tcp_packets_in_flight(&s.sk);
+	begin_again();
+	assert_in_range(s.sk.snd_cwnd, in_flight, in_flight + CONTROL_FIRST_FLIGHT);
+	/* the memorandum has no such bound, and a window in another state stays */
+	sender_change(&s, stack_algorithms[MEMO]);
+	s.sk.snd_cwnd = 8628;
+	begin_again();
+	assert_int_equal(s.sk.snd_cwnd, 8628);
+	s.sk.icsk_ca_state = TCP_CA_Open;
+	sender_change(&s, stack_algorithms[DEFAULT]);
+	assert_int_equal(s.sk.snd_cwnd, 8628);
+}
+
 static u32 recovering_from;
 
 static void check_guard(struct sender *of, const struct rate_sample *rs)
@@ -3127,6 +3151,7 @@ int main(void)
 		cmocka_unit_test(what_was_allocated_is_freed_once),
 		cmocka_unit_test(a_socket_that_changes_in_mid_flow_believes_nothing),
 		cmocka_unit_test(after_a_change_in_mid_flow_no_packet_is_the_first),
+		cmocka_unit_test(a_window_that_is_left_in_recovery_does_not_leave_at_once),
 		cmocka_unit_test(a_name_that_is_taken_leaves_nothing_behind),
 	};
 
