@@ -16,7 +16,6 @@ SHORT_QUEUE = (
     *("queue-estimate-is-the-truth", "--set", "flows=1"),
     *("--set", "rate_mbit=16", "--set", "seconds=1"),
 )
-SHORT_STOPS = ("a-stopped-flow-leaves-its-share", "--set", "stops=4")
 # One boot.
 ON_FQ_RR = ("pacing-follows-the-backlog", "pktpair-keeps-its-share", "a-flood-costs-one-share")
 
@@ -46,7 +45,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             "queue": pool.submit(run_scenarios, folder / "queue.json", *SHORT_QUEUE),
             "fq_rr": pool.submit(on_fq_rr, folder),
             "unload": pool.submit(run_scenarios, folder / "unload.json", "unload-under-traffic"),
-            "stopped": pool.submit(run_scenarios, folder / "stopped.json", *SHORT_STOPS),
         }
         return {name: job.result() for name, job in jobs.items()}
 
@@ -86,11 +84,6 @@ def test_pacing(results: dict[str, Any], case: str) -> None:
 def test_share(results: dict[str, Any], sources: int) -> None:
     """pktpair keeps its share beside UDP sources at up to five times the link."""
     assert_passed(of_scenario(results["fq_rr"], "pktpair-keeps-its-share", uncontrolled=sources))
-
-
-def test_stopped_flow(results: dict[str, Any]) -> None:
-    """Of three flows one stops: the others take its share (figure 6)."""
-    assert_passed(results["stopped"][0])
 
 
 def test_unload(results: dict[str, Any]) -> None:
