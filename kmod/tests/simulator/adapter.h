@@ -6,7 +6,17 @@
 #ifndef _SIMULATOR_ADAPTER_H
 #define _SIMULATOR_ADAPTER_H
 
-#define STACK_TRACING false
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Who is told of each train that comes back; NULL: nobody */
+struct sock;
+struct pair_sample;
+struct control_path;
+static void (*adapter_on_train)(const struct sock *sk, const struct pair_sample *sample,
+				const struct control_path *path);
+
+#define STACK_TRACING (adapter_on_train != NULL)
 
 /* the kernel's warnings are fewer */
 #pragma GCC diagnostic push
@@ -20,10 +30,7 @@
 static void stack_traced_pktpair_sample(const struct sock *sk, const struct pair_sample *sample,
 			 const struct control_path *path, const struct control_orders *orders)
 {
-	/* STACK_TRACING: nobody asks */
-	(void)sk;
-	(void)sample;
-	(void)path;
+	adapter_on_train(sk, sample, path);
 	(void)orders;
 }
 

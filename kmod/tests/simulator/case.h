@@ -65,6 +65,7 @@ static const struct case_key case_keys[] = {
 	CASE_OF_RUN("seconds", end_ns, 0.001, 3600, 1e9, 10ULL * NSEC_PER_SEC),
 	CASE_OF_RUN("from_s", from_ns, 0, 3600, 1e9, 0),
 	CASE_OF_RUN("series", series, 0, 1, 1, 0),
+	CASE_OF_RUN("trains", trains, 0, 1, 1, 0),
 
 	CASE_OF_FLOW("start_s", start_ns, 0, 3600, 1e9, 0, false),
 	CASE_OF_FLOW("stop_s", stop_ns, 0, 3600, 1e9, 0, false),

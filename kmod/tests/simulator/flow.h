@@ -204,6 +204,20 @@ struct flow_point {
 };
 
 /**
+ * struct flow_train - a train that came back with a sample
+ * @at_us: when
+ * @gap_ns: from its first ACK to its last
+ * @service_ns: what the law believes after it
+ * @segments: that the gap covers
+ * @rtt_us: round trip of the ACK that closed it
+ * @delivered: packets delivered in it
+ */
+struct flow_train {
+	u64 at_us, gap_ns, service_ns;
+	u32 segments, rtt_us, delivered;
+};
+
+/**
  * struct flow_figures - what a run is about
  * @sent: data packets, and how many of them
  * @retransmits: were sent again
@@ -223,6 +237,8 @@ struct flow_point {
  * @queue_us: that packets waited, at all servers
  * @points: series, if asked for
  * @points_count: of it
+ * @trains: if asked for
+ * @trains_count: of them
  */
 struct flow_figures {
 	u64 sent, retransmits, dropped, arrived;
@@ -234,6 +250,8 @@ struct flow_figures {
 	struct histogram queue_us;
 	struct flow_point *points;
 	u64 points_count, points_room;
+	struct flow_train *trains;
+	u64 trains_count, trains_room;
 };
 
 /**

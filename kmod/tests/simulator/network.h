@@ -39,6 +39,7 @@ struct network_change {
  * @end_ns: when the run ends
  * @from_ns: when measuring of goodput and capacity begins
  * @series: each ACK is kept
+ * @trains: each train that gave a sample is kept
  * @flows_count: how many flows
  * @servers_count: how many servers
  * @clock: the time
@@ -61,6 +62,7 @@ struct network {
 	u64 end_ns;
 	u64 from_ns;
 	u64 series;
+	u64 trains;
 	u64 flows_count;
 	u64 servers_count;
 	struct clock clock;
@@ -359,6 +361,7 @@ static inline void network_free(struct network *n)
 		free(n->flows[i].ring);
 		free(n->flows[i].receiver.spans);
 		free(n->flows[i].figures.points);
+		free(n->flows[i].figures.trains);
 	}
 	packet_pool_free(&n->pool);
 	free(n->clock.heap);

@@ -31,6 +31,22 @@ static inline void report_points(FILE *to, const struct flow_figures *figures)
 	fprintf(to, "]");
 }
 
+static inline void report_trains(FILE *to, const struct flow_figures *figures)
+{
+	u64 i;
+
+	fprintf(to, ", \"trains\": [");
+	for (i = 0; i < figures->trains_count; i++) {
+		const struct flow_train *train = &figures->trains[i];
+
+		fprintf(to, "%s[%llu, %llu, %u, %u, %u, %llu]", i ? ", " : "",
+			(unsigned long long)train->at_us, (unsigned long long)train->gap_ns,
+			train->segments, train->rtt_us, train->delivered,
+			(unsigned long long)train->service_ns);
+	}
+	fprintf(to, "]");
+}
+
 static inline void report_flow(FILE *to, const struct network *n, const struct flow *f)
 {
 	const struct flow_figures *figures = &f->figures;
@@ -65,6 +81,8 @@ static inline void report_flow(FILE *to, const struct network *n, const struct f
 	report_histogram(to, "queue", &figures->queue_us);
 	if (n->series)
 		report_points(to, figures);
+	if (n->trains)
+		report_trains(to, figures);
 	fprintf(to, "}");
 }
 

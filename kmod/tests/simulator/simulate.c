@@ -58,6 +58,31 @@ static bool simulate_read(FILE *from, struct simulate_lines *lines, struct case_
 	return true;
 }
 
+static void simulate_train(const struct sock *sk, const struct pair_sample *sample,
+			   const struct control_path *path)
+{
+	struct flow *f = container_of((struct sock *)sk, struct flow, sk);
+	struct flow_figures *figures = &f->figures;
+
+	if (sample->verdict != PAIR_SAMPLE)
+		return;
+	if (figures->trains_count == figures->trains_room) {
+		figures->trains_room = figures->trains_room ? 2 * figures->trains_room : 256;
+		figures->trains = realloc(figures->trains,
+					  figures->trains_room * sizeof(*figures->trains));
+		if (!figures->trains)
+			abort();
+	}
+	figures->trains[figures->trains_count++] = (struct flow_train) {
+		.at_us = f->clock->now_ns / NSEC_PER_USEC,
+		.gap_ns = sample->span_ns,
+		.service_ns = path->service_q10 >> CONTROL_SERVICE_SHIFT,
+		.segments = sample->segments,
+		.rtt_us = path->rtt_us,
+		.delivered = path->delivered,
+	};
+}
+
 static void simulate_case(struct case_reader *r, const char *line)
 {
 	struct network *n = r->network;
@@ -66,6 +91,7 @@ static void simulate_case(struct case_reader *r, const char *line)
 		abort();	/* it was good before */
 	case_set_knobs(r, false);
 	network_init(n);
+	adapter_on_train = n->trains ? simulate_train : NULL;
 	network_run(n);
 	report_case(stdout, n);
 	fflush(stdout);
