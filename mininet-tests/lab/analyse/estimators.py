@@ -29,8 +29,11 @@ from typing import Any
 
 import numpy as np
 
-from ..model.memorandum import PACKET_S
-from .figures import Floats, rounded
+from ..model.memorandum import PACKET_S, ROUND_TRIP_PACKETS
+from ..model.plan import Plan
+from ..model.scenario import Values
+from . import memorandum
+from .figures import Floats, events, rounded
 
 ONE_Q16 = 1 << 16
 MID_Q16 = 45875
@@ -80,6 +83,11 @@ class Samples:
     def service_ns(self) -> Floats:
         """Of each train."""
         return self.gap_ns / self.segments
+
+    def since(self, moment_s: float) -> Samples:
+        """Those from a moment on."""
+        kept = self.at_s >= moment_s
+        return Samples(*(one[kept] for one in (self.at_s, self.gap_ns, self.segments, self.rtt_s, self.delivered)))
 
 
 Estimator = Callable[[Samples], Floats]
@@ -255,6 +263,8 @@ ESTIMATORS: dict[str, Estimator] = {
 class Truth:
     """What the bottleneck gave: a packet's service time, from each moment until the next.
 
+    It is the bottleneck's at that moment: what a sender cannot know yet is part of its error, with each estimator.
+
     :param since_s: moments, in order
     :param service_ns: from each on
     """
@@ -314,12 +324,12 @@ def of_simulator(flow: Mapping[str, Any]) -> Samples:
     return Samples(at_us / 1e6, gap_ns, segments, rtt_us / 1e6, delivered)
 
 
-def of_events(events: Sequence[tuple[float, Mapping[str, str]]], port: int) -> Samples:
+def of_events(of_trace: Sequence[tuple[float, Mapping[str, str]]], port: int) -> Samples:
     """A flow of a lab run, from its events pktpair_sample."""
     rows = np.array(
         [
             [at, *(float(one[name]) for name in ("gap_ns", "covered_segments", "rtt_us", "delivered"))]
-            for at, one in events
+            for at, one in of_trace
             if int(one["sport"]) == port
             and one["verdict"] == "sample"
             and all(int(one[name]) > 0 for name in ("gap_ns", "covered_segments", "rtt_us", "delivered"))
@@ -331,13 +341,11 @@ def of_events(events: Sequence[tuple[float, Mapping[str, str]]], port: int) -> S
     return Samples(at_s, gap_ns, segments, rtt_us / 1e6, delivered)
 
 
-def of_queue(came_tu: Floats, left_tu: Floats, back_tu: float, packets: int = 8) -> Truth:
+def of_queue(came_tu: Floats, left_tu: Floats, packets: int = 8) -> Truth:
     """The truth of a run of sections 9.1 and 9.2, in s from the first packet on, of a flow that lost nothing.
 
     From one departure to the next is a service time where the next packet was there already. The truth is the mean
-    of some of them, and is known to the sender when the packet's ACK comes.
-
-    :param back_tu: from the bottleneck to the receiver and back to the sender
+    of some of them, from the last one's departure on. A sender hears of it when the ACK comes.
     """
     if len(came_tu) != len(left_tu):
         raise ValueError(f"{len(came_tu)} packets came and {len(left_tu)} left: must be as many")
@@ -346,4 +354,41 @@ def of_queue(came_tu: Floats, left_tu: Floats, back_tu: float, packets: int = 8)
     if len(took) < packets:
         raise ValueError(f"{len(took)} packets waited for their turn: must be at least {packets}")
     means = np.convolve(took, np.full(packets, 1 / packets), "valid")
-    return Truth((ended[packets - 1 :] + back_tu) * PACKET_S, means * PACKET_S * 1e9)
+    return Truth(ended[packets - 1 :] * PACKET_S, means * PACKET_S * 1e9)
+
+
+def of_joining(values: Values, plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """What the first source of section 9.2 met, with one that joins it: its share halves, and is whole at the end.
+
+    All times are from its first packet on. A step is known as a moment only roughly: when the other one starts, and
+    when the last packet of the other one has left.
+
+    :return: the table of ``compared``, and what is drawn: round trips, and service times over a packet time
+    """
+    seen = memorandum.seen(plan, raw, values["limit"])
+    own, other = seen.flows[:2]
+    first_s = next(
+        at for at, one in events(raw["trace"], "fq_rr_enqueue") if int(one["len"]) > memorandum.LEAST_DATA_BYTES
+    )
+    trains = [(at - first_s, one) for at, one in events(raw["trace"], "pktpair_sample")]
+    samples = of_events(trains, plan.port(plan.flows[0]))
+    truth = of_queue(own.came_tu, own.left_tu)
+    samples = samples.since(float(truth.since_s[0]))
+    steps_s = [float(other.came_tu[0]) * PACKET_S, float(other.left_tu[-1]) * PACKET_S]
+    return drawn(samples, truth, ROUND_TRIP_PACKETS * PACKET_S, steps_s, PACKET_S * 1e9)
+
+
+def drawn(
+    samples: Samples, truth: Truth, round_trip_s: float, steps_s: Sequence[float], packet_ns: float
+) -> dict[str, Any]:
+    """A comparison, and its course in round trips and packet times."""
+    curves = {"truth": truth.at(samples.at_s), **{name: one(samples) for name, one in ESTIMATORS.items()}}
+    at = samples.at_s / round_trip_s
+    return {
+        "table": compared(samples, truth, round_trip_s, steps_s),
+        "steps": [rounded(one / round_trip_s, 3) for one in steps_s],
+        "curves": {
+            name: [[rounded(when, 3), rounded(value / packet_ns, 3)] for when, value in zip(at, values, strict=True)]
+            for name, values in curves.items()
+        },
+    }

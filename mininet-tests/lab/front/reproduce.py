@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import files
+from ..analyse import estimators
 from ..analyse import memorandum as seen
 from ..analyse import overload as overload_found
 from ..analyse import packet_pair as found
@@ -287,6 +288,19 @@ def curves(measured: Measured) -> dict[str, Any]:
     return told
 
 
+def of_estimators(measured: Measured) -> dict[str, Any]:
+    """Estimators over the trains of section 9.2's first source, with one that joins it; nothing if it was not run."""
+    for run in measured.runs:
+        if run.scenario.name == SCENARIO and (name_of(run.values), run.cc, run.seed) == (joined(2), JUDGED, 1):
+            raw = measured.study.load(measured.digests[run])["raw"]
+            try:
+                return estimators.of_joining(run.values, run.plan, raw)
+            except ValueError as error:
+                # a run with losses has no record to hold them against; all else of the report has its own
+                return {"why": str(error)}
+    return {}
+
+
 def write(
     folder: Path, measured: Measured, extent: overload.Extent, seeds: int, wanted: Sequence[str]
 ) -> dict[str, Any]:
@@ -308,6 +322,7 @@ def write(
             for (cc, name), one in of_names.items()
         ],
         "curves": curves(measured),
+        "estimators": of_estimators(measured),
     }
     files.write(folder / "summary.json", json.dumps(summary, indent=1) + "\n")
     files.write(folder / "report.html", show.page(summary))

@@ -210,6 +210,30 @@ def benchmarks(summary: Summary) -> str:
     return _figure(1, draw, HEIGHT_INCHES + 1)
 
 
+# What is drawn of the estimators, so that lines can be told apart; the table has all.
+DRAWN_ESTIMATORS = ("fuzzy", "kalman 1", "once per round trip", "exponential 0.75", "delivered rate")
+
+
+def estimators(summary: Summary) -> str:
+    """Sections 4.4 and 4.5: both steps of a share, from a round trip before to eight after."""
+    found = summary["estimators"]
+
+    def draw(all_axes: Sequence[Axes]) -> None:
+        for axes, step, title in zip(all_axes, found.get("steps", (0, 0)), ("it halves", "it doubles"), strict=True):
+            for name, colour in zip(("truth", *DRAWN_ESTIMATORS), ("#000000", *COLOURS), strict=False):
+                curve = [
+                    (at - step, value) for at, value in found.get("curves", {}).get(name, ()) if -1 <= at - step <= 8
+                ]
+                if curve:
+                    ls = "--" if name == "truth" else "-"
+                    axes.step(*zip(*curve, strict=True), where="post", color=colour, lw=0.9, ls=ls, label=name)
+            axes.set_title(f"the share: {title}")
+            axes.set_xlabel("round trips after the step")
+        all_axes[0].set_ylabel("service time, packet times")
+
+    return _figure(2, draw)
+
+
 FIGURES: dict[str, tuple[str, Callable[[Summary], str]]] = {
     "9.1, figures 11, 12 and 14": (
         "One source. pktpair_1994 has a fixed setpoint of 20 packets, the others run as they come.",
@@ -225,6 +249,11 @@ FIGURES: dict[str, tuple[str, Callable[[Summary], str]]] = {
         "File transfers against their optimum. pktpair_1994 has an ACK for each packet and a queue without delay "
         "control; the others have stock receivers and fq_rr's defaults.",
         benchmarks,
+    ),
+    "4.4 and 4.5": (
+        "What estimators make of the gaps that the first source of 9.2 met, where one joins it and leaves again. The "
+        "truth is what the queue's record shows.",
+        estimators,
     ),
 }
 

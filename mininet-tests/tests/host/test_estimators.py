@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from lab.analyse import estimators as found
 from lab.analyse.estimators import ESTIMATORS, Fuzzy, Samples, Truth
+from lab.model import scenario
 
+SCENARIO = scenario.load("packet-pair-1994")
 TOP = Path(__file__).parents[3]
 RECORDED = json.loads(Path(__file__).with_name("recorded-estimators.json").read_text())
 # fuzzy_average.h, by lines "U sample" (update) and "R sample" (run, else update)
@@ -174,9 +176,37 @@ def test_the_truth_is_of_packets_that_waited() -> None:
     """Two packet times each while the queue holds some; the gap before one that found it empty is none."""
     left = np.array([2.0, 4, 6, 8, 50, 52, 54])
     came = np.array([0.0, 0, 0, 0, 49, 49, 49])
-    true = found.of_queue(came, left, back_tu=10.0, packets=2)
+    true = found.of_queue(came, left, packets=2)
     assert true.service_ns == pytest.approx([2 * found.PACKET_S * 1e9] * 4)
-    assert true.since_s / found.PACKET_S == pytest.approx([16, 18, 62, 64])
+    assert true.since_s / found.PACKET_S == pytest.approx([6, 8, 52, 54])
+
+
+def test_a_joining_source_halves_the_share() -> None:
+    """A made trace of section 9.2: alone, with another in turn, and alone again, all known from the queue."""
+    values = {**{name: one.default for name, one in SCENARIO.parameters.items()}, "case": "joining", "sources": 2}
+    plan = SCENARIO.plan(values, "pktpair_1994", "fq_rr", 1)
+    ports = [plan.port(flow) for flow in plan.flows]
+    rows, turn = [], 0.0
+    for number in range(3000):
+        # the second one has every other turn of the middle
+        port = ports[number % 2 if 1000 <= number < 2000 else 0]
+        gap = 2 if 1000 < number < 2000 else 1
+        words = f"sport={port} len=500 flow_packets=3 qlen=3"
+        rows += [(turn - 6.5, f"fq_rr_enqueue: {words}"), (turn, f"fq_rr_dequeue: {words}")]
+        if port == ports[0]:
+            gap_ns = round(gap * found.PACKET_S * 1e9)
+            text = f"sport={port} verdict=sample gap_ns={gap_ns} covered_segments=1 rtt_us=63000 delivered={100 // gap}"
+            more = "service_ns=1 setpoint_q8=512 outstanding=100"
+            rows.append((turn + 99, f"pktpair_sample: {text} {more}"))
+        turn += 1
+    lines = [f" x-1 [000] ..s2. {5 + at * found.PACKET_S:.6f}: {text}" for at, text in sorted(rows)]
+    told = found.of_joining(values, plan, {"trace": "\n".join(lines), "begin_s": 0.0, "flows": []})
+    assert told["steps"] == pytest.approx([10.01, 20.06], abs=0.01)
+    exact = {round(value, 1) for _, value in told["curves"]["truth"]}
+    assert {1.0, 2.0} <= exact and max(exact) == 2.0 and min(exact) == 1.0
+    assert told["table"]["fuzzy"]["error_median"] < 0.01  # but for a round trip after a step
+    # an ACK comes back after a round trip, and four or five more are needed
+    assert all(1 <= one < 2 for one in told["table"]["exponential 0.75"]["round_trips_to_follow"])
 
 
 @pytest.mark.parametrize(
@@ -187,7 +217,7 @@ def test_the_truth_is_of_packets_that_waited() -> None:
         (lambda: samples([]), "at least 1"),
         (lambda: samples([0.0, 1.0], rtt_s=1.0), "gap_ns 0: must be above 0"),
         (lambda: found.of_simulator({"trains": []}), "trains=1"),
-        (lambda: found.of_queue(np.ones(3), np.ones(2), 0.0), "3 packets came and 2 left"),
+        (lambda: found.of_queue(np.ones(3), np.ones(2)), "3 packets came and 2 left"),
     ],
 )
 def test_bad_input_is_named(what: Any, limit: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lab.analyse import estimators
 from lab.analyse import memorandum as seen
 from lab.analyse import packet_pair as found
 from lab.analyse.packet_pair import ARITHMETIC, COUNTS, DEFAULT, JUDGED, JUDGES, Found, Point, closed, joined, probing
@@ -23,6 +24,7 @@ from lab.store.sweep import planned
 SCENARIO = scenario.load("packet-pair-1994")
 # A quick campaign's summary without its rows: figures of each run, and thinned curves of two.
 RECORDED = Path(__file__).with_name("recorded-reproduce.json")
+TRAINS = Path(__file__).with_name("recorded-estimators.json")
 BY_ID = found.entries()
 
 
@@ -385,9 +387,18 @@ def test_a_paper_that_is_not_run_has_its_rows() -> None:
         assert all(row["pass"] is False and row["measured"] is None and row["not_measured"] for row in rows)
 
 
+def estimated() -> dict[str, Any]:
+    """Estimators over trains of the simulator, in the shape of a campaign's."""
+    kept = json.loads(TRAINS.read_text())
+    since_s, service_ns = (np.array(kept["truth"][name]) for name in ("since_s", "service_ns"))
+    samples = estimators.of_simulator(kept["cases"]["neighbour"])
+    truth = estimators.Truth(since_s, service_ns)
+    return estimators.drawn(samples, truth, kept["round_trip_s"], kept["steps_s"], service_ns[0])
+
+
 def recorded() -> dict[str, Any]:
     """A campaign's summary, its rows judged now."""
-    summary: dict[str, Any] = json.loads(RECORDED.read_text())
+    summary: dict[str, Any] = {**json.loads(RECORDED.read_text()), "estimators": estimated()}
     known = {(one["cc"], one["run"]): Point(one["metrics"], {}, one["length_s"]) for one in summary["points"]}
     rows = found.rows(known, [1], show.WHY)
     summary["rows"] = [{**row, "paper": found.PAPER} for row in rows]
@@ -412,15 +423,19 @@ def test_the_page() -> None:
     assert all(f">{one}&nbsp;" in text for one in ids) and "http" not in text
     pictures = [base64.b64decode(part.split('"')[0]).decode() for part in text.split("svg+xml;base64,")[1:]]
     assert len(pictures) == len(show.FIGURES)
-    assert "setpoint" in pictures[0] and all("pktpair_1994" in one for one in pictures)
-    assert all("published" in one for one in pictures[2:])
+    *of_runs, of_estimators = pictures
+    assert "setpoint" in of_runs[0] and all("pktpair_1994" in one for one in of_runs)
+    assert all("published" in one for one in of_runs[2:])
+    assert all(name in of_estimators for name in ("truth", *show.DRAWN_ESTIMATORS))
+    assert all(f"<td>{name}</td>" in text for name in estimators.ESTIMATORS)
 
 
 def test_a_page_of_nothing() -> None:
     """Where no run was made all rows are there."""
-    summary = {**recorded(), "points": [], "curves": {}}
+    summary = {**recorded(), "points": [], "curves": {}, "estimators": {}}
     summary["rows"] = [{**row, "paper": found.PAPER} for row in found.rows({}, [1], {})]
     assert show.page(summary).count("not measured") >= len(JUDGES)
+    assert "not compared: a reason" in show.page({**summary, "estimators": {"why": "a reason"}})
 
 
 def test_the_overload_study_has_its_parameters() -> None:

@@ -85,6 +85,19 @@ def test_list() -> None:
     assert "    goal: cells bad at start <= 30\n" in done.stdout
 
 
+def test_trains_are_told_to_who_asks(tmp_path) -> None:
+    """Alone on 10 Mbit/s, each packet of a train takes the time of its 1514 bytes; nothing of it without trains=1"""
+    small(tmp_path)  # which builds the program
+    case = "flows=1 queue=rr rate_mbit=10 path_ms=50 seconds=2 ack_every=1 cc=pktpair_1994"
+    program = [TOP / "build/simulate/simulate"]
+    done = subprocess.run(program, input=f"{case} trains=1\n{case}\n", capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    told, silent = (json.loads(line)["flows"][0] for line in done.stdout.splitlines())
+    assert len(told["trains"]) > 100 and "trains" not in silent
+    assert all(gap_ns == segments * 1_211_200 for _, gap_ns, segments, *_ in told["trains"])
+    assert {name: told[name] for name in silent} == silent
+
+
 def test_the_labs_cases(tmp_path, monkeypatch) -> None:
     """Ten cases that the lab can run, and that the simulator reads"""
     monkeypatch.syspath_prepend(str(TOP / "kmod/tests/simulator"))
