@@ -787,7 +787,14 @@ def test_a_kubernetes_cluster(bench, monkeypatch) -> None:
         f'kind = "kubernetes"\nworkers = 2\nguests = 2\nimage = "lab:1"\nstore = "{bench.folder}/store"\n'
         '[options]\nnamespace = "lab"\n'
     )
-    assert bench.sweep("--seeds", "1-2", file=path) == 0
+    # no run ends before each worker has its two
+    bench.hold.touch()
+    monkeypatch.setenv("HOLD", str(bench.hold))
+    status = bench.started("--seeds", "1-2", file=path)
+    wait_for("runs", lambda: len(bench.noted("begin pod")) == 4)
+    bench.hold.unlink()
+    wait_for("end", lambda: status)
+    assert status == [0]
     assert len(bench.noted("end pod")) == 4 and len(bench.outcome()["workers"]) == 2
     share = {"cpu": "2", "memory": "3584Mi"}
     resources = {"limits": share, "requests": share}
