@@ -217,6 +217,18 @@ struct flow_train {
 	u32 segments, rtt_us, delivered;
 };
 
+/* What was kept, with room for one more of so many bytes each */
+static inline void *flow_kept(void *kept, u64 count, u64 *room, size_t bytes)
+{
+	if (count < *room)
+		return kept;
+	*room = *room ? 2 * *room : 256;
+	kept = realloc(kept, *room * bytes);
+	if (!kept)
+		abort();
+	return kept;
+}
+
 /**
  * struct flow_figures - what a run is about
  * @sent: data packets, and how many of them

@@ -66,13 +66,8 @@ static void simulate_train(const struct sock *sk, const struct pair_sample *samp
 
 	if (sample->verdict != PAIR_SAMPLE)
 		return;
-	if (figures->trains_count == figures->trains_room) {
-		figures->trains_room = figures->trains_room ? 2 * figures->trains_room : 256;
-		figures->trains = realloc(figures->trains,
-					  figures->trains_room * sizeof(*figures->trains));
-		if (!figures->trains)
-			abort();
-	}
+	figures->trains = flow_kept(figures->trains, figures->trains_count,
+				    &figures->trains_room, sizeof(*figures->trains));
 	figures->trains[figures->trains_count++] = (struct flow_train) {
 		.at_us = f->clock->now_ns / NSEC_PER_USEC,
 		.gap_ns = sample->span_ns,

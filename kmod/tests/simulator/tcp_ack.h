@@ -242,13 +242,8 @@ static inline void tcp_note_point(struct flow *f, u32 rtt_us)
 
 	if (!figures->points_room)
 		return;
-	if (figures->points_count == figures->points_room) {
-		figures->points_room *= 2;
-		figures->points = realloc(figures->points,
-					  figures->points_room * sizeof(*figures->points));
-		if (!figures->points)
-			abort();
-	}
+	figures->points = flow_kept(figures->points, figures->points_count,
+				    &figures->points_room, sizeof(*figures->points));
 	figures->points[figures->points_count++] = (struct flow_point) {
 		.at_us = f->sk.tcp_mstamp, .rtt_us = rtt_us, .cwnd = tcp_snd_cwnd(&f->sk),
 		.rate_bytes_ps = f->sk.sk_pacing_rate,
