@@ -44,9 +44,20 @@ def read_exactly(read: Callable[[int], bytes], size: int) -> bytes:
     return b"".join(parts)
 
 
-def receive(read: Callable[[int], bytes]) -> tuple[bytes, bytes]:
-    """Read one frame: its type and payload."""
-    kind, size = _HEADER.unpack(read_exactly(read, _HEADER.size))
+class FrameError(ValueError):
+    """A frame that the other side never sends; the message has its header."""
+
+
+def receive(read: Callable[[int], bytes], kinds: bytes = b"", most_bytes: int = 2**32) -> tuple[bytes, bytes]:
+    """Read one frame: its type and payload.
+
+    :param kinds: types that the other side may send, by default any; FrameError for another one
+    :param most_bytes: that its payload may have; FrameError for more, before it is read
+    """
+    header = read_exactly(read, _HEADER.size)
+    kind, size = _HEADER.unpack(header)
+    if size > most_bytes or (kinds and kind not in kinds):
+        raise FrameError(f"{header!r}")
     return kind, read_exactly(read, size)
 
 

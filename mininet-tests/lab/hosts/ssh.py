@@ -73,7 +73,6 @@ READY = protocol.READY + (2).to_bytes(4, "little") + b"{}"
 LOST = 255
 # More than a run's trace of all CPUs, packed.
 MAX_ANSWER_BYTES = 2**30
-HEADER_BYTES = 5
 ENDED_S = 10.0
 
 
@@ -160,11 +159,9 @@ class Remote:
         assert self._process.stdout is not None
         fd = self._process.stdout.fileno()
         try:
-            header = protocol.read_exactly(lambda size: os.read(fd, size), HEADER_BYTES)
-            size_bytes = int.from_bytes(header[1:], "little")
-            if header[:1] != protocol.RESULT or size_bytes > MAX_ANSWER_BYTES:
-                raise HostError(f"host {self.name}: answers with a frame {header!r}, which is none of the agent's")
-            return header[:1], protocol.read_exactly(lambda size: os.read(fd, size), size_bytes)
+            return protocol.receive(lambda size: os.read(fd, size), protocol.RESULT, MAX_ANSWER_BYTES)
+        except protocol.FrameError as error:
+            raise HostError(f"host {self.name}: answers with a frame {error}, which is none of the agent's") from None
         except (OSError, EOFError, ValueError):
             raise self._gone() from None
 

@@ -667,6 +667,25 @@ def test_a_difference_is_named(tmp_path: Path) -> None:
     assert one.differences({"ip route": "b\nd", "sysctl": "c"}) == ["ip route: - a", "ip route: + d"]
 
 
+@pytest.mark.parametrize(("said", "is_undone"), [("File exists", False), ("no memory", True)])
+def test_the_agent_undoes_nothing_that_was_there(
+    said: str, is_undone: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that ip or tc refuses, since somebody's own is there."""
+    begin, undone = journal.Journal.begin, tmp_path / "undone"
+    monkeypatch.setattr(journal.Journal, "there", lambda: None)
+    monkeypatch.setattr(journal.Journal, "begin", lambda before, watched: begin(before, watched, tmp_path / "j"))
+    monkeypatch.setattr(there.facts, "state", lambda *watched: {})
+    host = there.Host(there.Orders(os.open(os.devnull, os.O_RDONLY)), 1)
+    # /dev/null has ended, and so have its orders
+    monkeypatch.setattr(host._orders, "check", lambda: None)
+    step = {"command": [["sh", "-c", f"echo {said} >&2; exit 2"]], "undo": [["touch", str(undone)]]}
+    with pytest.raises(journal.ChangeError, match=said):
+        host.do_apply({"interfaces": [], "sysctls": [], "modules": [], "files": [], "steps": [step]})
+    assert host.put_back()["problems"] == []
+    assert undone.exists() == is_undone
+
+
 def test_what_another_boot_put_back_is_not_counted(tmp_path: Path) -> None:
     killed_after(1, tmp_path)
     (path,) = (tmp_path / "j").iterdir()
