@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..model import papers
+from ..model.errors import NotMeasuredError
 
 PAPER = "vp-tfrc-2004"
 # Of the link: probabilities at which all methods are run, and one at which the paper has TCP far behind.
@@ -52,10 +53,6 @@ class Cell:
     sizes: str = "fixed"
     by_bytes: bool = False
     mode: str = "packet"
-
-
-class NotMeasuredError(Exception):
-    """A check needs a cell that was not run."""
 
 
 @dataclass(frozen=True)

@@ -293,15 +293,27 @@ def followed(
     return float("nan")
 
 
+def all_estimates(samples: Samples) -> dict[str, Floats]:
+    """Of each estimator, in ns after each train."""
+    return {name: estimator(samples) for name, estimator in ESTIMATORS.items()}
+
+
 def compared(
-    samples: Samples, truth: Truth, round_trip_s: float, steps_s: Sequence[float] = (), settled_s: float = 0.0
+    samples: Samples,
+    truth: Truth,
+    round_trip_s: float,
+    steps_s: Sequence[float] = (),
+    settled_s: float = 0.0,
+    estimated: Mapping[str, Floats] | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Of each estimator: relative errors, of all trains from a moment on, and round trips to follow each step."""
+    """Of each estimator: relative errors, of all trains from a moment on, and round trips to follow each step.
+
+    :param estimated: ``all_estimates`` of these samples, where they are known
+    """
     chosen = samples.at_s >= settled_s
     ends_s = [*steps_s[1:], float(samples.at_s[-1])]
     told: dict[str, dict[str, Any]] = {}
-    for name, estimator in ESTIMATORS.items():
-        estimates = estimator(samples)
+    for name, estimates in (all_estimates(samples) if estimated is None else estimated).items():
         error = np.abs(estimates[chosen] / truth.at(samples.at_s[chosen]) - 1)
         follow = [
             followed(samples.at_s, estimates, truth, step_s, end_s, round_trip_s)
@@ -367,10 +379,7 @@ def of_joining(values: Values, plan: Plan, raw: Mapping[str, Any]) -> dict[str, 
     """
     seen = memorandum.seen(plan, raw, values["limit"])
     own, other = seen.flows[:2]
-    first_s = next(
-        at for at, one in events(raw["trace"], "fq_rr_enqueue") if int(one["len"]) > memorandum.LEAST_DATA_BYTES
-    )
-    trains = [(at - first_s, one) for at, one in events(raw["trace"], "pktpair_sample")]
+    trains = [(at - seen.first_s, one) for at, one in events(raw["trace"], "pktpair_sample")]
     samples = of_events(trains, plan.port(plan.flows[0]))
     truth = of_queue(own.came_tu, own.left_tu)
     samples = samples.since(float(truth.since_s[0]))
@@ -382,10 +391,11 @@ def drawn(
     samples: Samples, truth: Truth, round_trip_s: float, steps_s: Sequence[float], packet_ns: float
 ) -> dict[str, Any]:
     """A comparison, and its course in round trips and packet times."""
-    curves = {"truth": truth.at(samples.at_s), **{name: one(samples) for name, one in ESTIMATORS.items()}}
+    estimated = all_estimates(samples)
+    curves = {"truth": truth.at(samples.at_s), **estimated}
     at = samples.at_s / round_trip_s
     return {
-        "table": compared(samples, truth, round_trip_s, steps_s),
+        "table": compared(samples, truth, round_trip_s, steps_s, estimated=estimated),
         "steps": [rounded(one / round_trip_s, 3) for one in steps_s],
         "curves": {
             name: [[rounded(when, 3), rounded(value / packet_ns, 3)] for when, value in zip(at, values, strict=True)]

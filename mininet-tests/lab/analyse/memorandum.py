@@ -72,6 +72,7 @@ class Packets:
 class Seen:
     """A run.
 
+    :param first_s: when the first packet of data came to the bottleneck, by the trace
     :param flows: in the order of the plan's
     :param queue_tu: when the queue changed
     :param queue: its packets from then on
@@ -79,6 +80,7 @@ class Seen:
     :param samples: of each flow, what tcp_pktpair says at each train that came back; none of another's
     """
 
+    first_s: float
     flows: Sequence[Packets]
     queue_tu: Floats
     queue: Floats
@@ -134,6 +136,7 @@ def seen(plan: Plan, raw: Mapping[str, Any], limit: int) -> Seen:
         covered = int(one["covered_segments"]) if one["verdict"] == "sample" else 0
         row["gap_tu"].append(int(one["gap_ns"]) / 1e9 / PACKET_S / covered if covered else np.nan)
     return Seen(
+        first_s,
         [Packets(tu(at), np.array(queued, dtype=float), tu(gone)) for at, queued, gone in of_flows],
         tu([at for at, _ in changes]),
         np.array([packets for _, packets in changes], dtype=float),

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..model import overload, papers
+from ..model.errors import NotMeasuredError
 
 PAPER = "overload-1995"
 JUDGED, DEFAULT, UNCONTROLLED = "pktpair_1994", "pktpair", "fixed_window"
@@ -67,10 +68,6 @@ class Cell:
 LONE_LOAD = 0.5
 LONE = Cell(UNCONTROLLED, 1, "last", HALF, LONE_LOAD, sources=1)
 Point = Mapping[str, float]
-
-
-class NotMeasuredError(Exception):
-    """A check needs a point that was not run."""
 
 
 @dataclass(frozen=True)

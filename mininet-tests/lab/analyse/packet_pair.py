@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..model import papers
+from ..model.errors import NotMeasuredError
 from ..model.memorandum import LOADS, SOURCES
 
 PAPER = "packet-pair-1994"
@@ -69,10 +70,6 @@ class Point:
 
 
 Points = Mapping[tuple[str, str], Point]
-
-
-class NotMeasuredError(Exception):
-    """A check needs a run that was not made, or a figure that it has not."""
 
 
 @dataclass

@@ -175,9 +175,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     campaign.add_check_options(parser, PROGRAM, SEEDS, MAX_SEEDS)
 
 
+def extent_of(arguments: argparse.Namespace) -> Extent:
+    """How much --quick and --full ask for."""
+    return QUICK if arguments.quick else FULL if arguments.full else USUAL
+
+
 def run(arguments: argparse.Namespace, engine: Engine) -> int:
     """Measure what was asked for, and show it."""
-    extent = QUICK if arguments.quick else FULL if arguments.full else USUAL
+    extent = extent_of(arguments)
     planned = requests(extent, arguments.seeds, arguments.kernel)
     count = len(sweeping.expand_all(planned, engine).runs)
 

@@ -341,7 +341,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, engine: Engine) -> int:
     """Measure what was asked for, and show it."""
     seeds = 1 if arguments.quick else arguments.seeds
-    of_overload_paper = overload.QUICK if arguments.quick else overload.FULL if arguments.full else overload.USUAL
+    of_overload_paper = overload.extent_of(arguments)
     wanted = (arguments.only,) if arguments.only else MEASURED_PAPERS
     planned: list[Request] = []
     if "packet-pair-1994" in wanted:

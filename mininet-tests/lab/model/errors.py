@@ -14,6 +14,10 @@ class RunError(Exception):
     """The run is not what it was meant to be; its figures mean nothing."""
 
 
+class NotMeasuredError(Exception):
+    """A check needs a run that was not made, or a figure that it has not."""
+
+
 def in_range(name: str, value: float, low: float, high: float = float("inf")) -> None:
     """PlanError with the limit that a number breaks; one that is none breaks each."""
     if not value >= low:

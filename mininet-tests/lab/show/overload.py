@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,7 +25,7 @@ from ..analyse.overload import (
     STOCK_MS,
     UNCONTROLLED,
 )
-from .pages import rendered
+from .pages import rendered, text
 from .pictures import CC_COLOURS, COLOURS, STYLE, address
 
 Row = Mapping[str, Any]
@@ -127,11 +126,6 @@ def picture(points: Sequence[Row], name: str) -> str:
         if of_labels:
             figure.legend(list(of_labels.values()), list(of_labels), loc="outside lower center", ncols=3)
         return address(figure)
-
-
-def text(value: Any) -> str:
-    """What was measured or published, to be read."""
-    return value if isinstance(value, str) else json.dumps(value).replace('"', "").strip("{}")
 
 
 def page(summary: Summary) -> str:

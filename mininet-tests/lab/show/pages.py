@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
 TEMPLATES = Path(__file__).parent / "templates"
+
+
+def text(value: Any) -> str:
+    """What was measured or published, to be read."""
+    return value if isinstance(value, str) else json.dumps(value).replace('"', "").strip("{}")
 
 
 def rendered(template: str, **values: Any) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,7 +15,7 @@ from matplotlib.ticker import FuncFormatter
 from ..analyse.memorandum import STEADY_ROUND_TRIPS
 from ..analyse.packet_pair import COUNTS, DEFAULT, FIXED, JUDGED, PEERS, closed, entries, joined
 from ..model.memorandum import LOADS, ROUND_TRIP_PACKETS, SOURCES
-from .pages import rendered
+from .pages import rendered, text
 from .pictures import CC_COLOURS, COLOURS, STYLE, address
 
 Row = Mapping[str, Any]
@@ -156,17 +155,17 @@ def _points(summary: Summary, cc: str, names: Mapping[Any, str], metric: str) ->
     return [key for key, _ in found], [value for _, value in found]
 
 
-def tables_4_and_5(summary: Summary) -> str:
+def table_4(summary: Summary) -> str:
     """Completion, and the queue's peak, over the number of sources."""
-    panels = (("pp-9.2-tab4", "completion_tu", 100), ("pp-9.2-tab4", "peak_queue", 100))
+    published = entries()["pp-9.2-tab4"].published["rows"]
+    # what is measured, by what the table calls it
+    panels = {"completion_tu": "completion_tu", "peak_queue_pkt": "peak_queue"}
 
     def draw(all_axes: Sequence[Axes]) -> None:
-        for axes, (name, metric, limit) in zip(all_axes, panels, strict=True):
-            key = "completion_tu" if metric == "completion_tu" else "peak_queue_pkt"
-            published = entries()[name].published["rows"]
+        for axes, (key, metric) in zip(all_axes, panels.items(), strict=True):
             axes.plot([row["N"] for row in published], [row[key] for row in published], **PUBLISHED)
             for cc in CCS:
-                found = _points(summary, cc, {count: joined(count, limit) for count in COUNTS}, metric)
+                found = _points(summary, cc, {count: joined(count) for count in COUNTS}, metric)
                 axes.plot(*found, color=LOOKS[cc], lw=1, marker="o", ms=3.5, label=cc)
             axes.set_xlabel("sources")
         all_axes[0].set_ylabel("completion, packet times")
@@ -242,7 +241,7 @@ FIGURES: dict[str, tuple[str, Callable[[Summary], str]]] = {
     "9.2, figures 19 to 21": ("Nine sources join the first one at ten round trips.", joining),
     "9.2, table 4": (
         "N - 1 sources join the first one at ten round trips; the buffer has 100 packets.",
-        tables_4_and_5,
+        table_4,
     ),
     "9.3, table 6": ("Ten closed on-off sources.", goodputs),
     "9.4, tables 7 to 14": (
@@ -256,11 +255,6 @@ FIGURES: dict[str, tuple[str, Callable[[Summary], str]]] = {
         estimators,
     ),
 }
-
-
-def text(value: Any) -> str:
-    """What was measured or published, to be read."""
-    return value if isinstance(value, str) else json.dumps(value).replace('"', "").strip("{}")
 
 
 def counts(rows: Sequence[Row], paper: str) -> dict[str, int]:

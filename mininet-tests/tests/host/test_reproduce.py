@@ -322,7 +322,7 @@ def test_setpoints_are_measured() -> None:
         }
         for more in (0.0, 10.0)
     ]
-    run = seen.Seen([], times, times, 2500.0, rows)
+    run = seen.Seen(0.0, [], times, times, 2500.0, rows)
     told = seen.setpoint_figures(run, 4000)
     assert told["mean_setpoints"] == [pytest.approx(30, abs=0.1), pytest.approx(40, abs=0.1)]
     assert told["setpoints_at_drop"] == pytest.approx(70, abs=0.3)
