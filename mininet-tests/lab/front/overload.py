@@ -46,6 +46,9 @@ from ..store.engine import Engine
 from ..store.sweep import Request
 from . import campaign
 from .measuring import Measured, in_guests, provenance
+from .paper import FULL as PAPERS_LENGTH
+from .paper import QUICK as QUICK_LENGTH
+from .paper import Asked, Judged, Paper
 
 PROGRAM = SCENARIO = "overload"
 QUEUE = "fq_rr"
@@ -144,6 +147,27 @@ def parameters(extent: Extent) -> tuple[dict[str, Any], dict[str, Any]]:
         **{"published_length_s": found.RUN_S, "published_interval_s": found.INTERVAL_S, "rto_min_ms": "stock"},
     }
     return of_all, {"sources": 1, "interval_s": extent.lone_s, "length_s": length_s(extent.lone_s)}
+
+
+def _extent(asked: Asked) -> Extent:
+    return {QUICK_LENGTH: QUICK, PAPERS_LENGTH: FULL}.get(asked.length, USUAL)
+
+
+def asked_for(asked: Asked) -> list[Request]:
+    """What lab reproduce runs: one seed, as this study has it, since its bars are of intervals."""
+    return requests(_extent(asked), SEEDS, asked.kernel)
+
+
+def judged(measured: Measured, asked: Asked) -> Judged:
+    """The paper's rows, and what is drawn, of a campaign of several papers."""
+    own = {run: one for run, one in measured.runs.items() if run.scenario.name == SCENARIO}
+    of_cells = points(Measured(measured.study, own, measured.digests, measured.surroundings, measured.kept), SEEDS)
+    of_all, lone = parameters(_extent(asked))
+    rows = found.rows(of_cells, range(1, SEEDS + 1), of_all, lone, show.WHY)
+    return Judged(rows, {"parameters": of_all, "points": [{**vars(one), **point} for one, point in of_cells.items()]})
+
+
+PAPER = Paper(found.PAPER, asked_for, judged, show.section)
 
 
 def write(folder: Path, measured: Measured, extent: Extent, seeds: int, planned: int) -> dict[str, Any]:

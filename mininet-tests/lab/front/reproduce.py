@@ -16,317 +16,74 @@ from __future__ import annotations
 
 import argparse
 import json
-import statistics
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from .. import files
-from ..analyse import estimators
-from ..analyse import memorandum as seen
-from ..analyse import overload as overload_found
-from ..analyse import packet_pair as found
-from ..analyse.packet_pair import COUNTS, DEFAULT, FIXED, JUDGED, PEERS, STAGGERED, TWO_APART, Point, closed, joined
-from ..model import memorandum, papers, scenario
-from ..model.memorandum import LOADS, PACKET_S, SOURCES
-from ..model.scenario import Values
-from ..show import overload as overload_show
+from ..model import papers
 from ..show import reproduce as show
 from ..store.engine import Engine
-from ..store.run import Run
-from ..store.sweep import Request
-from . import campaign, overload
+from . import campaign, overload, packet_pair
 from .measuring import Measured, in_guests, provenance
+from .paper import FULL, QUICK, USUAL, Asked, Judged
 
 PROGRAM = "reproduce"
+# In the order of the report.
 PAPERS = ("packet-pair-1994", "overload-1995", "thesis-ch6", "qlbp-2011")
-MEASURED_PAPERS = PAPERS[:2]
-SCENARIO = "packet-pair-1994"
-QUEUE = "fq_rr"
+RERUN = {one.name: one for one in (packet_pair.PAPER, overload.PAPER)}
 SEEDS, MAX_SEEDS = 3, 10
 # A bound that was proposed for a real stack is this project's.
 ORIGINS = {"proposed": "ours"}
-# Benchmarks of section 9.4, by the beginning of their scenarios' names.
-BENCHMARKS = ("b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8", "b9")
-# The hosts of the published benchmarks, and those of everybody else.
-OTHER_HOSTS = "memorandum-fixed"
-HOSTS = {JUDGED: "memorandum", DEFAULT: "open", **dict.fromkeys(PEERS, "open")}
 
 
-@dataclass(frozen=True)
-class Extent:
-    """How much is run with one congestion control.
-
-    :param names: runs of sections 9.1 to 9.3 (``analyse.packet_pair``)
-    :param benchmarks: of section 9.4
-    :param sizes: of b3
-    :param intensities: of b7
-    :param readings: also the other readings of what the text leaves open
-    """
-
-    names: tuple[str, ...]
-    benchmarks: tuple[str, ...]
-    sizes: tuple[int, ...] = found.SIZES
-    intensities: tuple[str, ...] = found.INTENSITIES
-    readings: bool = False
-
-
-OF_SECTIONS = (FIXED, found.probing(), STAGGERED, TWO_APART, *map(joined, COUNTS), *map(closed, LOADS))
-USUAL: dict[str, Extent] = {
-    JUDGED: Extent(
-        (
-            *OF_SECTIONS,
-            found.probing(1),
-            *(joined(count, 10_000) for count in COUNTS),
-        ),
-        BENCHMARKS,
-        readings=True,
-    ),
-    DEFAULT: Extent((*OF_SECTIONS, *(joined(count, 10_000) for count in COUNTS)), BENCHMARKS),
-    **dict.fromkeys(PEERS, Extent(OF_SECTIONS, BENCHMARKS)),
-}
-# Runs of which the report draws the first seed's course.
-DRAWN = (FIXED, joined(SOURCES))
-FEW = (2, 5, SOURCES)
-QUICK: dict[str, Extent] = {
-    JUDGED: Extent(
-        (
-            *(FIXED, found.probing(), found.probing(1), STAGGERED, TWO_APART),
-            *map(joined, FEW),
-            joined(SOURCES, 10_000),
-            *map(closed, (1.0, 5.0)),
-        ),
-        BENCHMARKS,
-        (4, 20, 100, 200, 2000),
-        ("0.2", "0.4", "0.6", "0.9"),
-    ),
-    DEFAULT: Extent((FIXED, STAGGERED, joined(SOURCES), closed(5.0)), ("b1", "b3", "b8"), found.TABLE_SIZES),
-    **dict.fromkeys(PEERS, Extent((FIXED, joined(SOURCES)), ("b1",))),
-}
-
-
-def settings_of(name: str) -> dict[str, Any]:
-    """The scenario's parameters for a run of sections 9.1 to 9.3."""
-    kind, *words = name.split()
-    said = dict(word.partition("=")[::2] for word in words)
-    if kind == "probing":
-        return {"case": "probing", "sources": 4, "step": said["step"], "round_trips": 100}
-    if kind == "closed":
-        return {"case": "on-off", "sources": SOURCES, "load": said["load"]}
-    if name in (STAGGERED, TWO_APART):
-        spacing = 0.5 if name == STAGGERED else 2
-        return {"case": "joining", "sources": SOURCES, "spacing": spacing, "first_join": 500, "first_packets": 1500}
-    if kind == "joining":
-        return {"case": "joining", "sources": said["n"], "limit": said["limit"]}
-    return {"case": "fixed", "sources": 1}
-
-
-def name_of(values: Values) -> str:
-    """The name of a run, of its parameters."""
-    case = values["case"]
-    if case == "probing":
-        return found.probing(values["step"])
-    if case == "on-off":
-        return closed(values["load"])
-    if case == "joining" and values["spacing"]:
-        return STAGGERED if values["spacing"] < 1 else TWO_APART
-    return joined(values["sources"], values["limit"]) if case == "joining" else FIXED
-
-
-def _benchmark_settings(name: str, extent: Extent) -> dict[str, Any]:
-    if name == "b3":
-        return {"packets": extent.sizes}
-    if name == "b7":
-        return {"intensity": extent.intensities, "staggered": "no"}
-    return {}
-
-
-def requests(extents: Mapping[str, Extent], seeds: int, kernel: str = "") -> list[Request]:
-    """Everything that the judges of packet-pair-1994 need."""
-    one = scenario.load(SCENARIO)
-    numbered = {name.partition("-")[0]: name for name in scenario.names()}
-    asked = []
-
-    def ask(which: scenario.Scenario, cc: str, values: Mapping[str, Any]) -> None:
-        words = tuple(
-            f"{key}={','.join(map(str, value)) if isinstance(value, tuple) else value}" for key, value in values.items()
-        )
-        asked.append(Request((which,), words, (cc,), (QUEUE,), tuple(range(1, seeds + 1)), ("",), (kernel,)))
-
-    for cc, extent in extents.items():
-        for name in extent.names:
-            ask(one, cc, settings_of(name))
-        for name in extent.benchmarks:
-            of_name = _benchmark_settings(name, extent)
-            ask(scenario.load(numbered[name]), cc, {"hosts": HOSTS[cc], **of_name})
-            if extent.readings:
-                ask(scenario.load(numbered[name]), cc, {"hosts": OTHER_HOSTS, **of_name})
-        if extent.readings:
-            ask(one, cc, {**settings_of(found.probing()), "drop": "longest-queue"})
-            both = {**_benchmark_settings("b7", extent), "staggered": "yes"}
-            ask(scenario.load(numbered["b7"]), cc, {"hosts": HOSTS[cc], **both})
-    return asked
-
-
-def label_of(run: Run) -> str:
-    """The congestion control, and which reading it is of what the text leaves open."""
-    values = run.values
-    if values.get("drop") == "longest-queue":
-        return found.WHOLE_QUEUE
-    if values.get("hosts") == OTHER_HOSTS:
-        return found.FIXED_SETPOINT
-    return found.STAGGERED_STARTS if values.get("staggered") == "yes" else run.cc
-
-
-def _rows_of_benchmark(run: Run, metrics: Mapping[str, Any]) -> dict[str, tuple[dict[str, Any], float]]:
-    """The figures of each row of a benchmark, by what the row is called; and what its transfer took."""
-    number = run.scenario.name.partition("-")[0]
-    told = {}
-    for row in run.scenario.module.benchmark(run.values, run.seed).rows:
-        own = {name: metrics[row.metric(name)] for name in ("completion_s", "optimal_s", "slowdown")}
-        # which reading it is, its label says
-        variant = row.variant.removesuffix("-staggered")
-        told[f"{number} {variant}".strip()] = ({**own, "retransmits": metrics["retransmits"]}, own["completion_s"])
-    return told
-
-
-def mean(values: Sequence[Any]) -> Any:
-    """Of all seeds: of numbers, or place by place; None where a seed has none."""
-    if any(value is None for value in values):
-        return None
-    if isinstance(values[0], list):
-        alike = len({len(value) for value in values}) == 1
-        return [mean(column) for column in zip(*values, strict=True)] if alike else None
-    return round(statistics.fmean(values), 6)
-
-
-def points(measured: Measured, seeds: int) -> dict[tuple[str, str], Point]:
-    """By congestion control and name, the means of those that have all seeds."""
-    of: dict[tuple[str, str], list[Point]] = {}
-    for run, figures in measured.runs.items():
-        if run.scenario.name == SCENARIO:
-            metrics = figures.metrics
-            each = {name_of(run.values): (metrics, metrics["length_tu"] * PACKET_S)}
-        elif run.scenario.name.partition("-")[0] in BENCHMARKS:
-            each = _rows_of_benchmark(run, figures.metrics)
-        else:
-            continue
-        for name, (metrics, length_s) in each.items():
-            of.setdefault((label_of(run), name), []).append(Point(metrics, run.values, length_s))
-    return {
-        key: Point(
-            {
-                name: mean([one.metrics.get(name) for one in all_seeds])
-                for name, value in all_seeds[0].metrics.items()
-                if isinstance(value, int | float | list) and _is_numeric(value)
-            },
-            all_seeds[0].values,
-            max(one.length_s for one in all_seeds),
-        )
-        for key, all_seeds in of.items()
-        if len(all_seeds) == seeds
-    }
-
-
-def _is_numeric(value: Any) -> bool:
-    return not isinstance(value, list) or all(isinstance(one, int | float) for one in value)
-
-
-def of_overload(measured: Measured) -> Measured:
-    """What a campaign has of the scenario overload."""
-    runs = {run: one for run, one in measured.runs.items() if run.scenario.name == overload.SCENARIO}
-    return Measured(measured.study, runs, measured.digests, measured.surroundings, measured.kept)
-
-
-def not_measured(paper: str) -> list[dict[str, Any]]:
-    """Rows of a paper that is not re-run yet: none has passed."""
-    return [
+def not_measured(paper: str) -> Judged:
+    """Rows of a paper that is not re-run: none has passed."""
+    rows = [
         {
             **{"id": entry.id, "number": number, "kind": entry.kind, "check": check.as_data(), "origin": check.origin},
             **{"published": entry.published, "preset": "", "cc": "", "qdisc": "", "measured": None, "pass": False},
-            **{"not_measured": entry.out or "not measured: this paper is not re-run yet", "beside": {}, "seeds": []},
+            **{"not_measured": entry.out or "not measured: this paper was not re-run", "beside": {}, "seeds": []},
             **{"length_s": None, "parameters": {}},
         }
         for entry in papers.load(paper).entries
         for number, check in enumerate(entry.checks)
     ]
+    return Judged(rows, {})
 
 
-def rows(
-    measured: Measured, seeds: int, extent: overload.Extent, wanted: Iterable[str]
-) -> tuple[list[dict[str, Any]], dict[tuple[str, str], Point]]:
-    """A row for each check of the four papers, and the points of packet-pair-1994.
+def write(folder: Path, measured: Measured, asked: Asked, wanted: Collection[str]) -> dict[str, Any]:
+    """summary.json and report.html; returns what the first has.
 
     :param wanted: papers that were run
     """
-    of_names = points(measured, seeds)
-    numbers = range(1, seeds + 1)
-    told = []
-    for paper in PAPERS:
-        if paper == "packet-pair-1994":
-            own = found.rows(of_names, numbers, show.WHY)
-        elif paper == "overload-1995" and paper in wanted:
-            # one seed, as that study has it: its bars are of intervals
-            cells = overload.points(of_overload(measured), overload.SEEDS)
-            own = overload_found.rows(
-                cells, range(1, overload.SEEDS + 1), *overload.parameters(extent), overload_show.WHY
-            )
-        else:
-            own = not_measured(paper)
-        told += [{**row, "paper": paper, "origin": ORIGINS.get(row["origin"], row["origin"])} for row in own]
-    return told, of_names
-
-
-def curves(measured: Measured) -> dict[str, Any]:
-    """What is drawn of single runs: the first seed of section 9.1's, with each congestion control."""
-    told = {}
-    for run in measured.runs:
-        if run.scenario.name == SCENARIO and run.seed == 1 and name_of(run.values) in DRAWN:
-            raw = measured.study.load(measured.digests[run])["raw"]
-            told[f"{name_of(run.values)} {run.cc}"] = seen.curves(run.values, run.plan, raw)
-    return told
-
-
-def of_estimators(measured: Measured) -> dict[str, Any]:
-    """Estimators over the trains of section 9.2's first source, with one that joins it; nothing if it was not run."""
-    for run in measured.runs:
-        if run.scenario.name == SCENARIO and (name_of(run.values), run.cc, run.seed) == (joined(2), JUDGED, 1):
-            raw = measured.study.load(measured.digests[run])["raw"]
-            try:
-                return estimators.of_joining(run.values, run.plan, raw)
-            except ValueError as error:
-                # a run with losses has no record to hold them against; all else of the report has its own
-                return {"why": str(error)}
-    return {}
-
-
-def write(
-    folder: Path, measured: Measured, extent: overload.Extent, seeds: int, wanted: Sequence[str]
-) -> dict[str, Any]:
-    """summary.json and report.html; returns what the first has."""
-    all_rows, of_names = rows(measured, seeds, extent, wanted)
+    judged = {name: RERUN[name].judged(measured, asked) if name in wanted else not_measured(name) for name in PAPERS}
     summary = {
         **provenance(measured),
         "study": campaign.STUDY,
         "cpu_seconds": round(sum(map(measured.cpu_s, measured.runs)), 1),
         "runs": len(measured.runs),
+        "length": asked.length,
+        "seeds": asked.seeds,
         "papers": {
-            paper: {"title": papers.load(paper).title, "run": paper in wanted and paper in MEASURED_PAPERS}
-            for paper in PAPERS
+            name: {"title": papers.load(name).title, "run": name in wanted, "data": one.data}
+            for name, one in judged.items()
         },
-        "parameters": {"packet_s": PACKET_S, "rate_bit_s": memorandum.RATE_BIT_S, "seeds": seeds},
-        "rows": all_rows,
-        "points": [
-            {"cc": cc, "run": name, "metrics": dict(one.metrics), "length_s": one.length_s}
-            for (cc, name), one in of_names.items()
+        "rows": [
+            {**row, "paper": name, "origin": ORIGINS.get(row["origin"], row["origin"])}
+            for name, one in judged.items()
+            for row in one.rows
         ],
-        "curves": curves(measured),
-        "estimators": of_estimators(measured),
     }
     files.write(folder / "summary.json", json.dumps(summary, indent=1) + "\n")
-    files.write(folder / "report.html", show.page(summary))
+    files.write(folder / "report.html", page(summary))
     return summary
+
+
+def page(summary: dict[str, Any]) -> str:
+    """The report, of a summary."""
+    sections = {name: RERUN[name].section(one["data"]) for name, one in summary["papers"].items() if one["run"]}
+    return show.page(summary, sections)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -334,23 +91,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     extent = parser.add_mutually_exclusive_group()
     extent.add_argument("--quick", action="store_true", help="one seed, a part of each curve")
     extent.add_argument("--full", action="store_true", help="the papers' own lengths")
-    parser.add_argument("--only", choices=MEASURED_PAPERS, help="one of the papers that are re-run")
+    parser.add_argument("--only", choices=list(RERUN), help="one of the papers that are re-run")
     campaign.add_check_options(parser, PROGRAM, SEEDS, MAX_SEEDS)
 
 
 def run(arguments: argparse.Namespace, engine: Engine) -> int:
     """Measure what was asked for, and show it."""
-    seeds = 1 if arguments.quick else arguments.seeds
-    of_overload_paper = overload.extent_of(arguments)
-    wanted = (arguments.only,) if arguments.only else MEASURED_PAPERS
-    planned: list[Request] = []
-    if "packet-pair-1994" in wanted:
-        planned += requests(QUICK if arguments.quick else USUAL, seeds, arguments.kernel)
-    if "overload-1995" in wanted:
-        planned += overload.requests(of_overload_paper, overload.SEEDS, arguments.kernel)
+    length = QUICK if arguments.quick else FULL if arguments.full else USUAL
+    asked = Asked(length, 1 if arguments.quick else arguments.seeds, arguments.kernel)
+    wanted = (arguments.only,) if arguments.only else tuple(RERUN)
+    planned = [request for name in wanted for request in RERUN[name].requests(asked)]
 
     def written(folder: Path, measured: Measured) -> dict[str, Any]:
-        return write(folder, measured, of_overload_paper, seeds, wanted)
+        return write(folder, measured, asked, wanted)
 
     last = f"{arguments.out / 'summary.json'} has all of them, {arguments.out / 'report.html'} draws them."
     return campaign.run_checks(PROGRAM, arguments, engine, planned, written, last)

@@ -27,6 +27,7 @@ from ..analyse.overload import (
 )
 from .pages import rendered, text
 from .pictures import CC_COLOURS, COLOURS, STYLE, address
+from .section import Drawn, Section
 
 Row = Mapping[str, Any]
 Summary = Mapping[str, Any]
@@ -126,6 +127,20 @@ def picture(points: Sequence[Row], name: str) -> str:
         if of_labels:
             figure.legend(list(of_labels.values()), list(of_labels), loc="outside lower center", ncols=3)
         return address(figure)
+
+
+def section(data: Summary) -> Section:
+    """The paper's part of lab reproduce's report."""
+    points, parameters = data.get("points", ()), data.get("parameters", {})
+    intro = (
+        "Judged with the stack's least timeout of 200 ms. Bars are 1.96 sigma of the intervals. The paper's text "
+        "states few numbers, and its curves are not available to us: only these numbers are drawn."
+    )
+    if parameters:
+        intro += " A run lasts {length_s} s; the paper's lasts {published_length_s} s.".format_map(parameters)
+    return Section(
+        intro, [Drawn(f"Figure {name}", f"{about}.", picture(points, name)) for name, about in ABOUT.items()]
+    )
 
 
 def page(summary: Summary) -> str:

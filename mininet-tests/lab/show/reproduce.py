@@ -3,258 +3,14 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
-
-from ..analyse.memorandum import STEADY_ROUND_TRIPS
-from ..analyse.packet_pair import COUNTS, DEFAULT, FIXED, JUDGED, PEERS, closed, entries, joined
-from ..model.memorandum import LOADS, ROUND_TRIP_PACKETS, SOURCES
 from .pages import rendered, text
-from .pictures import CC_COLOURS, COLOURS, STYLE, address
+from .section import Section
 
 Row = Mapping[str, Any]
 Summary = Mapping[str, Any]
-WIDTH_INCHES, HEIGHT_INCHES = 8.0, 3.6
-CCS = (JUDGED, DEFAULT, *PEERS)
-LOOKS = {JUDGED: COLOURS[3], **{cc: CC_COLOURS[cc] for cc in (DEFAULT, *PEERS)}}
-PUBLISHED: dict[str, Any] = {"color": "black", "lw": 1, "ls": "-.", "marker": "x", "ms": 5, "label": "published"}
-# The first ones of section 9.1.
-STARTS_ROUND_TRIPS = 20
-# What is known of checks that do not hold, of the quick campaign's seed.
-LATE_RISE = (
-    "A source that joins rises for four to five round trips, and the first one is slower only as the others rise, "
-    "not within a round trip of their start."
-)
-ONE_BUILD_UP = (
-    "Nine pairs come at 1000 packet times, and again once in a round trip. Between them the first source meets an "
-    "empty link: gaps of up to 9 alternate with 1, and the median of its service time is 1.0 until 1400, where the "
-    "memorandum's jumps after one round trip. By 1600, when its rate falls, all others have risen: what it sends "
-    "after the drain finds gaps of 10."
-)
-WHY: dict[str, str] = {
-    "pp-9.1-fig12 0": "Pairs swing by two packets (19 to 21 from 5200 packet times on). Beside that the service time "
-    "wanders (standard deviations of up to 0.8 %, of a pipe of 100 packets), and with it the queue's mean, slowly.",
-    "pp-9.2-fig17 0": f"{LATE_RISE} At 1000 packet times the first source still has 0.25 of the link, and its "
-    "service time is 1.2; from 1200 to 1300 it sends 0.01 while its 68 packets drain.",
-    "pp-9.2-fig18 0": f"{LATE_RISE} It has about half of the link at 1100, six round trips after the first "
-    "join, and is within 26 % of the fair rate from the sixth source on.",
-    "pp-9.2-fig18 1": f"{LATE_RISE} The first joins take the longest to show, so that the steps are not in order.",
-    "pp-9.2-fig19-21 0": ONE_BUILD_UP,
-    "pp-9.2-tab5 2": f"{ONE_BUILD_UP} The 45 packets of phase 4 are what is left of the first queue.",
-    "pp-9.3-closed 0": "The text does not state the mean times on and off; here they are those of the paper of 1995. "
-    "All that is sent again had been dropped; why there is more of it is not traced.",
-    "pp-9.3-closed 1": "As for check 0.",
-    "pp-b1 2": "Within the 15 % that the note allows.",
-    "pp-b2 0": "When the ten have joined, the file's flow loses 220 packets and drains its queue. From 0.9 to 1.8 s it "
-    "has 2 to 3 % of the link, which is idle from 1.3 s on (a traced run). What holds it there is not traced.",
-    "pp-b3 0": "4 and 20 packets are within 5 %. For 2000 the slowdown of 72 % is that of the memorandum's own model, "
-    "(K + 5) / (K + 1), and not the 35 % of its table: one pair comes back in each of the first two round trips and "
-    "two in the third.",
-    "pp-b4 3": "The short path holds it. The long one, not traced, is just above the 12 % that the note allows.",
-    "pp-b6 2": "Both directions are within 0.2 % of each other. The memorandum calls its order a surprise.",
-    "pp-b9 3": "Within the 0.12 that the note allows: the short path is faster than published, the long one is not "
-    "slower.",
-    "pp-9.4-summary 0": "b2, as above, and b5, whose completion is within the 12 % that its own check allows.",
-}
-
-
-def published_slowdowns() -> dict[str, float]:
-    """Of the rows of section 9.4 that are drawn, in percent."""
-
-    def of(name: str) -> Mapping[str, Any]:
-        return entries()[f"pp-{name}"].published
-
-    return {
-        **{name: of(name)["slowdown_pct"] for name in ("b1", "b2")},
-        **{f"b3 {row['size_pkt']}": row["slowdown_pct"] for row in of("b3")["rows"]},
-        **{f"b4 {one}": of("b4")[one]["slowdown_pct"] for one in ("short", "long")},
-        "b5": of("b5")["slowdown_pct"],
-        "b6 forward": of("b6")["conn1"]["slowdown_pct"],
-        "b6 reverse": of("b6")["conn2"]["slowdown_pct"],
-        **{f"b7 {row['intensity']:g}": row["slowdown_pct"] for row in of("b7")["rows"]},
-        "b8": of("b8")["slowdown_pct"],
-    }
-
-
-def _figure(panels: int, draw: Callable[[Sequence[Axes]], None], height_inches: float = HEIGHT_INCHES) -> str:
-    """Panels side by side with one legend, as an address that holds them."""
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
-        all_axes = [figure.add_subplot(1, panels, place + 1) for place in range(panels)]
-        draw(all_axes)
-        of_labels: dict[str, Any] = {}
-        for axes in all_axes:
-            handles, labels = axes.get_legend_handles_labels()
-            of_labels |= dict(zip(labels, handles, strict=True))
-        if of_labels:
-            figure.legend(list(of_labels.values()), list(of_labels), loc="outside lower center", ncols=5)
-        return address(figure)
-
-
-def _curve(summary: Summary, name: str, cc: str, what: str, begin: float = 0.0, end: float = math.inf) -> Any:
-    """Round trips and values of a run's series."""
-    found = summary["curves"].get(f"{name} {cc}", {}).get(what, [])
-    chosen = [(at / ROUND_TRIP_PACKETS, value) for at, value in found if begin <= at / ROUND_TRIP_PACKETS <= end]
-    return list(zip(*chosen, strict=True)) if chosen else [(), ()]
-
-
-def queue_and_setpoint(summary: Summary) -> str:
-    """Figures 11, 12 and 14."""
-
-    def draw(all_axes: Sequence[Axes]) -> None:
-        start, steady, sequence = all_axes
-        for cc in CCS:
-            look: dict[str, Any] = {"color": LOOKS[cc], "lw": 0.9, "label": cc}
-            start.plot(*_curve(summary, FIXED, cc, "queue", 0, STARTS_ROUND_TRIPS), **look)
-            sequence.plot(*_curve(summary, FIXED, cc, "departed", 0, STARTS_ROUND_TRIPS), **look)
-        # from one packet to the next the queue stays as it is
-        steady.step(*_curve(summary, FIXED, JUDGED, "steady"), where="post", color=LOOKS[JUDGED], lw=0.9)
-        for axes in (start, steady):
-            setpoint = _curve(summary, FIXED, JUDGED, "setpoint")
-            axes.plot(*setpoint, color="black", lw=0.8, ls="--", label="setpoint")
-            axes.set_ylabel("queue, packets")
-        start.set_xlim(0, STARTS_ROUND_TRIPS)
-        steady.set_xlim(*STEADY_ROUND_TRIPS)
-        steady.set_ylim(10, 30)
-        sequence.set_ylabel("packets that have left")
-        titles = ("11: the queue", "12: pairs come, packets leave", "14: departures")
-        for axes, title in zip(all_axes, titles, strict=True):
-            axes.set_title(title)
-            axes.set_xlabel("round trips")
-
-    return _figure(3, draw)
-
-
-def joining(summary: Summary) -> str:
-    """Figures 19 to 21."""
-
-    def draw(all_axes: Sequence[Axes]) -> None:
-        for axes, ccs in zip(all_axes, ((JUDGED, DEFAULT), PEERS), strict=True):
-            for cc in ccs:
-                curve = _curve(summary, joined(SOURCES), cc, "queue")
-                axes.plot(*curve, color=LOOKS[cc], lw=0.9, label=cc)
-            axes.set_xlabel("round trips")
-            axes.set_ylabel("queue of the first source, packets")
-
-    return _figure(2, draw)
-
-
-def _points(summary: Summary, cc: str, names: Mapping[Any, str], metric: str) -> tuple[list[Any], list[float]]:
-    known = {(one["cc"], one["run"]): one["metrics"] for one in summary["points"]}
-    found = [
-        (key, known[cc, name][metric])
-        for key, name in names.items()
-        if (cc, name) in known and known[cc, name].get(metric) is not None
-    ]
-    return [key for key, _ in found], [value for _, value in found]
-
-
-def table_4(summary: Summary) -> str:
-    """Completion, and the queue's peak, over the number of sources."""
-    published = entries()["pp-9.2-tab4"].published["rows"]
-    # what is measured, by what the table calls it
-    panels = {"completion_tu": "completion_tu", "peak_queue_pkt": "peak_queue"}
-
-    def draw(all_axes: Sequence[Axes]) -> None:
-        for axes, (key, metric) in zip(all_axes, panels.items(), strict=True):
-            axes.plot([row["N"] for row in published], [row[key] for row in published], **PUBLISHED)
-            for cc in CCS:
-                found = _points(summary, cc, {count: joined(count) for count in COUNTS}, metric)
-                axes.plot(*found, color=LOOKS[cc], lw=1, marker="o", ms=3.5, label=cc)
-            axes.set_xlabel("sources")
-        all_axes[0].set_ylabel("completion, packet times")
-        all_axes[1].set_ylabel("peak queue, packets")
-
-    return _figure(2, draw)
-
-
-def goodputs(summary: Summary) -> str:
-    """Table 6, closed sources."""
-
-    def draw(all_axes: Sequence[Axes]) -> None:
-        (axes,) = all_axes
-        published = entries()["pp-9.3-closed"].published["rows"]
-        axes.plot([row["nominal_load"] for row in published], [row["goodput"] for row in published], **PUBLISHED)
-        for cc in CCS:
-            found = _points(summary, cc, {load: closed(load) for load in LOADS}, "goodput")
-            axes.plot(*found, color=LOOKS[cc], lw=1, marker="o", ms=3.5, label=cc)
-        axes.set_xlabel("nominal load")
-        axes.set_ylabel("packets over packets sent")
-
-    return _figure(1, draw)
-
-
-def benchmarks(summary: Summary) -> str:
-    """Tables 7 to 14."""
-
-    def draw(all_axes: Sequence[Axes]) -> None:
-        (axes,) = all_axes
-        published = published_slowdowns()
-        places = {name: place for place, name in enumerate(published)}
-        axes.plot(list(places.values()), list(published.values()), **{**PUBLISHED, "ls": "none"})
-        for cc in CCS:
-            where, found = _points(summary, cc, {place: name for name, place in places.items()}, "slowdown")
-            axes.plot(where, [one * 100 for one in found], "o", color=LOOKS[cc], ms=4, label=cc)
-        axes.set_xticks(list(places.values()), list(places), rotation=60, ha="right")
-        axes.set_yscale("symlog", linthresh=10)
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.set_ylabel("slowdown, %")
-
-    return _figure(1, draw, HEIGHT_INCHES + 1)
-
-
-# What is drawn of the estimators, so that lines can be told apart; the table has all.
-DRAWN_ESTIMATORS = ("fuzzy", "kalman 1", "once per round trip", "exponential 0.75", "delivered rate")
-
-
-def estimators(summary: Summary) -> str:
-    """Sections 4.4 and 4.5: both steps of a share, from a round trip before to eight after."""
-    found = summary["estimators"]
-
-    def draw(all_axes: Sequence[Axes]) -> None:
-        for axes, step, title in zip(all_axes, found.get("steps", (0, 0)), ("it halves", "it doubles"), strict=True):
-            for name, colour in zip(("truth", *DRAWN_ESTIMATORS), ("#000000", *COLOURS), strict=False):
-                curve = [
-                    (at - step, value) for at, value in found.get("curves", {}).get(name, ()) if -1 <= at - step <= 8
-                ]
-                if curve:
-                    ls = "--" if name == "truth" else "-"
-                    axes.step(*zip(*curve, strict=True), where="post", color=colour, lw=0.9, ls=ls, label=name)
-            axes.set_title(f"the share: {title}")
-            axes.set_xlabel("round trips after the step")
-        all_axes[0].set_ylabel("service time, packet times")
-
-    return _figure(2, draw)
-
-
-FIGURES: dict[str, tuple[str, Callable[[Summary], str]]] = {
-    "9.1, figures 11, 12 and 14": (
-        "One source. pktpair_1994 has a fixed setpoint of 20 packets, the others run as they come.",
-        queue_and_setpoint,
-    ),
-    "9.2, figures 19 to 21": ("Nine sources join the first one at ten round trips.", joining),
-    "9.2, table 4": (
-        "N - 1 sources join the first one at ten round trips; the buffer has 100 packets.",
-        table_4,
-    ),
-    "9.3, table 6": ("Ten closed on-off sources.", goodputs),
-    "9.4, tables 7 to 14": (
-        "File transfers against their optimum. pktpair_1994 has an ACK for each packet and a queue without delay "
-        "control; the others have stock receivers and fq_rr's defaults.",
-        benchmarks,
-    ),
-    "4.4 and 4.5": (
-        "What estimators make of the gaps that the first source of 9.2 met, where one joins it and leaves again. The "
-        "truth is what the queue's record shows.",
-        estimators,
-    ),
-}
 
 
 def counts(rows: Sequence[Row], paper: str) -> dict[str, int]:
@@ -264,15 +20,17 @@ def counts(rows: Sequence[Row], paper: str) -> dict[str, int]:
     return {"all": len(own), "measured": len(known), "hold": sum(row["pass"] for row in own)}
 
 
-def page(summary: Summary) -> str:
-    """The report."""
+def page(summary: Summary, sections: Mapping[str, Section]) -> str:
+    """The report.
+
+    :param sections: by paper; one that was not run has none
+    """
     rows = summary["rows"]
     return rendered(
         "reproduce.html.j2",
         summary=summary,
         rows=rows,
         counts={paper: counts(rows, paper) for paper in summary["papers"]},
-        figures=[(name, about, draw(summary)) for name, (about, draw) in FIGURES.items()],
-        beside=(DEFAULT, *PEERS),
+        sections=sections,
         text=text,
     )

@@ -14,11 +14,13 @@ from lab.analyse import memorandum as seen
 from lab.analyse import packet_pair as found
 from lab.analyse.packet_pair import ARITHMETIC, COUNTS, DEFAULT, JUDGED, JUDGES, Found, Point, closed, joined, probing
 from lab.front import overload as overload_front
-from lab.front import reproduce as front
+from lab.front import packet_pair as front
+from lab.front import reproduce
+from lab.front.paper import LENGTHS, QUICK, Asked, Judged
 from lab.model import memorandum, papers, scenario
 from lab.model.errors import PlanError, RunError
 from lab.model.memorandum import PACKET_S
-from lab.show import reproduce as show
+from lab.show import packet_pair as show
 from lab.store.sweep import planned
 
 SCENARIO = scenario.load("packet-pair-1994")
@@ -196,7 +198,7 @@ def names_of(extents: dict[str, front.Extent]) -> set[tuple[str, str]]:
 
 
 def test_what_the_judges_need_is_run() -> None:
-    usual, quick = names_of(front.USUAL), names_of(front.QUICK)
+    usual, quick = names_of(front.USUAL_EXTENTS), names_of(front.QUICK_EXTENTS)
     assert quick < usual and len(quick) <= 60
     all_metrics = as_published()
     run = {key: Point(all_metrics.get(key[1], {})) for key in usual}
@@ -215,7 +217,7 @@ def test_another_reading_is_judged_as_the_first() -> None:
 
 
 def test_a_name_is_that_of_its_settings() -> None:
-    for name in front.USUAL[JUDGED].names:
+    for name in front.USUAL_EXTENTS[JUDGED].names:
         words = [f"{key}={value}" for key, value in front.settings_of(name).items()]
         (values,) = SCENARIO.values(SCENARIO.axes(words))
         assert front.name_of(values) == name
@@ -381,10 +383,21 @@ def test_means() -> None:
 
 
 def test_a_paper_that_is_not_run_has_its_rows() -> None:
-    for name in ("thesis-ch6", "qlbp-2011"):
-        rows = front.not_measured(name)
+    for name in reproduce.PAPERS:
+        rows = reproduce.not_measured(name).rows
         assert len(rows) == sum(len(one.checks) for one in papers.load(name).entries)
         assert all(row["pass"] is False and row["measured"] is None and row["not_measured"] for row in rows)
+
+
+@pytest.mark.parametrize("name", reproduce.RERUN)
+@pytest.mark.parametrize("length", LENGTHS)
+def test_a_paper_can_be_asked_for(name: str, length: str) -> None:
+    """Each request can be planned, for any length; a part of each curve is less than all of it."""
+    count = [
+        sum(len(planned(request, [("6.1", "")])) for request in reproduce.RERUN[name].requests(Asked(one, 1)))
+        for one in (length, QUICK)
+    ]
+    assert count[0] >= count[1] > 0
 
 
 def estimated() -> dict[str, Any]:
@@ -398,13 +411,20 @@ def estimated() -> dict[str, Any]:
 
 def recorded() -> dict[str, Any]:
     """A campaign's summary, its rows judged now."""
-    summary: dict[str, Any] = {**json.loads(RECORDED.read_text()), "estimators": estimated()}
-    known = {(one["cc"], one["run"]): Point(one["metrics"], {}, one["length_s"]) for one in summary["points"]}
-    rows = found.rows(known, [1], show.WHY)
-    summary["rows"] = [{**row, "paper": found.PAPER} for row in rows]
-    for name in front.PAPERS[1:]:
-        summary["rows"] += [{**row, "paper": name} for row in front.not_measured(name)]
-    return summary
+    kept = json.loads(RECORDED.read_text())
+    known = {(one["cc"], one["run"]): Point(one["metrics"], {}, one["length_s"]) for one in kept["points"]}
+    data = {name: kept[name] for name in ("parameters", "points", "curves")}
+    judged = {name: reproduce.not_measured(name) for name in reproduce.PAPERS}
+    judged[found.PAPER] = Judged(found.rows(known, [1], show.WHY), {**data, "estimators": estimated()})
+    return {
+        **{name: kept[name] for name in ("commit", "kernel", "modules", "clock", "runs")},
+        **{"length": QUICK, "seeds": 1},
+        "papers": {
+            name: {"title": papers.load(name).title, "run": name == found.PAPER, "data": one.data}
+            for name, one in judged.items()
+        },
+        "rows": [{**row, "paper": name} for name, one in judged.items() for row in one.rows],
+    }
 
 
 def test_recorded_results_are_judged() -> None:
@@ -417,9 +437,8 @@ def test_recorded_results_are_judged() -> None:
 
 def test_the_page() -> None:
     """Each check of four papers is in it, each figure is drawn, and it needs nothing else."""
-    summary = recorded()
-    text = show.page(summary)
-    ids = [entry.id for name in front.PAPERS for entry in papers.load(name).entries]
+    text = reproduce.page(recorded())
+    ids = [entry.id for name in reproduce.PAPERS for entry in papers.load(name).entries]
     assert all(f">{one}&nbsp;" in text for one in ids) and "http" not in text
     pictures = [base64.b64decode(part.split('"')[0]).decode() for part in text.split("svg+xml;base64,")[1:]]
     assert len(pictures) == len(show.FIGURES)
@@ -431,11 +450,16 @@ def test_the_page() -> None:
 
 
 def test_a_page_of_nothing() -> None:
-    """Where no run was made all rows are there."""
-    summary = {**recorded(), "points": [], "curves": {}, "estimators": {}}
-    summary["rows"] = [{**row, "paper": found.PAPER} for row in found.rows({}, [1], {})]
-    assert show.page(summary).count("not measured") >= len(JUDGES)
-    assert "not compared: a reason" in show.page({**summary, "estimators": {"why": "a reason"}})
+    """Where no run was made all rows are there, and every figure is empty."""
+    summary = recorded()
+    summary["rows"] = [{**row, "paper": name} for name in reproduce.PAPERS for row in reproduce.not_measured(name).rows]
+    for one in summary["papers"].values():
+        one |= {"run": True, "data": {}}
+    summary["papers"] = {name: one for name, one in summary["papers"].items() if name in reproduce.RERUN}
+    text = reproduce.page(summary)
+    assert text.count("not measured") >= len(JUDGES) and text.count("svg+xml") >= len(reproduce.RERUN)
+    summary["papers"][found.PAPER]["data"] = {"estimators": {"why": "a reason"}}
+    assert "not compared: a reason" in reproduce.page(summary)
 
 
 def test_the_overload_study_has_its_parameters() -> None:
