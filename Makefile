@@ -96,7 +96,7 @@ hostile-short: lab-modules ## some minutes of that
 	@scripts/lab hostile --short
 
 test: lab-modules ## all tests; the last line counts them
-	@scripts/bootstrap --cluster --tc
+	@scripts/bootstrap --browser --cluster --tc
 	@scripts/test
 
 check: bootstrap ## within a minute: unit tests without fuzzers, quick checkers, tests that need no guest

@@ -20,11 +20,13 @@ from ..analyse.overload import (
     NINE,
     NONE,
     ONE,
+    PAPER,
     PEERS,
     SHORT_MS,
     STOCK_MS,
     UNCONTROLLED,
 )
+from . import checks
 from .pages import rendered, text
 from .pictures import CC_COLOURS, COLOURS, STYLE, address
 from .section import Drawn, Section
@@ -150,6 +152,8 @@ def page(summary: Summary) -> str:
         "overload.html.j2",
         summary=summary,
         rows=rows,
+        groups=checks.groups(rows, PAPER),
+        said=checks.said,
         passed=sum(row["pass"] for row in rows),
         known=sum(row["measured"] is not None for row in rows),
         goals=[(goal["met"], goal_text(goal)) for goal in summary["goals"]],

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from . import checks
 from .pages import rendered, text
 from .section import Section
 
@@ -29,7 +30,10 @@ def page(summary: Summary, sections: Mapping[str, Section]) -> str:
     return rendered(
         "reproduce.html.j2",
         summary=summary,
-        rows=rows,
+        groups={
+            paper: checks.groups([row for row in rows if row["paper"] == paper], paper) for paper in summary["papers"]
+        },
+        said=checks.said,
         counts={paper: counts(rows, paper) for paper in summary["papers"]},
         sections=sections,
         text=text,

@@ -237,10 +237,10 @@ def test_what_the_judges_need_is_run():
                 and not cell.rto_min and cell.sources == 10}) == 168, "as many runs as the paper has"  # fmt: skip
 
 
-def test_the_page(tmp_path):
-    """Each check is in it, each figure is drawn, and it needs nothing else."""
+def recorded():
+    """A campaign's summary with what is published."""
     points = {**as_published(), **as_published("pktpair"), **as_published("bbr"), **as_published("cubic")}
-    summary = {
+    return {
         **{"commit": "c", "kernel": "6.1", "clock": "virtual", "modules": {"tcp_pktpair": "1"}},
         **{"runs": {"planned": 3, "measured": 2}, "goals": found.goals(points), "rows": rows_of(points)},
         "points": [{**vars(cell), **own} for cell, own in points.items()],
@@ -253,7 +253,11 @@ def test_the_page(tmp_path):
             "published_interval_s": 20,
         },  # fmt: skip
     }
-    text = show.page(json.loads(json.dumps(summary)))
+
+
+def test_the_page(tmp_path):
+    """Each check is in it, each figure is drawn, and it needs nothing else."""
+    text = show.page(json.loads(json.dumps(recorded())))
     assert all(entry.id in text for entry in PAPER.entries)
     assert text.count("data:image/svg+xml;base64,") == 4 and "http" not in text
     pictures = [base64.b64decode(part.split('"')[0]).decode() for part in text.split("svg+xml;base64,")[1:]]

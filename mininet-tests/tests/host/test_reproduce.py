@@ -20,6 +20,7 @@ from lab.front.paper import LENGTHS, QUICK, Asked, Judged
 from lab.model import memorandum, papers, scenario
 from lab.model.errors import PlanError, RunError
 from lab.model.memorandum import PACKET_S
+from lab.show import checks
 from lab.show import packet_pair as show
 from lab.store.sweep import planned
 
@@ -460,6 +461,38 @@ def test_a_page_of_nothing() -> None:
     assert text.count("not measured") >= len(JUDGES) and text.count("svg+xml") >= len(reproduce.RERUN)
     summary["papers"][found.PAPER]["data"] = {"estimators": {"why": "a reason"}}
     assert "not compared: a reason" in reproduce.page(summary)
+
+
+def test_a_check_is_a_sentence() -> None:
+    said = {
+        "q = 5 ± 10 %": {"op": "rel_tol", "quantity": "q", "expected": 5, "rel_tol": 0.1},
+        "q = r/k ± 3": {"op": "abs_tol", "quantity": "q", "expected": "r/k", "abs_tol": 3},
+        "1 ≤ q ≤ 2.5": {"op": "between", "quantity": "q", "low": 1, "high": 2.5},
+        "a > b (once)": {"op": "order", "greater": "a", "lesser": "b", "note": "once"},
+        "q is increasing over n": {"op": "monotone", "quantity": "q", "over": "n", "direction": "increasing"},
+        "It is so.": {"op": "qualitative", "statement": "It is so."},
+        "q ≥ 0.9": {"op": "ge", "quantity": "q", "value": 0.9},
+    }
+    assert {checks.said(check): check for check in said.values()} == said
+    for paper in papers.names():
+        assert all(checks.said(one.as_data()) for entry in papers.load(paper).entries for one in entry.checks)
+
+
+def test_checks_are_grouped_by_what_became_of_them() -> None:
+    groups = {group.verdict: group.rows for group in checks.groups(recorded_rows(found.PAPER), found.PAPER)}
+    assert [one for one in checks.VERDICTS if one in groups] == list(groups), "what is not held stands first"
+    names = {verdict: {f"{row['id']} {row['number']}" for row in rows} for verdict, rows in groups.items()}
+    assert len(names[checks.MISSED]) + len(names[checks.HELD]) == 66
+    assert names[checks.MISSED] >= set(show.WHY)
+    # a unit test, the stack, a run that is not made yet
+    assert "pp-eq14 0" in names[checks.ELSEWHERE] and "pp-eq19 0" in names[checks.OPEN]
+    assert sum(map(len, groups.values())) == sum(len(entry.checks) for entry in BY_ID.values())
+    (only,) = checks.groups([{"id": "pp-none", "number": 0, "measured": None}], found.PAPER)
+    assert only.verdict == checks.OPEN
+
+
+def recorded_rows(paper: str) -> list[dict[str, Any]]:
+    return [row for row in recorded()["rows"] if row["paper"] == paper]
 
 
 def test_the_overload_study_has_its_parameters() -> None:
