@@ -6,6 +6,7 @@
     scripts/lab reproduce --full     the papers' own lengths (overload: 420 s a run)
     scripts/lab reproduce --only packet-pair-1994
     scripts/lab reproduce --kept     judge what there is, and run nothing
+    scripts/lab reproduce --document  and write what was found to Documentation/results/
 
 All runs are in one study: a campaign that was interrupted goes on where it was, and only what uses a
 module that has changed is run again. out/reproduce/summary.json has a row for each check of the four papers,
@@ -15,20 +16,24 @@ among them those that nothing measures yet, and report.html shows them with a pi
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from .. import files
+from ..checkout import TOP
 from ..model import papers
 from ..show import reproduce as show
+from ..show import results
 from ..store.engine import Engine
 from . import campaign, overload, packet_pair
 from .measuring import Measured, in_guests, provenance
 from .paper import FULL, QUICK, USUAL, Asked, Judged
 
 PROGRAM = "reproduce"
+RESULTS = TOP / "Documentation" / "results"
 # In the order of the report.
 PAPERS = ("packet-pair-1994", "overload-1995", "thesis-ch6", "qlbp-2011")
 RERUN = {one.name: one for one in (packet_pair.PAPER, overload.PAPER)}
@@ -86,12 +91,23 @@ def page(summary: dict[str, Any]) -> str:
     return show.page(summary, sections)
 
 
+def document(summary: dict[str, Any], folder: Path) -> None:
+    """A page and a raw result for each paper that was run; those of others stay as they are."""
+    date = datetime.datetime.now(datetime.UTC).date().isoformat()
+    for name in (name for name, one in summary["papers"].items() if one["run"]):
+        files.write(folder / f"{name}.rst", results.page(summary, name, date))
+        files.write(folder / f"{name}.json", results.raw(summary, name))
+    known = [name for name in PAPERS if (folder / f"{name}.rst").exists()]
+    files.write(folder / "index.rst", results.index(known))
+
+
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command line."""
     extent = parser.add_mutually_exclusive_group()
     extent.add_argument("--quick", action="store_true", help="one seed, a part of each curve")
     extent.add_argument("--full", action="store_true", help="the papers' own lengths")
     parser.add_argument("--only", choices=list(RERUN), help="one of the papers that are re-run")
+    parser.add_argument("--document", action="store_true", help="also write Documentation/results/")
     campaign.add_check_options(parser, PROGRAM, SEEDS, MAX_SEEDS)
 
 
@@ -103,7 +119,10 @@ def run(arguments: argparse.Namespace, engine: Engine) -> int:
     planned = [request for name in wanted for request in RERUN[name].requests(asked)]
 
     def written(folder: Path, measured: Measured) -> dict[str, Any]:
-        return write(folder, measured, asked, wanted)
+        summary = write(folder, measured, asked, wanted)
+        if arguments.document:
+            document(summary, RESULTS)
+        return summary
 
     last = f"{arguments.out / 'summary.json'} has all of them, {arguments.out / 'report.html'} draws them."
     return campaign.run_checks(PROGRAM, arguments, engine, planned, written, last)

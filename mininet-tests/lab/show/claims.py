@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ..model.papers import STATES, Entry, Paper, Shown
+from .rst import heading, sentence, table
 
-# What reStructuredText takes for markup in a sentence.
-MARKUP = re.compile(r"[*`|\\]|(?<=\w)_(?!\w)")
 HEAD = """\
 .. SPDX-License-Identifier: GPL-2.0
 .. Written by scripts/lab claims from mininet-tests/lab/model/papers/.
@@ -52,29 +48,14 @@ def page(papers: Sequence[Paper]) -> str:
     whole.append(sum(len(one.entries) for one in papers))
     parts = [
         HEAD.format(count=whole[-1], papers=len(papers)),
-        _table([*counts, whole], ["paper", *STATES, "all"]),
+        table([*counts, whole], ["paper", *STATES, "all"]),
         FOOT,
     ]
     for one in papers:
-        parts.append(f"\n{one.name}\n{'-' * len(one.name)}\n\n{_sentence(one.title)}.\n\n")
-        rows = [[f"``{entry.id}``", _sentence(entry.claim), entry.state, _where(entry)] for entry in one.entries]
-        parts.append(_table(rows, ["id", "claim", "state", "what shows it, or why nothing does"], "14 36 8 42"))
+        parts.append(f"\n{heading(one.name, '-')}{sentence(one.title)}.\n\n")
+        rows = [[f"``{entry.id}``", sentence(entry.claim), entry.state, _where(entry)] for entry in one.entries]
+        parts.append(table(rows, ["id", "claim", "state", "what shows it, or why nothing does"], "14 36 8 42"))
     return "".join(parts)
-
-
-def _table(rows: Iterable[Sequence[object]], header: Sequence[str], widths: str = "") -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, delimiter=";", quoting=csv.QUOTE_ALL, lineterminator="\n")
-    options = f"   :widths: {widths}\n" if widths else ""
-    text.write(f".. csv-table::\n   :delim: ;\n   :header-rows: 1\n{options}\n")
-    for row in [header, *rows]:
-        text.write("   ")
-        writer.writerow(row)
-    return text.getvalue()
-
-
-def _sentence(text: str) -> str:
-    return MARKUP.sub(lambda found: "\\" + found[0], text)
 
 
 def _where(entry: Entry) -> str:
@@ -82,7 +63,7 @@ def _where(entry: Entry) -> str:
     parts = [_shown(one) for one in entry.shown if one.by != "header"]
     headers = [f"Formula in ``{one.name}``." for one in entry.shown if one.by == "header"]
     told = {"The stack": entry.stack, "Out": entry.out, "Open": entry.open}
-    rest = [f"*{name}:* {_sentence(text)}" for name, text in told.items() if text]
+    rest = [f"*{name}:* {sentence(text)}" for name, text in told.items() if text]
     return " ".join([*([f"{'; '.join(parts)}."] if parts else []), *headers, *rest])
 
 
@@ -92,4 +73,4 @@ def _shown(one: Shown) -> str:
         name += f" with {', '.join(f'``{key}={value}``' for key, value in one.values.items())}"
     if one.by == "judge":
         name = f"``scripts/lab {one.name}``, check {', '.join(map(str, one.checks))}"
-    return f"{name} ({_sentence(one.what)})" if one.what else name
+    return f"{name} ({sentence(one.what)})" if one.what else name

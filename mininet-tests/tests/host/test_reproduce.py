@@ -22,6 +22,7 @@ from lab.model.errors import PlanError, RunError
 from lab.model.memorandum import PACKET_S
 from lab.show import checks
 from lab.show import packet_pair as show
+from lab.show.rst import sentence
 from lab.store.sweep import planned
 
 SCENARIO = scenario.load("packet-pair-1994")
@@ -493,6 +494,24 @@ def test_checks_are_grouped_by_what_became_of_them() -> None:
 
 def recorded_rows(paper: str) -> list[dict[str, Any]]:
     return [row for row in recorded()["rows"] if row["paper"] == paper]
+
+
+def test_results_are_documented(tmp_path: Path) -> None:
+    """A page of what was run has each check once, and the raw result beside it each row."""
+    summary = recorded()
+    reproduce.document(summary, tmp_path)
+    assert {one.name for one in tmp_path.iterdir()} == {"index.rst", f"{found.PAPER}.rst", f"{found.PAPER}.json"}
+    page = (tmp_path / f"{found.PAPER}.rst").read_text()
+    for entry in BY_ID.values():
+        for number in range(len(entry.checks)):
+            assert page.count(f'``{entry.id}`` {number}"') == 1
+    assert summary["commit"] in page and "51 of 79 checks hold, of 66 that were measured" in page
+    assert all(sentence(one) in page for one in show.WHY.values())
+    raw = json.loads((tmp_path / f"{found.PAPER}.json").read_text())
+    assert [(row["id"], row["number"], row["measured"]) for row in raw["rows"]] == [
+        (row["id"], row["number"], row["measured"]) for row in recorded_rows(found.PAPER)
+    ]
+    assert raw["commit"] == summary["commit"] and raw["modules"] == summary["modules"]
 
 
 def test_the_overload_study_has_its_parameters() -> None:

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Documentation/results/: what the last campaign found of each paper, as tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..model import papers
+from . import checks
+from .pages import text
+from .reproduce import counts
+from .rst import heading, sentence, table
+
+Row = Mapping[str, Any]
+Summary = Mapping[str, Any]
+HEAD = """\
+.. SPDX-License-Identifier: GPL-2.0
+.. Written by scripts/lab reproduce --document.
+
+"""
+# Which of a row's fields its raw result keeps.
+KEPT = (
+    *("id", "number", "check", "origin", "preset", "cc", "qdisc", "published", "measured", "pass", "not_measured"),
+    *("beside", "seeds", "length_s", "parameters", "inferred", "why"),
+)
+# Numbers and lists are cut here; the raw result has them whole.
+LONGEST = 160
+
+
+def _short(value: Any) -> str:
+    told = text(value)
+    return sentence(told if len(told) <= LONGEST else f"{told[:LONGEST]} ...")
+
+
+def _provenance(summary: Summary, date: str) -> str:
+    modules = ", ".join(f"``{name}`` {version}" for name, version in summary["modules"].items())
+    seeds = f"{summary['seeds']} seed{'' if summary['seeds'] == 1 else 's'}"
+    return (
+        f"Commit {summary['commit']}, {date}; kernel {summary['kernel']}, clock {summary['clock']}; {modules}; "
+        f"length: {summary['length']}, {seeds}.\n\n"
+    )
+
+
+def _listed(group: checks.Group) -> str:
+    is_run = group.verdict in (checks.HELD, checks.MISSED)
+    rows = []
+    for row in group.rows:
+        found = _short(row["measured"]) if is_run else sentence(row["not_measured"])
+        if "why" in row:
+            found = f"{found}. {sentence(row['why'])}"
+        beside = "; ".join(f"{name} {_short(one['measured'])}" for name, one in row["beside"].items())
+        own = [f"``{row['id']}`` {row['number']}", sentence(checks.said(row["check"])), row["origin"], found]
+        rows.append([*own, beside] if is_run else own)
+    header = ["id, number", "check", "bound of", "measured" if is_run else "what decides it"]
+    return table(rows, [*header, "beside"] if is_run else header, "14 26 8 34 18" if is_run else "14 30 8 48")
+
+
+def page(summary: Summary, paper: str, date: str) -> str:
+    """A paper's page.
+
+    :param date: of the day on which it is written
+    """
+    rows = [row for row in summary["rows"] if row["paper"] == paper]
+    found = counts(rows, paper)
+    parts = [
+        HEAD,
+        heading(sentence(summary["papers"][paper]["title"]), "="),
+        _provenance(summary, date),
+        f"{found['hold']} of {found['all']} checks hold, of {found['measured']} that were measured. "
+        f"The raw result is ``{paper}.json`` beside this page.\n",
+    ]
+    for group in checks.groups(rows, paper):
+        name = f"{group.verdict[0].upper()}{group.verdict[1:]}: {len(group.rows)}"
+        parts.append(f"\n{heading(name, '-')}{_listed(group)}")
+    return "".join(parts)
+
+
+def raw(summary: Summary, paper: str) -> str:
+    """The raw result beside a paper's page: provenance, and each row."""
+    rows = [{name: row[name] for name in KEPT if name in row} for row in summary["rows"] if row["paper"] == paper]
+    head = {name: summary[name] for name in ("commit", "kernel", "modules", "clock", "length", "seeds")}
+    lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    return json.dumps(head, indent=1)[:-2] + f',\n "rows": [\n{lines}\n]}}\n'
+
+
+def index(names: Sequence[str]) -> str:
+    """The list of the pages."""
+    titles = "".join(f"- :doc:`{name}`: {sentence(papers.load(name).title)}\n" for name in names)
+    return (
+        HEAD
+        + heading("Results of the papers", "=")
+        + "What :doc:`../reproduce` found, with commit and date on each page.\n\n"
+        + titles
+        + "\n.. toctree::\n   :hidden:\n\n"
+        + "".join(f"   {name}\n" for name in names)
+    )
