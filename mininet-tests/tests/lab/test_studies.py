@@ -51,6 +51,17 @@ def test_a_run_depends_on_nothing_but_its_plan(serial, tmp_path):
     assert {name: again[name] == raw for name, raw in before.items()} == dict.fromkeys(before, True)
 
 
+def test_a_papers_run_is_the_same_after_another_boot(tmp_path):
+    """Packets, trains and probes of section 9.2 of packet-pair-1994, to the byte: what two like machines would give."""
+    words = ("packet-pair-1994", "--cc", "pktpair_1994", "--qdisc", "fq_rr",
+             "--set", "case=joining", "--set", "sources=2")  # fmt: skip
+    boots = [tmp_path / "first", tmp_path / "second"]
+    for boot in boots:
+        said("sweep", *words, "--seeds", "1", "-j", "1", "--out", boot)
+    first, second = map(raws, boots)
+    assert len(first) == 1 and first == second
+
+
 def test_a_run_has_the_figures_that_a_sweep_gives_it(serial, tmp_path):
     """Whatever ran before it in the same command."""
     words = ("--cc", "pktpair", "--qdisc", "fq_rr", "--set", "seconds=3", "--seed", "2")
