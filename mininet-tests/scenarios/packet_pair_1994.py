@@ -24,8 +24,11 @@ CLAIM = "packet pair holds its queue at the setpoint, shares the link with who j
 COMBINATIONS = [("pktpair_1994", "fq_rr")]
 PUBLISHED = "pktpair_1994"
 DROPS = ("longest-tail", "longest-queue")
+CASES = ("fixed", "probing", "joining", "on-off", "open")
 PARAMETERS = {
-    "case": Parameter("fixed", "", "setpoint, or what sources do", choices=("fixed", "probing", "joining", "on-off")),
+    "case": Parameter(
+        "fixed", "", "setpoint, or what sources do", choices=("fixed", "probing", "joining", "on-off", "open")
+    ),
     "sources": Parameter(1, "sources", "each between hosts of its own", 1, SOURCES),
     "setpoint": Parameter(20, "packets", "of the case fixed", 2, 100),
     "step": Parameter(2, "packets", "that a probing setpoint rises in two round trips", 1, 10),
@@ -34,7 +37,7 @@ PARAMETERS = {
         1000, "packet times", "of the case joining: the first source is alone until then", 100, 5000
     ),
     "first_packets": Parameter(2000, "packets", "of the case joining: of the first source", 100, 10_000),
-    "load": Parameter(1.0, "", "of the case on-off: of all sources, of the link's rate", 0.01, 6.6),
+    "load": Parameter(1.0, "", "of the cases on-off and open: of all sources, of the link's rate", 0.01, 6.6),
     "limit": Parameter(memorandum.BUFFER_PACKETS, "packets", "of the buffer", 10, 10_000),
     "drop": Parameter(DROPS[0], "", "what a full buffer drops", choices=DROPS),
     "round_trips": Parameter(60, "round trips", "that the cases fixed and probing last", 20, 2000),
@@ -44,7 +47,10 @@ VARIANTS: list[dict[str, Value]] = [
     {"case": "probing", "sources": 4},
     {"case": "joining", "sources": 10},
     {"case": "on-off", "sources": 10},
+    {"case": "open", "sources": 10},
 ]
+# All that a source of the case open has, with what the kernel needs for each packet: no write waits for room.
+WINDOW_BYTES = 8 << 20
 OTHER_PACKETS = 500
 # Packet times that a start and losses take beyond those of all packets: 1019 at most in the memorandum's table 4.
 MOST_OVERHEAD = 1200
@@ -64,6 +70,10 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
         elif case == "on-off":
             own["start_s"], exchanges = memorandum.messages(values["load"] / count, seed, number)
             own |= {"exchanges": tuple(exchanges), "write_bytes": PAYLOAD_BYTES, "write_gap_s": round(PACKET_S, 9)}
+        elif case == "open":
+            own["start_s"], made_s = memorandum.writes(values["load"] / count, seed, number)
+            own |= {"bytes": memorandum.SOURCE_PACKETS * PAYLOAD_BYTES, "write_bytes": PAYLOAD_BYTES}
+            own |= {"writes_s": tuple(made_s), "window_bytes": WINDOW_BYTES}
         else:
             own["seconds"] = seconds(values["round_trips"] * ROUND_TRIP_PACKETS)
             own["write_bytes"], own["unsent_bytes"] = 16 * PAYLOAD_BYTES, 32 * PAYLOAD_BYTES
@@ -78,13 +88,17 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     knobs = {"setpoint_packets": str(values["setpoint"])} if case == "fixed" else {}
     if case != "fixed":
         knobs = {"setpoint_probing": "1", "setpoint_step": str(values["step"])}
-    traced = case != "on-off"
+    is_on_off = case in ("on-off", "open")
+    most = {"net.core.wmem_max": str(WINDOW_BYTES), "net.core.rmem_max": str(WINDOW_BYTES)}
     return Plan(
         dumbbell(qdisc, memorandum.RATE_BIT_S, [delay_ms] * count, values["limit"], options=options),
         tuple(flows),
-        record=Record(acks=False, events=found.EVENTS if traced and qdisc == "fq_rr" else ()),
+        record=Record(acks=False, events=found.EVENTS if not is_on_off and qdisc == "fq_rr" else ()),
         hash_seed=seed,
-        sysctls={"*": {"net.ipv4.tcp_rmem": OPEN_BUFFERS, "net.ipv4.tcp_wmem": OPEN_BUFFERS}},
+        sysctls={
+            "*": {"net.ipv4.tcp_rmem": OPEN_BUFFERS, "net.ipv4.tcp_wmem": OPEN_BUFFERS},
+            **({"root": most} if case == "open" else {}),
+        },
         module_parameters={"tcp_pktpair": knobs} if cc == PUBLISHED else {},
         routes={f"d{number}": "quickack 1" for number in range(1, count + 1)} if cc == PUBLISHED else {},
     )
@@ -103,7 +117,7 @@ def checks(values: Values, cc: str, qdisc: str) -> list[Check]:
     if case == "joining":
         all_packets = values["first_packets"] + (count - 1) * OTHER_PACKETS
         return [Check("completion_tu", "<=", all_packets + MOST_OVERHEAD)]
-    if case == "on-off":
+    if case in ("on-off", "open"):
         return [Check("goodput", ">=", 0.9)]
     found = [Check("utilisation_after", ">=", 0.99)]
     if case == "fixed" and count == 1:

@@ -321,7 +321,8 @@ def build_ups(own: Packets, samples: Mapping[str, Floats], joins_tu: float, end_
 
 def on_off(values: Values, plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
     """Section 9.3: sources that are on and off; what they carried, and sent again."""
-    packets = sum(one.response_bytes for flow in plan.flows for one in flow.exchanges) / PAYLOAD_BYTES
+    made = (flow.bytes + sum(one.response_bytes for one in flow.exchanges) for flow in plan.flows)
+    packets = sum(made) / PAYLOAD_BYTES
     retransmits = sum(int(one["retransmits"]) for one in raw["flows"])
     ended_s = max(one["ended_ns"] for one in raw["flows"]) / 1e9
     return {
@@ -337,7 +338,7 @@ MEASURES: dict[str, Callable[[Values, Plan, Mapping[str, Any]], dict[str, Any]]]
     "fixed": fixed,
     "probing": probing,
     "joining": joining,
-    "on-off": on_off,
+    **dict.fromkeys(("on-off", "open"), on_off),
 }
 
 

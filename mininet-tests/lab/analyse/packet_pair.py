@@ -56,6 +56,11 @@ def closed(load: float) -> str:
     return f"closed load={load:g}"
 
 
+def opened(load: float) -> str:
+    """What a run of open on-off sources is called."""
+    return f"open load={load:g}"
+
+
 @dataclass(frozen=True)
 class Point:
     """A figure's place: the means of all seeds.
@@ -347,8 +352,11 @@ def _in_order(told: Mapping[str, float]) -> bool:
     return told["2000"] < told["4"] < told["20"] < told["200"]
 
 
-def _goodputs(found: Found) -> dict[str, float]:
-    return found.each({f"{load:g}": closed(load) for load in LOADS}, "goodput")
+def _goodputs(name: Callable[[float], str]) -> Callable[[Found], dict[str, float]]:
+    return lambda found: found.each({f"{load:g}": name(load) for load in LOADS}, "goodput")
+
+
+_CLOSED_GOODPUTS, _OPEN_GOODPUTS = _goodputs(closed), _goodputs(opened)
 
 
 def _rows(name: str, key: str, value: str) -> dict[str, float]:
@@ -429,9 +437,13 @@ JUDGES: dict[tuple[str, int], Judge] = {
         _of(joined(SOURCES, 10_000), "peak_before_quiet"),
         ("phase 4", "phase 2"),
     ),
-    ("pp-9.3-closed", 0): within("pp-9.3-closed", 0, _goodputs, "more"),
+    ("pp-9.3-open", 0): within("pp-9.3-open", 0, _OPEN_GOODPUTS, "more"),
+    ("pp-9.3-open", 1): near_table(
+        "pp-9.3-open", 1, _rows("pp-9.3-open", "nominal_load", "goodput"), _OPEN_GOODPUTS, "more"
+    ),
+    ("pp-9.3-closed", 0): within("pp-9.3-closed", 0, _CLOSED_GOODPUTS, "more"),
     ("pp-9.3-closed", 1): near_table(
-        "pp-9.3-closed", 1, _rows("pp-9.3-closed", "nominal_load", "goodput"), _goodputs, "more"
+        "pp-9.3-closed", 1, _rows("pp-9.3-closed", "nominal_load", "goodput"), _CLOSED_GOODPUTS, "more"
     ),
     ("pp-b1", 0): within("pp-b1", 0, _of("b1", "completion_s"), "less"),
     ("pp-b1", 1): within("pp-b1", 1, _of("b1", "completion_s"), "more"),

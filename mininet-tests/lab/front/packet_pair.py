@@ -11,7 +11,19 @@ from typing import Any
 from ..analyse import estimators
 from ..analyse import memorandum as seen
 from ..analyse import packet_pair as found
-from ..analyse.packet_pair import COUNTS, DEFAULT, FIXED, JUDGED, PEERS, STAGGERED, TWO_APART, Point, closed, joined
+from ..analyse.packet_pair import (
+    COUNTS,
+    DEFAULT,
+    FIXED,
+    JUDGED,
+    PEERS,
+    STAGGERED,
+    TWO_APART,
+    Point,
+    closed,
+    joined,
+    opened,
+)
 from ..model import memorandum, scenario
 from ..model.memorandum import LOADS, PACKET_S, SOURCES
 from ..model.scenario import Values
@@ -48,7 +60,15 @@ class Extent:
     readings: bool = False
 
 
-OF_SECTIONS = (FIXED, found.probing(), STAGGERED, TWO_APART, *map(joined, COUNTS), *map(closed, LOADS))
+OF_SECTIONS = (
+    FIXED,
+    found.probing(),
+    STAGGERED,
+    TWO_APART,
+    *map(joined, COUNTS),
+    *map(closed, LOADS),
+    *map(opened, LOADS),
+)
 USUAL_EXTENTS: dict[str, Extent] = {
     JUDGED: Extent(
         (
@@ -72,12 +92,15 @@ QUICK_EXTENTS: dict[str, Extent] = {
             *map(joined, FEW),
             joined(SOURCES, 10_000),
             *map(closed, (1.0, 5.0)),
+            *map(opened, (1.0, 5.0)),
         ),
         BENCHMARKS,
         (4, 20, 100, 200, 2000),
         ("0.2", "0.4", "0.6", "0.9"),
     ),
-    DEFAULT: Extent((FIXED, STAGGERED, joined(SOURCES), closed(5.0)), ("b1", "b3", "b8"), found.TABLE_SIZES),
+    DEFAULT: Extent(
+        (FIXED, STAGGERED, joined(SOURCES), closed(5.0), opened(5.0)), ("b1", "b3", "b8"), found.TABLE_SIZES
+    ),
     **dict.fromkeys(PEERS, Extent((FIXED, joined(SOURCES)), ("b1",))),
 }
 
@@ -88,8 +111,8 @@ def settings_of(name: str) -> dict[str, Any]:
     said = dict(word.partition("=")[::2] for word in words)
     if kind == "probing":
         return {"case": "probing", "sources": 4, "step": said["step"], "round_trips": 100}
-    if kind == "closed":
-        return {"case": "on-off", "sources": SOURCES, "load": said["load"]}
+    if kind in (on_off := {"closed": "on-off", "open": "open"}):
+        return {"case": on_off[kind], "sources": SOURCES, "load": said["load"]}
     if name in (STAGGERED, TWO_APART):
         spacing = 0.5 if name == STAGGERED else 2
         return {"case": "joining", "sources": SOURCES, "spacing": spacing, "first_join": 500, "first_packets": 1500}
@@ -103,8 +126,8 @@ def name_of(values: Values) -> str:
     case = values["case"]
     if case == "probing":
         return found.probing(values["step"])
-    if case == "on-off":
-        return closed(values["load"])
+    if case in (on_off := {"on-off": closed, "open": opened}):
+        return on_off[case](values["load"])
     if case == "joining" and values["spacing"]:
         return STAGGERED if values["spacing"] < 1 else TWO_APART
     return joined(values["sources"], values["limit"]) if case == "joining" else FIXED

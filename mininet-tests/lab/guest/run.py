@@ -26,7 +26,7 @@ from lab.guest.bpftrace import Script
 from lab.guest.iperf3 import Iperf3
 from lab.guest.network import Network, NetworkError
 from lab.guest.tracer import ACK_EVENT, Tracer
-from lab.guest.words import SECOND_NS, exchanges_text, flow_line, flow_words
+from lab.guest.words import SECOND_NS, flow_files, flow_line, flow_words
 from lab.model.plan import FIRST_FLOW_PORT, FIRST_SOURCE_PORT, MAX_SOURCE_PORTS, Change, Command, Flow, Plan
 from lab.model.typed import DRAIN_S
 
@@ -123,10 +123,9 @@ class Engine:
             "to_address": layout.address(flow.sink, flow.family),
             **flow_words(plan, flow),
         }
-        if flow.exchanges:
-            path = self._folder / f"exchanges-{index}"
-            path.write_text(exchanges_text(flow))
-            words["exchanges"] = path
+        for name, text in flow_files(flow).items():
+            words[name] = self._folder / f"{name}-{index}"
+            words[name].write_text(text)
         return flow_line(words)
 
     def _answer(self, wanted: bytes) -> None:

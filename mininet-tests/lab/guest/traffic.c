@@ -43,6 +43,9 @@
  *	[write_gap_ns]		with exchanges: so much lies between the system calls of a message, but
  *				for what is late; 0: none
  *	[until_ns]		with exchanges: none begins at this time or later; 0: all are had
+ *	[writes]		with bytes and write: file, a line for each write: how long after
+ *				start_ns it is handed over, ns, whatever has been acknowledged; it is
+ *				late where the socket has no room
  *	[unsent]		TCP_NOTSENT_LOWAT of the ends that send; 0: not set
  *	[packets_ps]		with seconds_ns: the client sends so many packets a second, each of
  *				what the rate that its congestion control tells (in BBR's slot)
@@ -178,10 +181,11 @@ struct exchange {
 
 struct flow {
 	struct ends ends;
-	char *cc, *connect, *exchanges_file;
+	char *cc, *connect, *exchanges_file, *writes_file;
 	u64 start_ns, bytes, seconds_ns, mss, sndbuf, rcvbuf, write, unsent, packets_ps,
 	    write_gap_ns, until_ns;
 	struct exchange *exchanges;
+	u64 *writes_ns;		/* of as many writes as the bytes are */
 	size_t exchange_count;
 	int listener, client, server;
 	atomic_int measured;	/* the end that is sampled, -1 before it is connected */
@@ -431,6 +435,7 @@ static const struct key flow_keys[] = {
 	NUMBER("bytes", struct flow, bytes, false, 0, MOST_BYTES),
 	NUMBER("seconds_ns", struct flow, seconds_ns, false, 0, MOST_NS),
 	TEXT("exchanges", struct flow, exchanges_file, false),
+	TEXT("writes", struct flow, writes_file, false),
 	TEXT("cc", struct flow, cc, false),
 	NUMBER("mss", struct flow, mss, false, 0, INT16_MAX),
 	NUMBER("sndbuf", struct flow, sndbuf, false, 0, MOST_BUFFER_BYTES),
@@ -567,6 +572,33 @@ static void parse_exchanges(struct flow *flow)
 	fclose(file);
 }
 
+/* A write at a time for all bytes, none before the one that it follows */
+static void parse_writes(struct flow *flow)
+{
+	u64 wanted = (flow->bytes + flow->write - 1) / flow->write, last_ns = 0;
+	FILE *file = fopen(flow->writes_file, "re");
+	size_t line = flow->ends.line, count = 0;
+	char *text = NULL, *end;
+	size_t room = 0;
+
+	if (!file)
+		plan_fault(line, "%s: %m", flow->writes_file);
+	while (getline(&text, &room, file) > 0) {
+		u64 at_ns = strtoull(text, &end, 10);
+
+		if (*text < '0' || *text > '9' || *end != '\n' || at_ns > MOST_NS || at_ns < last_ns)
+			plan_fault(line, "%s line %zu is not a time, or before the last one",
+				   flow->writes_file, count + 1);
+		flow->writes_ns = grow(flow->writes_ns, count, sizeof(*flow->writes_ns));
+		flow->writes_ns[count++] = last_ns = at_ns;
+	}
+	if (count != wanted)
+		plan_fault(line, "%s has %zu times for %" PRIu64 " writes", flow->writes_file,
+			   count, wanted);
+	free(text);
+	fclose(file);
+}
+
 static void parse_flow(size_t line, char *words)
 {
 	struct flow *flow;
@@ -585,12 +617,16 @@ static void parse_flow(size_t line, char *words)
 		plan_fault(line, "packets_ps=%" PRIu64 " without seconds_ns", flow->packets_ps);
 	if ((flow->write_gap_ns || flow->until_ns) && !flow->exchanges_file)
 		plan_fault(line, "write_gap_ns and until_ns are of exchanges");
+	if (flow->writes_file && (!flow->bytes || !flow->write))
+		plan_fault(line, "writes are of bytes, and need write");
 	if (flow->connect && strcmp(flow->connect, "before") && strcmp(flow->connect, "start"))
 		plan_fault(line, "connect=%s is neither before nor start", flow->connect);
 	if (!flow->write)
 		flow->write = DEFAULT_WRITE_BYTES;
 	if (flow->exchanges_file)
 		parse_exchanges(flow);
+	if (flow->writes_file)
+		parse_writes(flow);
 }
 
 static void parse_source(size_t line, char *words)
@@ -993,6 +1029,23 @@ static int flow_send(struct flow *flow, int fd, u64 bytes, bool stamp)
 	return 0;
 }
 
+/* All bytes, a write at each time: a source that goes on whatever has been acknowledged */
+static int flow_send_at_times(struct flow *flow)
+{
+	const u64 *after_ns = flow->writes_ns;
+	u64 bytes = flow->bytes;
+
+	while (bytes) {
+		size_t part = bytes < flow->write ? bytes : flow->write;
+
+		sleep_until(flow->start_ns + *after_ns++);
+		if (flow_send(flow, flow->client, part, part == bytes))
+			return -1;
+		bytes -= part;
+	}
+	return 0;
+}
+
 /* A request or a response: at once, or as a source that makes a write of it at a time */
 static int flow_send_message(struct flow *flow, int fd, u64 bytes)
 {
@@ -1188,7 +1241,8 @@ static void *run_client(void *arg)
 		flow_fail(flow, "connect");
 	else if (flow->exchanges)
 		ended_ns = exchange_all(flow);
-	else if (bytes ? !flow_send(flow, flow->client, bytes, true) :
+	else if (flow->writes_ns ? !flow_send_at_times(flow) :
+		 bytes ? !flow_send(flow, flow->client, bytes, true) :
 		 flow->packets_ps ? !flow_send_packets_until(flow, until_ns, &bytes) :
 		 !flow_send_until(flow, until_ns, &bytes))
 		ended_ns = last_byte_acked_ns(flow, bytes);

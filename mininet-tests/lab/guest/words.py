@@ -11,7 +11,7 @@ SECOND_NS = 1_000_000_000
 
 
 def flow_words(plan: Plan, flow: Flow) -> dict[str, Any]:
-    """All but where its ends are, and the file of its exchanges."""
+    """All but where its ends are, and its files."""
     return {
         "name": flow.name,
         "port": plan.port(flow),
@@ -31,11 +31,15 @@ def flow_words(plan: Plan, flow: Flow) -> dict[str, Any]:
     }
 
 
-def exchanges_text(flow: Flow) -> str:
-    """The file of its exchanges: a line each."""
-    return "".join(
+def flow_files(flow: Flow) -> dict[str, str]:
+    """What does not fit into its line, by the word that names the file: its exchanges, the times of its writes."""
+    exchanges = (
         f"{one.request_bytes} {one.response_bytes} {round(one.think_s * SECOND_NS)}\n" for one in flow.exchanges
     )
+    writes = (f"{round(at_s * SECOND_NS)}\n" for at_s in flow.writes_s)
+    return {
+        name: text for name, lines in {"exchanges": exchanges, "writes": writes}.items() if (text := "".join(lines))
+    }
 
 
 def flow_line(words: dict[str, Any]) -> str:

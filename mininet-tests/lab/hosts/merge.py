@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..guest.words import exchanges_text, flow_line, flow_words
+from ..guest.words import flow_files, flow_line, flow_words
 from ..model.plan import FIRST_SOURCE_PORT, Flow
 from ..model.typed import DRAIN_S
 from .changes import Placement
@@ -70,9 +70,9 @@ def traffic_plan(placement: Placement, node: str) -> tuple[str, dict[str, bytes]
     lines += [f"queue name={placement.nodes[node].interfaces[device]} in=@here" for device in sampled(placement, node)]
     for index, flow in enumerate(plan.flows):
         words = {**_ends(placement, flow.source, flow.sink, own[flow.name]), **flow_words(plan, flow)}
-        if flow.exchanges:
-            files[f"exchanges-{index}"] = exchanges_text(flow).encode()
-            words["exchanges"] = f"@folder/exchanges-{index}"
+        for name, text in flow_files(flow).items():
+            files[f"{name}-{index}"] = text.encode()
+            words[name] = f"@folder/{name}-{index}"
         lines.append(flow_line(words))
     port = FIRST_SOURCE_PORT
     for source in plan.sources:

@@ -31,31 +31,55 @@ def seconds(packets: float) -> float:
     return packets * PACKET_S
 
 
-def mean_off_packets(load: float) -> float:
-    """Between two messages of one source, from the last ACK on, if it has this part of the link while it is alone.
+def mean_off_packets(load: float, is_open: bool = False) -> float:
+    """Between two messages of one source, if it has this part of the link while it is alone.
 
     PlanError where not even a source that is never off has it.
+
+    :param is_open: from its last packet on; else from the last ACK on, a round trip later
     """
-    on, wait = ON_ROUND_TRIPS * ROUND_TRIP_PACKETS, ROUND_TRIP_PACKETS
+    on, wait = ON_ROUND_TRIPS * ROUND_TRIP_PACKETS, 0 if is_open else ROUND_TRIP_PACKETS
     most = on / (on + wait)
     if not 0 < load < most:
         raise PlanError(f"load {load:g} of a source: must be above 0 and below {most:.4f}")
     return on / load - on - wait
 
 
-def messages(load: float, seed: int, source: int) -> tuple[float, list[Exchange]]:
-    """When a source begins, and its messages with the time off after each, SOURCE_PACKETS in all.
+def _drawn(mean_off_s: float, seed: int, source: int) -> tuple[float, list[tuple[int, float]]]:
+    """When a source begins, and the packets of each of its messages with the time off after it.
 
-    Times on and off are exponential; a message has a whole number of packets, one at least. The same
-    numbers are drawn for each load.
+    SOURCE_PACKETS in all. Times on and off are exponential; a message has a whole number of packets, one at
+    least. The same numbers are drawn for each mean.
+    """
+    on, off = random.Random(f"on {seed} {source}"), random.Random(f"off {seed} {source}")
+    start_s, left, told = round(mean_off_s * off.expovariate(1.0), 9), SOURCE_PACKETS, []
+    while left:
+        packets = min(left, max(1, round(ON_ROUND_TRIPS * ROUND_TRIP_PACKETS * on.expovariate(1.0))))
+        told.append((packets, round(mean_off_s * off.expovariate(1.0), 9)))
+        left -= packets
+    return start_s, told
+
+
+def messages(load: float, seed: int, source: int) -> tuple[float, list[Exchange]]:
+    """When a closed source begins, and its messages with the time off after each.
 
     :param load: of one source
     """
-    on, off = random.Random(f"on {seed} {source}"), random.Random(f"off {seed} {source}")
-    mean_s = seconds(mean_off_packets(load))
-    start_s, left, drawn = round(mean_s * off.expovariate(1.0), 9), SOURCE_PACKETS, []
-    while left:
-        packets = min(left, max(1, round(ON_ROUND_TRIPS * ROUND_TRIP_PACKETS * on.expovariate(1.0))))
-        drawn.append(Exchange(1, packets * PAYLOAD_BYTES, round(mean_s * off.expovariate(1.0), 9)))
-        left -= packets
-    return start_s, drawn
+    start_s, told = _drawn(seconds(mean_off_packets(load)), seed, source)
+    return start_s, [Exchange(1, packets * PAYLOAD_BYTES, off_s) for packets, off_s in told]
+
+
+def writes(load: float, seed: int, source: int) -> tuple[float, list[float]]:
+    """When an open source begins, and how long after that it makes each of its packets, in seconds.
+
+    It makes a packet each packet time while it is on. The time off begins with the last one, whatever the
+    network does.
+
+    :param load: of one source
+    """
+    start_s, told = _drawn(seconds(mean_off_packets(load, is_open=True)), seed, source)
+    at_s, made = 0.0, []
+    for packets, off_s in told:
+        made += [round(at_s + number * PACKET_S, 9) for number in range(packets)]
+        at_s += packets * PACKET_S + off_s
+    return start_s, made

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -98,6 +100,8 @@ class Flow:
     :param packets_s: packets that are sent in a second, each of what the rate that its congestion control tells
         sends until the next, and of write_bytes at most; 0: as much as the socket takes
     :param write_gap_s: of exchanges: a message is handed over write_bytes at a time, so far apart; 0: at once
+    :param writes_s: of bytes: so long after start_s each write_bytes is handed over, whatever has been acknowledged
+        by then; window_bytes must hold what waits. Empty: as fast as the socket takes it
     :param until_s: no exchange begins then or later; 0: all of them are had
     :param family: 4 or 6
     :param background: it is there for what it does to the others: the measured window does not wait
@@ -119,6 +123,7 @@ class Flow:
     unsent_bytes: Buffer = 0
     packets_s: Annotated[int, Range(0, MAX_FLOW_PACKETS_S)] = 0
     write_gap_s: Seconds = 0.0
+    writes_s: Annotated[tuple[float, ...], Range(0, 1_000_000)] = ()
     until_s: Seconds = 0.0
     family: int = 4
     background: bool = False
@@ -145,6 +150,7 @@ class Flow:
             raise PlanError(f"flow {self.name}: write_gap_s and until_s: need exchanges")
         if self.write_gap_s and not self.write_bytes:
             raise PlanError(f"flow {self.name}: write_gap_s {self.write_gap_s}: needs write_bytes")
+        self._check_writes()
         if self.family not in UDP_HEADER_BYTES:
             raise PlanError(f"flow {self.name}: family {self.family}: must be 4 or 6")
         if self.connects not in ("before", "start"):
@@ -152,6 +158,17 @@ class Flow:
         least = self.packet_bytes - self.mss_bytes + MIN_MSS_BYTES
         if 0 < self.packet_bytes < least:
             raise PlanError(f"flow {self.name}: packet_bytes {self.packet_bytes}: must be 0 or at least {least}")
+
+    def _check_writes(self) -> None:
+        if not self.writes_s:
+            return
+        what = f"flow {self.name}: writes_s"
+        if not (self.bytes and self.write_bytes):
+            raise PlanError(f"{what}: need bytes and write_bytes")
+        in_range(f"{what}: length", len(self.writes_s), *[math.ceil(self.bytes / self.write_bytes)] * 2)
+        for before_s, at_s in itertools.pairwise((0.0, *self.writes_s)):
+            if not before_s <= at_s <= MAX_SECONDS:
+                raise PlanError(f"{what}: {at_s} after {before_s}: must not fall, and be at most {MAX_SECONDS}")
 
     @property
     def mss_bytes(self) -> int:
@@ -170,6 +187,8 @@ class Flow:
             # Its client says that all is sent when all is in the socket's buffer, and its server
             # then closes the connection: of -n 1000001 over loopback nothing at all is received.
             raise PlanError(f"{what} hangs up before the last of bytes {self.bytes} have arrived: must be seconds")
+        if self.writes_s:
+            raise PlanError(f"{what} writes when it likes: writes_s: must be empty")
         if self.packets_s:
             raise PlanError(f"{what} asks for no rate before it writes: packets_s {self.packets_s}: must be 0")
         if self.seconds != int(self.seconds):

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from ..analyse.memorandum import STEADY_ROUND_TRIPS
-from ..analyse.packet_pair import COUNTS, DEFAULT, FIXED, JUDGED, PEERS, closed, entries, joined
+from ..analyse.packet_pair import COUNTS, DEFAULT, FIXED, JUDGED, PEERS, closed, entries, joined, opened
 from ..model.memorandum import LOADS, PACKET_S, ROUND_TRIP_PACKETS, SOURCES
 from .pages import text
 from .pictures import CC_COLOURS, COLOURS, STYLE, address
@@ -175,19 +175,20 @@ def table_4(data: Data) -> str:
 
 
 def goodputs(data: Data) -> str:
-    """Table 6, closed sources."""
+    """Table 6."""
 
     def draw(all_axes: Sequence[Axes]) -> None:
-        (axes,) = all_axes
-        published = entries()["pp-9.3-closed"].published["rows"]
-        axes.plot([row["nominal_load"] for row in published], [row["goodput"] for row in published], **PUBLISHED)
-        for cc in CCS:
-            found = _points(data, cc, {load: closed(load) for load in LOADS}, "goodput")
-            axes.plot(*found, color=LOOKS[cc], lw=1, marker="o", ms=3.5, label=cc)
-        axes.set_xlabel("nominal load")
-        axes.set_ylabel("packets over packets sent")
+        for axes, (kind, name) in zip(all_axes, {"closed": closed, "open": opened}.items(), strict=True):
+            published = entries()[f"pp-9.3-{kind}"].published["rows"]
+            axes.plot([row["nominal_load"] for row in published], [row["goodput"] for row in published], **PUBLISHED)
+            for cc in CCS:
+                found = _points(data, cc, {load: name(load) for load in LOADS}, "goodput")
+                axes.plot(*found, color=LOOKS[cc], lw=1, marker="o", ms=3.5, label=cc)
+            axes.set_title(kind)
+            axes.set_xlabel("nominal load")
+        all_axes[0].set_ylabel("packets over packets sent")
 
-    return _figure(1, draw)
+    return _figure(2, draw)
 
 
 def benchmarks(data: Data) -> str:
@@ -243,7 +244,7 @@ FIGURES: dict[str, tuple[str, Callable[[Data], str]]] = {
         "N - 1 sources join the first one at ten round trips; the buffer has 100 packets.",
         table_4,
     ),
-    "9.3, table 6": ("Ten closed on-off sources.", goodputs),
+    "9.3, table 6": ("Ten sources that are on and off.", goodputs),
     "9.4, tables 7 to 14": (
         "File transfers against their optimum. pktpair_1994 has an ACK for each packet and a queue without delay "
         "control; the others have stock receivers and fq_rr's defaults.",

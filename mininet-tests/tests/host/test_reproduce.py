@@ -4,6 +4,7 @@
 import base64
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,19 @@ import pytest
 from lab.analyse import estimators
 from lab.analyse import memorandum as seen
 from lab.analyse import packet_pair as found
-from lab.analyse.packet_pair import ARITHMETIC, COUNTS, DEFAULT, JUDGED, JUDGES, Found, Point, closed, joined, probing
+from lab.analyse.packet_pair import (
+    ARITHMETIC,
+    COUNTS,
+    DEFAULT,
+    JUDGED,
+    JUDGES,
+    Found,
+    Point,
+    closed,
+    joined,
+    opened,
+    probing,
+)
 from lab.front import overload as overload_front
 from lab.front import packet_pair as front
 from lab.front import reproduce
@@ -68,7 +81,8 @@ def as_published() -> dict[str, dict[str, Any]]:
         told[joined(table_5["N"], 10_000)] = {
             **{"peak_queue": table_5["peak_queue_pkt"], "dropped": 0, "peak_before_quiet": 41, "peak_after_quiet": 86}
         }
-    told |= {closed(row["nominal_load"]): {"goodput": row["goodput"]} for row in rows_of("pp-9.3-closed")}
+    for kind, name in {"closed": closed, "open": opened}.items():
+        told |= {name(row["nominal_load"]): {"goodput": row["goodput"]} for row in rows_of(f"pp-9.3-{kind}")}
 
     def transfer(completion_s: float, slowdown_pct: float = 0.0) -> dict[str, float]:
         return {"completion_s": completion_s, "slowdown": slowdown_pct / 100}
@@ -111,7 +125,7 @@ def as_opposite() -> dict[str, dict[str, Any]]:
             **{"peak_queue": 900, "dropped": 9, "peak_before_quiet": 90, "peak_after_quiet": 8}
         }
     for name in told:
-        if name.startswith("closed"):
+        if name.startswith(("closed", "open")):
             told[name] = {"goodput": 0.5}
     slow = {"completion_s": 99.0, "slowdown": 9.0}
     told |= {name: dict(slow) for name in told if name.startswith("b") and name != "b5"}
@@ -264,8 +278,39 @@ def test_messages() -> None:
     on_s = sum(one.response_bytes / memorandum.PAYLOAD_BYTES for one in many) * PACKET_S
     off_s = sum(one.think_s for one in many) + len(many) * memorandum.seconds(100)
     assert on_s / (on_s + off_s) == pytest.approx(0.25, rel=0.05)
+    # an open source's time off begins with its last packet
+    of_source = [memorandum.writes(0.5, 1, source) for source in range(1, 301)]
+    assert all(len(at_s) == memorandum.SOURCE_PACKETS and at_s == sorted(at_s) for _, at_s in of_source)
+    gaps_s = [b - a for _, at_s in of_source for a, b in pairwise(at_s)]
+    assert min(gaps_s) == pytest.approx(PACKET_S, abs=2e-9), "times are whole nanoseconds"
+    # no time off follows the last message
+    assert PACKET_S / (sum(gaps_s) / len(gaps_s)) == pytest.approx(0.52, abs=0.02)
     with pytest.raises(PlanError, match="load 0.7 of a source: must be above 0 and below 0.6667"):
         memorandum.messages(0.7, 1, 1)
+
+
+def test_an_open_source_waits_for_nothing() -> None:
+    """All that it has fits into its socket, and writes that cannot be are refused with the limit."""
+    (values,) = SCENARIO.values(SCENARIO.axes(["case=open", "sources=10", "load=5"]))
+    plan = SCENARIO.plan(values, JUDGED, "fq_rr", 1)
+    plan.check()
+    flow = plan.flows[0]
+    assert (len(flow.writes_s), flow.bytes) == (2000, 2000 * flow.write_bytes)
+    assert flow.window_bytes >= 2000 * (flow.write_bytes + 2048)
+    wrong: dict[str, dict[str, Any]] = {
+        "writes_s: length 1999: must be at least 2000": {"writes_s": flow.writes_s[:-1]},
+        "writes_s: need bytes and write_bytes": {"write_bytes": 0},
+        "writes_s: 1.0 after 2.0: must not fall, and be at most 999940": {
+            "writes_s": (0.0, 2.0, 1.0),
+            "bytes": 3,
+            "write_bytes": 1,
+        },
+    }
+    for said, fields in wrong.items():
+        with pytest.raises(PlanError, match=said):
+            replace(flow, **fields).check()
+    with pytest.raises(PlanError, match="iperf3 .*bytes|iperf3 writes when it likes"):
+        flow.check_iperf3()
 
 
 def line(event: str, tu: float, **words: Any) -> str:

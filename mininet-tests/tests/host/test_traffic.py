@@ -220,6 +220,25 @@ def test_a_message_is_made_a_write_at_a_time(programs: dict[str, Path], tmp_path
 
 
 @needs_root
+def test_writes_at_their_times(programs: dict[str, Path], tmp_path: Path) -> None:
+    """A source goes on whatever has been acknowledged; the last write is what is left"""
+    (tmp_path / "writes").write_text(f"0\n{20 * MS}\n{20 * MS}\n{70 * MS}\n")
+    words = f"start_ns={10 * MS} bytes=350 write=100 writes={tmp_path}/writes"
+    (found,) = drive(programs["sanitized"], tmp_path, f"{FLOW} {words}", END).flows
+    assert (found["error"], found["bytes_acked"]) == (None, 350)
+    assert 10 * MS <= found["began_ns"] < found["ended_ns"] - 70 * MS + 1
+    for text, said in {
+        "0\n1\n2\n": "has 3 times for 4 writes",
+        "0\n1\n2\n3\n4\n": "has 5 times for 4 writes",
+        "0\n5\n4\n6\n": "line 3 is not a time, or before the last one",
+        "0\n-1\n4\n6\n": "line 2 is not a time, or before the last one",
+        "0\n1 \n4\n6\n": "line 2 is not a time, or before the last one",
+    }.items():
+        (tmp_path / "writes").write_text(text)
+        assert said in refused(programs["sanitized"], tmp_path, f"{FLOW} {words}", END)
+
+
+@needs_root
 @pytest.mark.parametrize(("address", "headers"), [("127.0.0.1", 28), ("::1", 48)])
 def test_udp_packets_at_their_times(programs: dict[str, Path], tmp_path: Path, address: str, headers: int) -> None:
     """Each packet that was sent is accounted for: those of several ports, of bursts, of two sources for one sink"""
@@ -321,6 +340,8 @@ FAULTS = [
     (f"{FLOW} bytes=1 seconds_ns=1", "one of bytes, seconds_ns and exchanges is expected"),
     (f"{FLOW} bytes=1 write_gap_ns=1", "write_gap_ns and until_ns are of exchanges"),
     (f"{FLOW} bytes=1 until_ns=1", "write_gap_ns and until_ns are of exchanges"),
+    (f"{FLOW} seconds_ns=1 write=1 writes=/nowhere", "writes are of bytes, and need write"),
+    (f"{FLOW} bytes=1 write=1 writes=/nowhere", "/nowhere: No such file or directory"),
     (f"{FLOW} exchanges=/nowhere", "/nowhere: No such file or directory"),
     (f"{FLOW} exchanges=/dev/null", "/dev/null is empty"),
     (f"{FLOW} exchanges={SOURCE}", f"{SOURCE} line 1 is not an exchange"),
