@@ -223,6 +223,48 @@ static void window_is_twice_pipe_and_setpoint(void **state)
 	}
 }
 
+/* The queue of a server that is never idle, fed at the law's rate and seen at once:
+ * the slope of log |n_b - B| over the first nine tenths of a step, as a time.
+ */
+static double decay_s(double from, double to)
+{
+	const double service_s = 0.6e-3, prop_s = 0.06, step_s = 1e-4;
+	double n_b = from, sum_t = 0, sum_x = 0, sum_tt = 0, sum_tx = 0;
+	int n;
+
+	for (n = 0; fabs(n_b - to) > fabs(from - to) / 10; n++) {
+		struct control_path p = {
+			.service_q10 = (u64)(service_s * 1e9 * 1024),
+			.prop_us = (u32)(prop_s * 1e6),
+			.backlog_q8 = (u32)lround(n_b * 256),
+		};
+		double t = n * step_s, x = log(fabs(n_b - to));
+
+		assert_true(n < 100000);
+		sum_t += t;
+		sum_x += x;
+		sum_tt += t * t;
+		sum_tx += t * x;
+		n_b += (law_1994_rate_bytes_ps(&p, (u32)(to * 256), 500, 0) / 500.0 -
+			1 / service_s) * step_s;
+	}
+	return -(n * sum_tt - sum_t * sum_t) / (n * sum_tx - sum_t * sum_x);
+}
+
+/* Equations (15) to (19): with the time constant J, which is so many round trips with the
+ * queue that is there
+ */
+static void distance_from_the_setpoint_decays_with_j(void **state)
+{
+	const double least_s = 0.06 + 5 * 0.6e-3, most_s = 0.06 + 20 * 0.6e-3;
+	double up_s = decay_s(5, 20), down_s = decay_s(20, 5);
+
+	(void)state;
+	if (up_s < 1.5 * least_s || up_s > 1.5 * most_s ||
+	    down_s < 0.8 * least_s || down_s > 0.8 * most_s)
+		fail_msg("up %f s, down %f s", up_s, down_s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -234,6 +276,7 @@ int main(void)
 		cmocka_unit_test(mean_moves_a_quarter_of_the_way_rounded_towards_the_rate),
 		cmocka_unit_test(window_is_twice_pipe_and_setpoint),
 		cmocka_unit_test(mean_reaches_a_rate_that_stays),
+		cmocka_unit_test(distance_from_the_setpoint_decays_with_j),
 	};
 
 	return cmocka_run_group_tests_name("law_1994", tests, NULL, NULL);
