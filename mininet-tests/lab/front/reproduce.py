@@ -95,7 +95,10 @@ def document(summary: dict[str, Any], folder: Path) -> None:
     """A page and a raw result for each paper that was run; those of others stay as they are."""
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     for name in (name for name, one in summary["papers"].items() if one["run"]):
-        files.write(folder / f"{name}.rst", results.page(summary, name, date))
+        shown, drawn = results.picture(RERUN[name].section(summary["papers"][name]["data"])) or ("", "")
+        files.write(folder / f"{name}.rst", results.page(summary, name, date, shown))
+        if drawn:
+            files.write(folder / f"{name}.svg", drawn)
         files.write(folder / f"{name}.json", results.raw(summary, name))
     known = [name for name in PAPERS if (folder / f"{name}.rst").exists()]
     files.write(folder / "index.rst", results.index(known))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from . import checks
 from .pages import text
 from .reproduce import counts
 from .rst import heading, sentence, table
+from .section import Section
 
 Row = Mapping[str, Any]
 Summary = Mapping[str, Any]
@@ -57,10 +59,19 @@ def _listed(group: checks.Group) -> str:
     return table(rows, [*header, "beside"] if is_run else header, "14 26 8 34 18" if is_run else "14 30 8 48")
 
 
-def page(summary: Summary, paper: str, date: str) -> str:
+def picture(section: Section) -> tuple[str, str] | None:
+    """The paper's first figure: what it shows, and its SVG; None where it has none."""
+    if not section.figures:
+        return None
+    first = section.figures[0]
+    return f"{first.name}: {first.about}", base64.b64decode(first.picture.partition(",")[2]).decode()
+
+
+def page(summary: Summary, paper: str, date: str, shown: str = "") -> str:
     """A paper's page.
 
     :param date: of the day on which it is written
+    :param shown: what the picture beside the page shows; "" if there is none
     """
     rows = [row for row in summary["rows"] if row["paper"] == paper]
     found = counts(rows, paper)
@@ -70,6 +81,7 @@ def page(summary: Summary, paper: str, date: str) -> str:
         _provenance(summary, date),
         f"{found['hold']} of {found['all']} checks hold, of {found['measured']} that were measured. "
         f"The raw result is ``{paper}.json`` beside this page.\n",
+        f"\n.. figure:: {paper}.svg\n\n   {sentence(shown)}\n" if shown else "",
     ]
     for group in checks.groups(rows, paper):
         name = f"{group.verdict[0].upper()}{group.verdict[1:]}: {len(group.rows)}"
