@@ -180,7 +180,7 @@ def test_unknown_argument() -> None:
     """An unknown argument is named, with the known ones."""
     done = bootstrap("--chekc")
     assert done.returncode == 1
-    assert "unknown argument: --chekc (known: --check" in done.stderr
+    assert "unknown argument: --chekc (known: --browser, --check" in done.stderr
 
 
 def test_names_no_mirror() -> None:
