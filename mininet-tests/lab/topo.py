@@ -133,12 +133,9 @@ class LabTopo(Topo):
 
     def _dress(self, layout: Layout, bare: bool, ipv6: bool) -> None:
         """Give nodes and links what Mininet needs to make them."""
-        for (node1, node2, info), (first, second) in zip(
-            self.links(sort=False, withInfo=True), layout.links, strict=True
-        ):
+        for info, (first, second) in zip(_links(self), layout.links, strict=True):
             # Mininet keeps the ends of a link in an order of its own
             ends = (first, second) if first.node == info["node1"] else (second, first)
-            del node1, node2
             for number, device in enumerate(ends, 1):
                 info[f"intfName{number}"] = device.name
                 info[f"addr{number}"] = device.mac
@@ -188,8 +185,8 @@ class DataTopo(LabTopo):
                 self.addRouter(node)
             else:
                 self.addHost(node)
-        for link in topology.links:
-            self.addLink(link.a, link.b, there=link.there, back=link.back, mtu_bytes=link.mtu_bytes)
+        for number, link in enumerate(topology.links):
+            self.addLink(link.a, link.b, there=link.there, back=link.back, mtu_bytes=link.mtu_bytes, number=number)
 
 
 def _time_ms(text: Any) -> float:
@@ -212,6 +209,12 @@ def _of_tclink(options: Mapping[str, Any]) -> Way:
     )
 
 
+def _links(topo: Topo) -> list[dict[str, Any]]:
+    """What is known of each link: in the order of the data that it comes from, else in Mininet's, which is by nodes."""
+    found = [info for _, _, info in topo.links(sort=False, withInfo=True)]
+    return sorted(found, key=lambda info: info.get("number", 0))
+
+
 def read_topo(name: str, topo: Topo, arguments: Mapping[str, Any] | None = None) -> Topology:
     """The data of any ``Topo``; PlanError if it cannot be built."""
     nodes = {}
@@ -220,7 +223,7 @@ def read_topo(name: str, topo: Topo, arguments: Mapping[str, Any] | None = None)
         is_router = info.get("isSwitch") or issubclass(info.get("cls") or Host, Router)
         nodes[node] = "router" if is_router else "host"
     links = []
-    for _, _, info in topo.links(sort=False, withInfo=True):
+    for info in _links(topo):
         one, other = info["node1"], info["node2"]
         there = info.get("there") or _of_tclink({**info, **(info.get("params1") or {})})
         back = info.get("back") or _of_tclink({**info, **(info.get("params2") or {})})

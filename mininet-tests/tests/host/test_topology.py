@@ -331,6 +331,30 @@ def test_mininets_own_command_takes_each_of_our_files():
     assert done.returncode == 0, done.stderr
 
 
+def test_links_of_data_keep_their_order_in_mininet():
+    """Addresses follow from the order of links, in the guest as here; Mininet's own order is by nodes."""
+    nodes = {"s1": "host", "s2": "host", "s3": "host", "a1": "router", "a2": "router"}
+    ends = [("s1", "a1"), ("s2", "a2"), ("s3", "a1"), ("a1", "a2")]
+    wanted = Topology("mine", nodes, tuple(Link(*one) for one in ends))
+    script = (
+        "import json, sys\n"
+        "from dataclasses import asdict\n"
+        "from lab.model.topology import Topology\n"
+        "from lab.topo import DataTopo, read_topo\n"
+        "made = read_topo('mine', DataTopo(topology=Topology.of(json.loads(sys.argv[1]))))\n"
+        "print(json.dumps([sorted((link.a, link.b)) for link in made.links]))\n"
+    )
+    done = subprocess.run(
+        ["/usr/bin/python3", "-B", "-c", script, json.dumps(wanted.as_data())],
+        env={"PYTHONPATH": str(topology.__globals__["FOLDER"].parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [sorted(one) for one in ends]
+
+
 EVEN = {"model": "constant", "rate_packets_s": 10}
 
 
