@@ -39,6 +39,13 @@ def pareto(shape: float, least: float, most: float) -> Draw:
     return lambda generator: least * (1 - generator.random() * (1 - beyond)) ** (-1 / shape)
 
 
+def pareto_mean(shape: float, least: float, most: float) -> float:
+    """Of ``pareto``, by its density; the shape is not 1."""
+    _ordered(least, most)
+    inside = 1 - (least / most) ** _positive("shape", shape)
+    return least * shape / (shape - 1) * (1 - (least / most) ** (shape - 1)) / inside
+
+
 def lognormal(median: float, sigma: float, most: float) -> Draw:
     """The logarithm is normal, with deviation ``sigma``; what were more than ``most`` is ``most``."""
     _ordered(median, most)

@@ -250,6 +250,8 @@ class Source:
         if "on_s" in model:
             periods, rest_s = divmod(sending_s, model["on_s"] + model["off_s"])
             sending_s = periods * model["on_s"] + min(rest_s, model["on_s"])
+        if model["model"] in arrivals.PARTS_ON:
+            sending_s *= arrivals.PARTS_ON[model["model"]](model)
         return sending_s * model["rate_packets_s"] * self.burst
 
     def times_ns(self) -> list[int]:
