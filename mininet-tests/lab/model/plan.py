@@ -590,7 +590,13 @@ class Plan:
     def of(cls, data: Mapping[str, Any]) -> Plan:
         """From what ``as_data`` has made of one."""
         flows = [
-            Flow(**{**one, "exchanges": tuple(Exchange(**exchange) for exchange in one["exchanges"])})
+            Flow(
+                **{
+                    **one,
+                    "exchanges": tuple(Exchange(**exchange) for exchange in one["exchanges"]),
+                    "writes_s": tuple(one.get("writes_s", ())),
+                }
+            )
             for one in data["flows"]
         ]
         lists = ("events", "events_if_known", "pcaps")
