@@ -575,16 +575,16 @@ static noinline void pktpair_service_sample(struct pktpair *ca, u64 service_q10)
  * raises none above @most_q10. Of a first flight all is believed, if its ACKs come one by one,
  * as they left the receiver.
  */
-static u64 pktpair_bounded_q10(const struct pktpair *ca, const struct tcp_sock *tp,
-			       const struct rate_sample *rs, const struct pair_sample *train,
-			       u64 service_q10, u64 most_q10)
+static noinline u64 pktpair_bounded_q10(const struct sock *sk, const struct rate_sample *rs,
+					u64 span_ns, u32 ticks, u64 service_q10, u64 most_q10)
 {
+	const struct tcp_sock *tp = tcp_sk(sk);
+	const struct pktpair *ca = inet_csk_ca(sk);
 	const struct round_check *check = &ca->evidence->check;
 	u64 bound_q10;
 
-	if (service_q10 >= most_q10 ||
-	    (!ca->started && tp->rx_opt.saw_tstamp &&
-	     round_first_even(check, train->span_ns, train->ticks)))
+	if (!ca->started && tp->rx_opt.saw_tstamp &&
+	    round_first_even(check, span_ns, ticks))
 		return service_q10;
 	if (rs->interval_us <= 0)
 		bound_q10 = round_bound_q10(check, 0, tp->srtt_us >> 3);
@@ -592,6 +592,16 @@ static u64 pktpair_bounded_q10(const struct pktpair *ca, const struct tcp_sock *
 		bound_q10 = round_bound_q10(check, rs->delivered,
 					    max_t(u32, rs->interval_us, tcp_min_rtt(tp)));
 	return max_t(u64, service_q10, min_t(u64, bound_q10, most_q10));
+}
+
+/* By value, or the train would be kept in memory for every acknowledgment */
+static __always_inline u64
+pktpair_bounded(const struct sock *sk, const struct rate_sample *rs,
+		const struct pair_sample *train, u64 service_q10, u64 most_q10)
+{
+	if (service_q10 >= most_q10)
+		return service_q10;
+	return pktpair_bounded_q10(sk, rs, train->span_ns, train->ticks, service_q10, most_q10);
 }
 
 /* A train's service time: the mean of some, unless train after train shows that the share
@@ -616,15 +626,15 @@ pktpair_believe(struct sock *sk, const struct rate_sample *rs, const struct pair
 		pair_probe_hold(&ca->probe);
 	if (!ca->started) {
 		if (closed->span_ns >= PKTPAIR_TRAIN_MIN_NS)
-			pktpair_service_sample(ca, pktpair_bounded_q10(ca, tp, rs, closed,
-								       service_q10, most_q10));
+			pktpair_service_sample(ca, pktpair_bounded(sk, rs, closed,
+								   service_q10, most_q10));
 		return;
 	}
 	bursts = pair_probe_bunched(&ca->probe, closed->segments, service_q10,
 				    ca->service.value, pktpair_limits(sk)) ||
 		 evidence->check.hold;
-	if (!bursts && fuzzy_run(&ca->service, pktpair_bounded_q10(ca, tp, rs, closed,
-								   service_q10, most_q10))) {
+	if (!bursts && fuzzy_run(&ca->service, pktpair_bounded(sk, rs, closed,
+							       service_q10, most_q10))) {
 		memset(&evidence->mean, 0, sizeof(evidence->mean));
 		ca->fresh = 1;
 		ca->anew = 1;
@@ -633,8 +643,8 @@ pktpair_believe(struct sock *sk, const struct rate_sample *rs, const struct pair
 		/* the mean takes trains unbounded: bursts cancel in it */
 		const struct pair_sample mean = pair_mean_take(&evidence->mean);
 
-		pktpair_service_sample(ca, pktpair_bounded_q10(ca, tp, rs, closed,
-							       pair_service_time(&mean), most_q10));
+		pktpair_service_sample(ca, pktpair_bounded(sk, rs, closed,
+							   pair_service_time(&mean), most_q10));
 	}
 }
 
@@ -651,8 +661,8 @@ static noinline void pktpair_believe_first(struct sock *sk, const struct rate_sa
 	if (is_1994)
 		fuzzy_start(&ca->service, pair_service_time(&open));
 	else if (open.span_ns >= PKTPAIR_TRAIN_MIN_NS)
-		fuzzy_start(&ca->service, pktpair_bounded_q10(ca, tcp_sk(sk), rs, &open,
-							      pair_service_time(&open), U64_MAX));
+		fuzzy_start(&ca->service, pktpair_bounded(sk, rs, &open,
+							  pair_service_time(&open), U64_MAX));
 }
 
 /* What the newest packet will meet is for whoever watches: the law aims with the
@@ -944,9 +954,9 @@ static void pktpair_skip_silence(struct cubic_window *cubic, u64 *delivered_us,
 /* CUBIC's window, and a rate that does not hold it up. A reduction is made at once: the
  * stack reduces no window of a congestion control that has cong_control().
  */
-static noinline void pktpair_steer_shared(struct sock *sk, const struct rate_sample *rs,
-					  struct cubic_window *cubic, u64 *delivered_us,
-					  struct control_orders *orders)
+static noinline struct control_orders
+pktpair_steer_shared(struct sock *sk, const struct rate_sample *rs,
+		     struct cubic_window *cubic, u64 *delivered_us)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	const struct pktpair *ca = inet_csk_ca(sk);
@@ -956,46 +966,50 @@ static noinline void pktpair_steer_shared(struct sock *sk, const struct rate_sam
 		.now_us = (u32)tp->tcp_mstamp,
 		.rtt_min_us = ca->prop.delay_us == PROP_UNKNOWN_US ? 0 : ca->prop.delay_us,
 	};
+	struct control_orders orders = {};
 	u8 state = inet_csk(sk)->icsk_ca_state;
 
 	pktpair_skip_silence(cubic, delivered_us, tp, rs);
-	orders->window = pktpair_shared_window(sk);
+	orders.window = pktpair_shared_window(sk);
 	if (state == TCP_CA_Recovery || state == TCP_CA_CWR)
-		orders->window = min_t(u32, orders->window, tp->snd_ssthresh);
+		orders.window = min_t(u32, orders.window, tp->snd_ssthresh);
 	else if (pktpair_delivers(rs) && tcp_is_cwnd_limited(sk))
-		orders->window = cubic_window_ack(cubic, orders->window, &tp->snd_cwnd_cnt,
-						  &acked);
-	orders->rate_bytes_ps =
-		control_window_rate_bytes_ps(PKTPAIR_SHARED_RATE_FACTOR * orders->window,
+		orders.window = cubic_window_ack(cubic, orders.window, &tp->snd_cwnd_cnt,
+						 &acked);
+	orders.rate_bytes_ps =
+		control_window_rate_bytes_ps(PKTPAIR_SHARED_RATE_FACTOR * orders.window,
 					     tp->mss_cache, tp->srtt_us >> 3);
+	return orders;
 }
 
 /* The same, and what a pair law beside it needs: the shortest round trip, and trains that
  * show whether turns have returned
  */
-static noinline void pktpair_steer_beside(struct sock *sk, const struct rate_sample *rs,
-					  const struct control_path *path,
-					  struct control_orders *orders)
+static noinline struct control_orders
+pktpair_steer_beside(struct sock *sk, const struct rate_sample *rs, u32 rtt_us)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair_evidence *evidence = ((struct pktpair *)inet_csk_ca(sk))->evidence;
+	struct control_orders orders;
 
-	evidence->shared_rtt_us = min_t(u32, evidence->shared_rtt_us, path->rtt_us);
+	evidence->shared_rtt_us = min_t(u32, evidence->shared_rtt_us, rtt_us);
 	/* no loss so far; or an undo gives back the threshold of the pair law */
 	if (tp->snd_ssthresh == TCP_INFINITE_SSTHRESH &&
-	    cubic_window_queued(path->rtt_us, evidence->shared_rtt_us))
+	    cubic_window_queued(rtt_us, evidence->shared_rtt_us))
 		tp->snd_ssthresh = max_t(u32, tcp_snd_cwnd(tp), CUBIC_WINDOW_MIN);
-	pktpair_steer_shared(sk, rs, &evidence->cubic, &evidence->delivered_us, orders);
+	orders = pktpair_steer_shared(sk, rs, &evidence->cubic, &evidence->delivered_us);
 	evidence->probe_room = tp->snd_nxt == evidence->probe_seq ? PKTPAIR_SHARED_TRAIN : 0;
-	orders->window += evidence->probe_room;
+	orders.window += evidence->probe_room;
+	return orders;
 }
 
 /* The rate that brings the queue to the setpoint, and the cap on the window */
-static __always_inline void
+static __always_inline struct control_orders
 pktpair_steer(struct sock *sk, const struct rate_sample *rs, bool is_1994,
-	      const struct control_path *path, struct control_orders *orders)
+	      const struct control_path *path)
 {
 	struct pktpair *ca = inet_csk_ca(sk);
+	struct control_orders orders = {};
 
 	if (rs->losses > 0) {
 		control_setpoint_congestion(&ca->setpoint);
@@ -1003,18 +1017,19 @@ pktpair_steer(struct sock *sk, const struct rate_sample *rs, bool is_1994,
 	}
 	if (ca->anew)
 		pktpair_aim(sk, is_1994);
-	orders->setpoint_q8 = ca->aim_q8;
+	if (!is_1994 && unlikely(ca->evidence->turns.shared))
+		orders = pktpair_steer_beside(sk, rs, path->rtt_us);
+	orders.setpoint_q8 = ca->aim_q8;
 	if (is_1994) {
-		pktpair_steer_1994(sk, path, orders);
-	} else if (unlikely(ca->evidence->turns.shared)) {
-		pktpair_steer_beside(sk, rs, path, orders);
-	} else {
-		orders->rate_bytes_ps = control_rate_bytes_ps(path, orders->setpoint_q8, ca->mss);
-		orders->window = control_window(path, orders->setpoint_q8, ca->train);
+		pktpair_steer_1994(sk, path, &orders);
+	} else if (likely(!ca->evidence->turns.shared)) {
+		orders.rate_bytes_ps = control_rate_bytes_ps(path, orders.setpoint_q8, ca->mss);
+		orders.window = control_window(path, orders.setpoint_q8, ca->train);
 		/* a policer keeps no queue: packets sent to build one are dropped */
 		if (unlikely(ca->evidence->turns.policed))
-			orders->rate_bytes_ps = control_share_bytes_ps(path, ca->mss);
+			orders.rate_bytes_ps = control_share_bytes_ps(path, ca->mss);
 	}
+	return orders;
 }
 
 /* Before the first gap: what the path is known to have, or the window, several
@@ -1078,14 +1093,14 @@ static void pktpair_grow(struct sock *sk, const struct rate_sample *rs)
 	pktpair_first_rate(sk);
 }
 
-static void pktpair_apply(struct sock *sk, const struct control_orders *orders)
+static void pktpair_apply(struct sock *sk, struct control_orders orders)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	WRITE_ONCE(sk->sk_pacing_rate,
-		   min_t(u64, max_t(u64, orders->rate_bytes_ps, 1),
+		   min_t(u64, max_t(u64, orders.rate_bytes_ps, 1),
 			 READ_ONCE(sk->sk_max_pacing_rate)));
-	tcp_snd_cwnd_set(tp, clamp_t(u32, orders->window, 1, tp->snd_cwnd_clamp));
+	tcp_snd_cwnd_set(tp, clamp_t(u32, orders.window, 1, tp->snd_cwnd_clamp));
 }
 
 /* ---- what the stack calls ---- */
@@ -1122,8 +1137,8 @@ pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const bool is_19
 	if (ca->fresh || (train.verdict != PAIR_OPEN && train.verdict != PAIR_SAMPLE))
 		pktpair_choose_train(sk);
 	if (pktpair_path(sk, rs, is_1994, rtt_us, &path)) {
-		pktpair_steer(sk, rs, is_1994, &path, &orders);
-		pktpair_apply(sk, &orders);
+		orders = pktpair_steer(sk, rs, is_1994, &path);
+		pktpair_apply(sk, orders);
 	} else {
 		pktpair_grow(sk, rs);
 	}
@@ -1233,10 +1248,8 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 static noinline void pktpair_take_alone(struct sock *sk, const struct rate_sample *rs)
 {
 	struct pktpair *ca = inet_csk_ca(sk);
-	struct control_orders orders = {};
 
-	pktpair_steer_shared(sk, rs, &ca->alone, &ca->alone_delivered_us, &orders);
-	pktpair_apply(sk, &orders);
+	pktpair_apply(sk, pktpair_steer_shared(sk, rs, &ca->alone, &ca->alone_delivered_us));
 }
 
 /* A function of its own for each law, so that no acknowledgment asks which is its */
