@@ -51,11 +51,15 @@ struct held_acks {
  */
 static inline void held_acks_came(struct held_acks *h, u32 above_us, u32 there_us)
 {
-	u32 held_us = above_us - min_t(u32, above_us, there_us);
+	u32 held_us, sum_us;
 
 	/* a full sum, and a count that wraps, only make a mean that is too small or is bounded */
-	h->sum_us += min_t(u32, min_t(u32, held_us, HELD_ACKS_MOST_US), U32_MAX - h->sum_us);
 	h->acks++;
+	if (above_us <= there_us)
+		return;
+	held_us = min_t(u32, above_us - there_us, HELD_ACKS_MOST_US);
+	sum_us = h->sum_us + held_us;
+	h->sum_us = likely(sum_us >= held_us) ? sum_us : U32_MAX;
 }
 
 /**

@@ -287,6 +287,15 @@ static inline void pair_probe_per_ack(struct pair_probe *p, u32 segments)
 			  (1 << (PAIR_PER_ACK_SHIFT - 1)) - 1) >> PAIR_PER_ACK_SHIFT;
 }
 
+/* Whether a train with a gap teaches nothing: the common case in a few instructions */
+static inline bool pair_probe_settled(const struct pair_probe *p, const struct pair_limits *limits)
+{
+	u32 train = p->train;
+
+	return max_t(u32, pair_probe_wanted(p), pair_train_min(limits)) == train &&
+	       train <= pair_train_max(limits) && !p->singles && !p->bunched && !p->suspected;
+}
+
 /* Learn the train length from the way a train came back. A train that the
  * application cut short proves nothing by its single ACK: what came back must be
  * half of what a train should be. Halves do prove something: where the next ACK is
@@ -294,17 +303,12 @@ static inline void pair_probe_per_ack(struct pair_probe *p, u32 segments)
  * once it has sent a half, the other half goes before the next train, whose own
  * half waits, and so on. A longer train has parts that show a gap.
  */
-static inline void pair_probe_adapt(struct pair_probe *p, bool no_gap,
-				    const struct pair_limits *limits)
+static noinline __maybe_unused void
+pair_probe_adapt(struct pair_probe *p, bool no_gap, const struct pair_limits *limits)
 {
 	const u32 train_min = pair_train_min(limits), train_max = pair_train_max(limits);
 	u32 wanted = max_t(u32, pair_probe_wanted(p), train_min);
 	u32 train = p->train;
-
-	/* the common case in a few instructions: nothing to learn */
-	if (!no_gap && wanted == train && train <= train_max &&
-	    !p->singles && !p->bunched && !p->suspected)
-		return;
 
 	PRECONDITION(train_min && train_max && train_max <= U8_MAX);
 	if (no_gap) {
@@ -382,9 +386,12 @@ pair_probe_ack(struct pair_probe *p, const struct pair_ack *ack,
 		pair_probe_per_ack(p, segments);
 	} else {
 		closed = pair_probe_peek(p, limits);
-		if (closed.verdict == PAIR_SAMPLE ||
-		    (p->open && p->flaw == PAIR_OPEN && !p->segments && !ack->fills_hole))
-			pair_probe_adapt(p, !p->segments, limits);
+		if (closed.verdict == PAIR_SAMPLE) {
+			if (unlikely(!pair_probe_settled(p, limits)))
+				pair_probe_adapt(p, false, limits);
+		} else if (p->open && p->flaw == PAIR_OPEN && !p->segments && !ack->fills_hole) {
+			pair_probe_adapt(p, true, limits);
+		}
 		p->first_ns = (u32)ack->now_ns;
 		p->span_ns = 0;
 		p->first_tick = ack->tick;

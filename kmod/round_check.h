@@ -347,7 +347,7 @@ static inline void round_check_begin(struct round_check *r, const struct round_s
 static inline bool round_check_due(const struct round_check *r, u32 now_us, u32 prop_us)
 {
 	prop_us = min_t(u32, prop_us, ROUND_MAX_US);
-	return r->started && now_us - r->since_us >= prop_us + (prop_us >> ROUND_LONGER_SHIFT);
+	return now_us - r->since_us >= prop_us + (prop_us >> ROUND_LONGER_SHIFT) && r->started;
 }
 
 /**
@@ -357,12 +357,15 @@ static inline bool round_check_due(const struct round_check *r, u32 now_us, u32 
  */
 static inline void round_check_ack(struct round_check *r, u32 now_us)
 {
-	if (r->acks)
-		r->silence_us = max_t(u32, r->silence_us, now_us - r->last_ack_us);
-	else
-		r->first_ack_us = now_us;
+	u32 silence_us = now_us - r->last_ack_us;
+
 	r->last_ack_us = now_us;
-	r->acks += r->acks < U8_MAX;
+	if (unlikely(r->acks < U8_MAX) && !r->acks++) {
+		r->first_ack_us = now_us;
+		return;
+	}
+	if (silence_us > r->silence_us)
+		r->silence_us = silence_us;
 }
 
 /**
@@ -376,13 +379,20 @@ static inline void round_check_ack(struct round_check *r, u32 now_us)
  */
 static inline u32 round_check_rtt(struct round_check *r, u32 rtt_us, u32 there_us)
 {
-	r->rtt_min_us = min_t(u32, r->rtt_min_us, rtt_us);
-	if (!r->there_seen || (s32)(there_us - r->there_us) < 0)
+	if (rtt_us < r->rtt_min_us)
+		r->rtt_min_us = rtt_us;
+	/* a period's first is the period's smallest */
+	if (unlikely(!r->there_seen)) {
 		r->there_us = there_us;
-	if (!r->there_known || (s32)(there_us - r->there_least_us) < 0)
+		if (!r->there_known)
+			r->there_least_us = there_us;
+		r->there_seen = 1;
+		r->there_known = 1;
+	}
+	if ((s32)(there_us - r->there_us) < 0)
+		r->there_us = there_us;
+	if ((s32)(there_us - r->there_least_us) < 0)
 		r->there_least_us = there_us;
-	r->there_seen = 1;
-	r->there_known = 1;
 	return there_us - r->there_least_us;
 }
 
@@ -414,9 +424,10 @@ static inline void round_check_lost(struct round_check *r, u32 packets)
 static inline void round_check_train(struct round_check *r, u64 span_ns, u32 segments, u32 ticks)
 {
 	r->span_ns += min_t(u64, span_ns, ROUND_SPAN_MAX_NS - r->span_ns);
-	r->segments += min_t(u32, segments, U32_MAX - r->segments);
-	r->ticks += min_t(u32, ticks, U32_MAX - r->ticks);
-	r->trains += r->trains < U32_MAX;
+	r->segments = (u32)min_t(u64, (u64)r->segments + segments, U32_MAX);
+	r->ticks = (u32)min_t(u64, (u64)r->ticks + ticks, U32_MAX);
+	if (likely(r->trains < U32_MAX))
+		r->trains++;
 }
 
 /* A time over a number of packets, as a service time */

@@ -314,6 +314,12 @@ static const struct pair_limits *pktpair_limits(const struct sock *sk)
 	return pktpair_preset(sk)->trains;
 }
 
+/* The same, where it is known which law it is */
+static const struct pair_limits *pktpair_limits_of(bool is_1994)
+{
+	return is_1994 ? &pktpair_trains_of_1994 : &pktpair_trains_of_knobs;
+}
+
 /* CUBIC's window steers: the bottleneck does not serve in turn, or nothing can tell */
 static bool pktpair_is_shared(const struct pktpair *ca)
 {
@@ -381,8 +387,8 @@ static bool pktpair_delivers(const struct rate_sample *rs)
 }
 
 /* What speaks against taking this ACK's time for a departure at the bottleneck */
-static enum pair_verdict pktpair_flaw(const struct sock *sk,
-				      const struct rate_sample *rs)
+static __always_inline enum pair_verdict
+pktpair_flaw(const struct sock *sk, const struct rate_sample *rs)
 {
 	const struct pktpair *ca = inet_csk_ca(sk);
 
@@ -459,6 +465,12 @@ static u32 pktpair_prop_us(const struct pktpair *ca)
 
 	return prop_us > PROP_MAX_US ? prop_us :
 				       min_t(u32, prop_us + ca->evidence->back_us, PROP_MAX_US);
+}
+
+/* The same for who takes what is unknown for PROP_MAX_US */
+static u32 pktpair_known_prop_us(const struct pktpair *ca)
+{
+	return min_t(u64, (u64)ca->prop.delay_us + ca->evidence->back_us, PROP_MAX_US);
 }
 
 /* How long a packet is in the pipe: the same, and what its ACK is held for. R must be known. */
@@ -539,7 +551,7 @@ static noinline void pktpair_resize(struct sock *sk)
 
 /* The train that this acknowledgment closes, if it closes one */
 static __always_inline struct pair_sample
-pktpair_sense(struct sock *sk, const struct rate_sample *rs)
+pktpair_sense(struct sock *sk, const struct rate_sample *rs, bool is_1994)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
@@ -556,7 +568,7 @@ pktpair_sense(struct sock *sk, const struct rate_sample *rs)
 		return (struct pair_sample) { .verdict = PAIR_OPEN };
 	ack.flaw = pktpair_flaw(sk, rs);
 	round_check_ack(&ca->evidence->check, (u32)tp->tcp_mstamp);
-	return pair_probe_ack(&ca->probe, &ack, pktpair_limits(sk));
+	return pair_probe_ack(&ca->probe, &ack, pktpair_limits_of(is_1994));
 }
 
 /* out of line, since means are few */
@@ -631,7 +643,7 @@ pktpair_believe(struct sock *sk, const struct rate_sample *rs, const struct pair
 		return;
 	}
 	bursts = pair_probe_bunched(&ca->probe, closed->segments, service_q10,
-				    ca->service.value, pktpair_limits(sk)) ||
+				    ca->service.value, pktpair_limits_of(false)) ||
 		 evidence->check.hold;
 	if (!bursts && fuzzy_run(&ca->service, pktpair_bounded(sk, rs, closed,
 							       service_q10, most_q10))) {
@@ -696,19 +708,36 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs, bool is_1994,
 		pktpair_believe_first(sk, rs, is_1994);
 	}
 	if (rtt_us) {
+		struct pktpair_evidence *evidence = ca->evidence;
 		u32 above_us = rtt_us - min_t(u32, rtt_us, ca->prop.delay_us);
-		u32 there_us = round_check_rtt(&ca->evidence->check, rtt_us,
+		u32 there_us = round_check_rtt(&evidence->check, rtt_us,
 					       tp->rx_opt.rcv_tsval * ROUND_TICK_US -
 					       (u32)tp->first_tx_mstamp);
 
 		/* a shorter round trip says that the way back is shorter again */
-		ca->evidence->back_us = min_t(u32, ca->evidence->back_us, above_us);
-		held_acks_came(&ca->evidence->held, above_us - ca->evidence->back_us, there_us);
+		if (unlikely(evidence->back_us > above_us))
+			evidence->back_us = above_us;
+		held_acks_came(&evidence->held, above_us - evidence->back_us, there_us);
 		if (ca->probe.flaw != PAIR_DELAYED_ACK)
 			prop_sample(&ca->prop, rtt_us, pktpair_now_ms(tp));
 	}
 	if (rs->losses > 0)
 		round_check_lost(&ca->evidence->check, rs->losses);
+}
+
+/* Field by field: a structure that is handed over whole is in memory from its beginning */
+static __always_inline struct control_path pktpair_path_copy(const struct control_path *path)
+{
+	return (struct control_path) {
+		.service_q10 = path->service_q10,
+		.rtt_us = path->rtt_us,
+		.prop_us = path->prop_us,
+		.outstanding = path->outstanding,
+		.delivered = path->delivered,
+		.backlog_q8 = path->backlog_q8,
+		.newest_age_us = path->newest_age_us,
+		.newest_backlog_q8 = path->newest_backlog_q8,
+	};
 }
 
 /* What is known of the path after this acknowledgment; false: not yet enough */
@@ -742,7 +771,8 @@ pktpair_path(struct sock *sk, const struct rate_sample *rs, bool is_1994, u32 rt
 				     max_t(s64, beyond_pipe_q8, 0);
 	if (trace_pktpair_sample_enabled()) {
 		path->newest_age_us = pktpair_newest_age_us(tp);
-		path->newest_backlog_q8 = pktpair_watch_queue(sk, beyond_pipe_q8, *path);
+		path->newest_backlog_q8 = pktpair_watch_queue(sk, beyond_pipe_q8,
+							      pktpair_path_copy(path));
 	} else {
 		queue_newest_unwatched(&ca->evidence->watch);
 	}
@@ -979,6 +1009,8 @@ pktpair_steer_shared(struct sock *sk, const struct rate_sample *rs,
 	orders.rate_bytes_ps =
 		control_window_rate_bytes_ps(PKTPAIR_SHARED_RATE_FACTOR * orders.window,
 					     tp->mss_cache, tp->srtt_us >> 3);
+	orders.rate_bytes_ps = max_t(u64, orders.rate_bytes_ps, 1);
+	orders.window = max_t(u32, orders.window, 1);
 	return orders;
 }
 
@@ -1027,7 +1059,8 @@ pktpair_steer(struct sock *sk, const struct rate_sample *rs, bool is_1994,
 		orders.window = control_window(path, orders.setpoint_q8, ca->train);
 		/* a policer keeps no queue: packets sent to build one are dropped */
 		if (unlikely(ca->evidence->turns.policed))
-			orders.rate_bytes_ps = control_share_bytes_ps(path, ca->mss);
+			orders.rate_bytes_ps = max_t(u64, control_share_bytes_ps(path, ca->mss),
+						     1);
 	}
 	return orders;
 }
@@ -1093,14 +1126,14 @@ static void pktpair_grow(struct sock *sk, const struct rate_sample *rs)
 	pktpair_first_rate(sk);
 }
 
-static void pktpair_apply(struct sock *sk, struct control_orders orders)
+/* Rate and window must be at least 1 */
+static __always_inline void pktpair_apply(struct sock *sk, struct control_orders orders)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	WRITE_ONCE(sk->sk_pacing_rate,
-		   min_t(u64, max_t(u64, orders.rate_bytes_ps, 1),
-			 READ_ONCE(sk->sk_max_pacing_rate)));
-	tcp_snd_cwnd_set(tp, clamp_t(u32, orders.window, 1, tp->snd_cwnd_clamp));
+		   min_t(u64, orders.rate_bytes_ps, READ_ONCE(sk->sk_max_pacing_rate)));
+	tcp_snd_cwnd_set(tp, min_t(u32, orders.window, tp->snd_cwnd_clamp));
 }
 
 /* ---- what the stack calls ---- */
@@ -1122,7 +1155,7 @@ pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const bool is_19
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
-	struct pair_sample train = pktpair_sense(sk, rs);
+	struct pair_sample train = pktpair_sense(sk, rs, is_1994);
 	u32 rtt_us = pktpair_rtt_us(tp, rs);
 	struct control_orders orders = {};
 	struct control_path path = {};
@@ -1131,7 +1164,8 @@ pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const bool is_19
 	if (pktpair_round_passed(ca, tp, rs))
 		pktpair_end_round(sk, rs, is_1994);
 	else if (!is_1994 && pktpair_counts(rs) &&
-		 round_check_due(&ca->evidence->check, (u32)tp->tcp_mstamp, pktpair_prop_us(ca)))
+		 round_check_due(&ca->evidence->check, (u32)tp->tcp_mstamp,
+				 pktpair_known_prop_us(ca)))
 		pktpair_confirm(sk, rs);
 	/* the share has changed, or how the receiver acknowledges */
 	if (ca->fresh || (train.verdict != PAIR_OPEN && train.verdict != PAIR_SAMPLE))
@@ -1146,7 +1180,17 @@ pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const bool is_19
 	if (train.verdict != PAIR_OPEN) {
 		this_cpu_inc(pktpair_counters.trains[train.verdict]);
 		if (trace_pktpair_sample_enabled())
-			pktpair_trace(sk, train, path, orders);
+			pktpair_trace(sk, (struct pair_sample) {
+					      .span_ns = train.span_ns,
+					      .segments = train.segments,
+					      .ticks = train.ticks,
+					      .verdict = train.verdict,
+				      }, pktpair_path_copy(&path),
+				      (struct control_orders) {
+					      .rate_bytes_ps = orders.rate_bytes_ps,
+					      .setpoint_q8 = orders.setpoint_q8,
+					      .window = orders.window,
+				      });
 	}
 }
 
