@@ -139,6 +139,13 @@ static inline u64 control_served_q8(u32 time_us, u64 service_q10)
 			       40 - 8);
 }
 
+/* The same for the propagation delay, with sixteen places: 2^60 * 2^27 / 2^24 is below 2^63 */
+static inline u64 control_pipe_q16(const struct control_path *path)
+{
+	return mul_u64_u32_shr(control_packets_per_us_q40(path->service_q10),
+			       path->prop_us, 40 - 16);
+}
+
 /**
  * control_pipe_q8 - packets that fill the path without a queue: R / s_b
  * @path: the path
@@ -147,7 +154,7 @@ static inline u64 control_served_q8(u32 time_us, u64 service_q10)
  */
 static inline u64 control_pipe_q8(const struct control_path *path)
 {
-	return control_served_q8(path->prop_us, path->service_q10);
+	return control_pipe_q16(path) >> 8;
 }
 
 /**
@@ -346,9 +353,7 @@ static inline u32 control_correction_q24(const struct control_path *path,
 					 u32 most_q24)
 {
 	u32 error_q8 = control_off_setpoint_q8(path, setpoint_q8);
-	u64 round_q16 = mul_u64_u32_shr(control_packets_per_us_q40(path->service_q10),
-					path->prop_us, 40 - 16) +
-			((u64)path->backlog_q8 << 8);
+	u64 round_q16 = control_pipe_q16(path) + ((u64)path->backlog_q8 << 8);
 	u64 attack_q16 = mul_u64_u32_shr(round_q16, attack_q8, 8);
 
 	PRECONDITION(path->backlog_q8 <= CONTROL_BACKLOG_MAX * CONTROL_PACKET_Q8);
