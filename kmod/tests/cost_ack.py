@@ -1,20 +1,28 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""What an acknowledgment costs: instructions of a cong_control call, ours and bbr's.
+"""What an acknowledgment costs, and a byte: instructions, ours and bbr's.
 
 Runs in the lab, where the clock counts instructions: scripts/lab cost-ack.  The
 kernel's function graph tracer stamps a function's entry and return; what that
 stamping costs itself is measured on a hook of the same module that returns a
-constant, and taken off.  Prints JSON.
+constant, and taken off.
+
+Of a byte it is all that this machine does while four flows send at 200 Mbit/s: both ends,
+the router and the path are in it, since they share its processor.  It is the time that the
+processor was not idle, by the kernel's own sum of idle time.  Prints JSON.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+import socket
 import statistics
 import sys
+import threading
 import time
+from pathlib import Path
 
 import in_lab_pktpair as lab
 from in_guest.tap import expect, run
@@ -31,6 +39,16 @@ SETTLE_S = 2.0
 MEASURE_S = 3.0
 # of each function; the constant hook is asked a few dozen times at least
 LEAST_CALLS = 30
+# what a byte costs: the flows' start, and as little after it as holds some thirty round trips
+SENDERS = ("pktpair", "bbr")
+FLOWS = 4
+SHARED_BOTTLENECK = "fq_rr rate 200mbit"
+START_S = 1.0
+COUNT_S = 1.0
+# of the bottleneck's rate, what arrives at least: or the processor was the bottleneck
+LEAST_PART = 0.8
+SHARED_BYTES_PS = 200e6 / 8
+CHUNK = bytes(1 << 18)
 PERCENTILES = (5, 25, 50, 75, 95, 99)
 
 
@@ -69,6 +87,79 @@ def measure(algorithm: str) -> dict[str, object]:
     }
 
 
+class Bulk:
+    """A flow whose ends do as little as they can: what arrives is thrown away unread."""
+
+    def __init__(self, algorithm: str, port: int) -> None:
+        """Connect and send."""
+        with lab.namespace("pp-d"):
+            listener = socket.create_server((lab.RECEIVER, port))
+        with lab.namespace("pp-s"):
+            self.sender = socket.socket()
+        self.sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, algorithm.encode())
+        self.sender.connect((lab.RECEIVER, port))
+        self.receiver, _ = listener.accept()
+        listener.close()
+        self.received = 0
+        self.threads = [threading.Thread(target=work, daemon=True) for work in (self.send, self.receive)]
+        for thread in self.threads:
+            thread.start()
+
+    def send(self) -> None:
+        """Send until closed."""
+        with contextlib.suppress(OSError):
+            while True:
+                self.sender.sendall(CHUNK)
+
+    def receive(self) -> None:
+        """Count until closed."""
+        with contextlib.suppress(OSError):
+            while got := len(self.receiver.recv(len(CHUNK), socket.MSG_TRUNC)):
+                self.received += got
+
+    def close(self) -> None:
+        """End at once, whatever is on its way."""
+        for end in (self.sender, self.receiver):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        for thread in self.threads:
+            thread.join(60)
+        self.sender.close()
+        self.receiver.close()
+
+
+def idle_ns() -> int:
+    """How long the processor has been idle."""
+    found = re.search(r"idle_sleeptime +: (\d+)", Path("/proc/timer_list").read_text())
+    expect(found, "/proc/timer_list tells no idle time")
+    assert found
+    return int(found[1])
+
+
+def measure_bytes(algorithm: str) -> dict[str, object]:
+    """Four flows at 200 Mbit/s."""
+    flows = [Bulk(algorithm, lab.PORT + 1 + number) for number in range(FLOWS)]
+    time.sleep(START_S)
+    idle, began, before = idle_ns(), time.monotonic_ns(), sum(flow.received for flow in flows)
+    time.sleep(COUNT_S)
+    sent = sum(flow.received for flow in flows) - before
+    lasted_ns = time.monotonic_ns() - began
+    busy_ns = lasted_ns - (idle_ns() - idle)
+    for flow in flows:
+        flow.close()
+    rate = sent / (lasted_ns / 1e9)
+    expect(
+        rate >= LEAST_PART * SHARED_BYTES_PS,
+        f"{algorithm}: {rate * 8 / 1e6:.1f} Mbit/s arrived, below {LEAST_PART} of 200; busy for {busy_ns} ns",
+    )
+    return {
+        "bytes": sent,
+        "goodput_mbit": round(rate * 8 / 1e6, 2),
+        "busy": round(busy_ns / lasted_ns, 3),
+        "instructions_per_byte": round(busy_ns / sent, 3),
+    }
+
+
 def main() -> None:
     """Measure each and print."""
     lab.DEFAULT.write_text("cubic")
@@ -76,7 +167,16 @@ def main() -> None:
     run("modprobe", "tcp_bbr")
     lab.bottleneck(BOTTLENECK)
     (lab.TRACING / "buffer_size_kb").write_text("16384")
-    json.dump({"bottleneck": BOTTLENECK, "algorithms": {name: measure(name) for name in HOOKS}}, sys.stdout)
+    calls = {name: measure(name) for name in HOOKS}
+    lab.bottleneck(SHARED_BOTTLENECK)
+    summary = {
+        "bottleneck": BOTTLENECK,
+        "algorithms": calls,
+        "shared_bottleneck": SHARED_BOTTLENECK,
+        "flows": FLOWS,
+        "senders": {name: measure_bytes(name) for name in SENDERS},
+    }
+    json.dump(summary, sys.stdout)
 
 
 if __name__ == "__main__":
