@@ -77,7 +77,7 @@ cost: lab-modules ## instructions and nanoseconds per packet, fq_rr beside its p
 cost-native: bootstrap plugin ## nanoseconds alone, in User Mode Linux
 	@scripts/lab cost-native
 
-cost-ack: lab-modules ## instructions per acknowledgment, pktpair's and bbr's
+cost-ack: lab-modules ## instructions per acknowledgment and per byte, pktpair's and bbr's
 	@scripts/lab cost-ack
 
 tdc: lab-modules ## the kernel's own tests of tc, on our cases; the last line counts

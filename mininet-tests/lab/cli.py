@@ -43,7 +43,7 @@ COMMANDS = {
     "claims": ("what the papers claim and what shows it, for the documentation", "lab.front.claims"),
     "cost": ("instructions per packet, fq_rr beside its peers", "lab.front.cost"),
     "cost-native": ("nanoseconds per packet, in User Mode Linux", "lab.front.cost_uml"),
-    "cost-ack": ("instructions per acknowledgment, pktpair's and bbr's", "lab.front.cost_ack"),
+    "cost-ack": ("instructions per acknowledgment and per byte, pktpair's and bbr's", "lab.front.cost_ack"),
     "mutants": ("changes of formula headers: how much of it tests notice", "lab.front.mutants"),
     "hostile": ("a tenant and a peer who mean harm, in a kernel that watches itself", "hostile.drive"),
     "torture": ("the modules in kernels that watch themselves", "torture.drive"),
