@@ -385,7 +385,7 @@ static inline u64 control_rate_bytes_ps(const struct control_path *path,
 		return 1;
 	if (setpoint_q8 <= 0)
 		return share;
-	/* apart, so that the constants are known: an ACK is a tenth cheaper */
+	/* apart, so that either knows its constants */
 	if (path->backlog_q8 > (u32)setpoint_q8) {
 		change_q24 = control_correction_q24(path, setpoint_q8, CONTROL_ATTACK_DOWN_Q8,
 						    CONTROL_ONE_Q24 / 2);
