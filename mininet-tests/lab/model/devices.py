@@ -123,6 +123,11 @@ def _policer(device: str, shaped: Shaped) -> list[str]:
     ]
 
 
+def _of_thesis(device: str, shaped: Shaped) -> list[str]:
+    """It has no options: its module's parameters have the rate and the limit."""
+    return [f"qdisc add dev {device} root handle 1: {shaped.way.queue}"]
+
+
 def _red(shaped: Shaped) -> str:
     # the discipline counts bytes: of full packets, thresholds at a tenth and three tenths of the limit
     limit = (shaped.way.limit_packets or 100) * shaped.frame_bytes
@@ -161,6 +166,8 @@ QUEUES: dict[str, Callable[[str, Shaped], list[str]]] = {
     "cake": _cake,
     "htb": _htb,
     "policer": _policer,
+    "thesis_decbit": _of_thesis,
+    "thesis_fqbit": _of_thesis,
     **{name: _in_bucket(leaf) for name, leaf in LEAVES.items()},
 }
 

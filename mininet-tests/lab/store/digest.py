@@ -17,11 +17,12 @@ from .engine import Surroundings
 from .run import Run
 
 # What a plan says where it uses a module: the congestion controls pktpair,
-# pktpair_1994, vptfrc and fixed_window, the queues fq_rr and lossy, their trace events and their files.
+# pktpair_1994, vptfrc, fixed_window and those of the thesis, the queues fq_rr, lossy and those of the thesis, their
+# trace events and their files.
 # A plan that says it of something else is run once too often, never once too rarely.
 MODULE_MARKS = {
     **{"tcp_pktpair": "pktpair", "tcp_vptfrc": "vptfrc", "tcp_fixed_window": "fixed_window"},
-    **{"sch_fq_rr": "fq_rr", "sch_lossy": "lossy"},
+    **{"sch_fq_rr": "fq_rr", "sch_lossy": "lossy", "tcp_thesis": "thesis_", "sch_thesis": "thesis_"},
 }
 # Of sources that were drawn before, by all that they are.
 _drawn: dict[str, str] = {}

@@ -84,7 +84,9 @@ def test_a_folder(checkout, tmp_path) -> None:
     (folder / "build" / RELEASE / "kmod" / "tcp_pktpair.ko").write_text("inside")
     assert built(str(folder)) == ["inside"]
     with pytest.raises(
-        PlanError, match="none of tcp_pktpair.ko, tcp_vptfrc.ko, sch_fq_rr.ko, sch_lossy.ko, tcp_fixed_window.ko"
+        PlanError,
+        match="none of tcp_pktpair.ko, tcp_vptfrc.ko, sch_fq_rr.ko, sch_lossy.ko, tcp_fixed_window.ko, tcp_thesis.ko,"
+        " sch_thesis.ko",
     ):
         engine.modules_of("6.2", str(tmp_path))
 

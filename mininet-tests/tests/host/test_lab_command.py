@@ -153,7 +153,8 @@ BAD = {
     ),
     "sweep: no modules": (
         ["sweep", THREE, "--modules", "scripts"],
-        "--modules scripts: none of tcp_pktpair.ko, tcp_vptfrc.ko, sch_fq_rr.ko, sch_lossy.ko, tcp_fixed_window.ko for"
+        "--modules scripts: none of tcp_pktpair.ko, tcp_vptfrc.ko, sch_fq_rr.ko, sch_lossy.ko, tcp_fixed_window.ko,"
+        " tcp_thesis.ko, sch_thesis.ko for"
         " kernel",
     ),
     "sweep: no kernel": (["sweep", THREE, "--kernel", "9.9"], "kernel 9.9 is not unpacked"),
