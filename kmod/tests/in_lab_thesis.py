@@ -75,7 +75,7 @@ def switch(kind: str, **values: int) -> None:
         (SWITCH / name).write_text(str(values.get(name, initial)))
     # what a change of the root leaves is of another kind
     run("tc", "-n", "pp-r", "qdisc", "del", "dev", "rd", "root", check=False)
-    bottleneck(f"thesis_{kind}")
+    bottleneck(f"switch_{kind}")
 
 
 def generic_keeps_its_window() -> None:
@@ -173,8 +173,8 @@ def other_values_are_refused() -> None:
             WINDOW.write_text(bad)
             expect(condition=False, text=f"window took {bad}")
     for kind in ("decbit", "fqbit"):
-        refused = run("tc", "qdisc", "add", "dev", "lo", "root", f"thesis_{kind}", "limit", "3", check=False)
-        expect(refused.returncode != 0, f"thesis_{kind} took an option")
+        refused = run("tc", "qdisc", "add", "dev", "lo", "root", f"switch_{kind}", "limit", "3", check=False)
+        expect(refused.returncode != 0, f"switch_{kind} took an option")
 
 
 if __name__ == "__main__":

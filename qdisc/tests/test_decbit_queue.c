@@ -22,7 +22,7 @@ static void come(struct decbit_queue *q, u32 user, u64 now_ms)
 
 static void leave(struct decbit_queue *q, u64 now_ms)
 {
-	decbit_leaves(q, PACKET_MS * MS, now_ms * MS);
+	decbit_leaves(q, now_ms * MS);
 }
 
 /* One packet at a time, and half of the time idle: an average of a half */
@@ -34,8 +34,9 @@ static void the_average_has_the_packet_that_is_sent(void **state)
 	(void)state;
 	for (at = 0; at <= 2000; at += 200) {
 		come(&q, 0, at);
-		leave(&q, at);
+		leave(&q, at + PACKET_MS);
 	}
+	come(&q, 0, at);
 	assert_int_equal(q.at_ns - q.last.since_ns, 200 * MS);
 	assert_int_equal(q.last.packet_ns + q.now.packet_ns, 100 * MS);
 	assert_false(decbit_reaches(&q, 1));
@@ -49,7 +50,6 @@ static void two_that_are_always_there_are_an_average_of_two(void **state)
 
 	(void)state;
 	come(&q, 0, 0);
-	leave(&q, 0);
 	come(&q, 1, 0);
 	for (at = 100; at <= 3000; at += 100) {
 		leave(&q, at);
@@ -74,7 +74,7 @@ static void a_user_below_its_share_is_not_marked(void **state)
 		come(&q, 0, at);
 		if (at % 1000 == 0)
 			come(&q, 1, at);
-		leave(&q, at);
+		leave(&q, at + 99);
 	}
 	come(&q, 0, 5000);
 	assert_true(decbit_marks(&q, 0, RATE_BYTES_S, 90, false));
@@ -91,13 +91,13 @@ static void an_old_cycle_is_forgotten(void **state)
 	(void)state;
 	for (i = 0; i < 50; i++)
 		come(&q, 0, 0);
-	for (at = 0; at < 5000; at += 100)
+	for (at = 100; at <= 5000; at += 100)
 		leave(&q, at);
 	come(&q, 1, 10000);
 	assert_true(decbit_reaches(&q, 10));
-	leave(&q, 10000);
+	leave(&q, 10100);
 	come(&q, 1, 20000);
-	leave(&q, 20000);
+	leave(&q, 20100);
 	assert_int_equal(decbit_demand(&q, 0), 0);
 	assert_false(decbit_reaches(&q, 1));
 }

@@ -47,7 +47,7 @@ TC_MODULES = {
     " action police ": "act_police",
     " fq_rr ": "sch_fq_rr",
     " lossy": "sch_lossy",
-    " thesis_": "sch_thesis",
+    " switch_": "sch_thesis",
 }
 OURS = {name: module for module, names in CONGESTION_CONTROLS.items() for name in names}
 

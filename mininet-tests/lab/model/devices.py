@@ -166,8 +166,8 @@ QUEUES: dict[str, Callable[[str, Shaped], list[str]]] = {
     "cake": _cake,
     "htb": _htb,
     "policer": _policer,
-    "thesis_decbit": _of_thesis,
-    "thesis_fqbit": _of_thesis,
+    "switch_decbit": _of_thesis,
+    "switch_fqbit": _of_thesis,
     **{name: _in_bucket(leaf) for name, leaf in LEAVES.items()},
 }
 

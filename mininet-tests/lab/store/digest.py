@@ -22,7 +22,7 @@ from .run import Run
 # A plan that says it of something else is run once too often, never once too rarely.
 MODULE_MARKS = {
     **{"tcp_pktpair": "pktpair", "tcp_vptfrc": "vptfrc", "tcp_fixed_window": "fixed_window"},
-    **{"sch_fq_rr": "fq_rr", "sch_lossy": "lossy", "tcp_thesis": "thesis_", "sch_thesis": "thesis_"},
+    **{"sch_fq_rr": "fq_rr", "sch_lossy": "lossy", "tcp_thesis": "thesis_", "sch_thesis": "switch_"},
 }
 # Of sources that were drawn before, by all that they are.
 _drawn: dict[str, str] = {}

@@ -51,6 +51,7 @@ SHORT: dict[str, dict[str, str]] = {
     "router": {"beside": "cubic"},
     "short-flows": {"count": "20"},
     "smoke": {},
+    "thesis-ch6": {"scenario": "2", "interval": "10"},
     "three-bottlenecks": {},
     "traffic-engines-agree": {},
     "unload-under-traffic": {},

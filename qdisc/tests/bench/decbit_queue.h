@@ -8,9 +8,9 @@
  * far, with the packet that is being sent. Whose bits are set is as in Ramakrishnan, Chiu and
  * Jain, "Congestion avoidance in computer networks with a connectionless network layer, part IV: a
  * selective binary feedback scheme for general topologies", DEC-TR-510, 1987, of which the thesis
- * names the parts (capacity factor, panic mode): below an average of one nobody's; from one on those
- * who send more than their max-min share of a part of the link, the capacity factor; in panic,
- * everybody's. Chosen here, since that report is not at hand: demands are counted in bytes over the
+ * names the parts (capacity factor, panic mode): below an average of one nobody's; from one on
+ * those of who sends more than the max-min share of a part of the link, the capacity factor; in
+ * panic, everybody's. Chosen here, since that report is not at hand: demands are counted in bytes over the
  * time of the average, and it is panic from an average of two on.
  *
  * A cycle that has lasted for DECBIT_CYCLE_MAX_NS ends there, or a link that is always
@@ -27,7 +27,7 @@
 #include "portable.h"
 
 #define DECBIT_USERS		64
-/* ten round trips of the longest path in the thesis would be more than a period of its cross traffic */
+/* ns: five round trips of the longest path in the thesis' scenario 7 */
 #define DECBIT_CYCLE_MAX_NS	(60ULL * 1000000000ULL)
 /* thresholds of the average, packets */
 #define DECBIT_SELECT		1U
@@ -51,15 +51,13 @@ struct decbit_cycle {
  * @last: the cycle before
  * @now: the present one
  * @at_ns: until when it is counted
- * @sent_ns: when the packet that is being sent has left
- * @packets: that wait
+ * @packets: that wait or are being sent
  * @begun: a packet has come
  */
 struct decbit_queue {
 	struct decbit_cycle last;
 	struct decbit_cycle now;
 	u64 at_ns;
-	u64 sent_ns;
 	u32 packets;
 	bool begun;
 };
@@ -71,19 +69,9 @@ static inline void decbit_next_cycle(struct decbit_queue *q, u64 now_ns)
 	q->now.since_ns = now_ns;
 }
 
-/* Whether nothing waits or is being sent */
-static inline bool decbit_is_idle(const struct decbit_queue *q, u64 now_ns)
-{
-	return !q->packets && now_ns >= q->sent_ns;
-}
-
 static inline void decbit_count(struct decbit_queue *q, u64 now_ns)
 {
-	u64 sending_ns = 0;
-
-	if (q->sent_ns > q->at_ns)
-		sending_ns = min_t(u64, q->sent_ns, now_ns) - q->at_ns;
-	q->now.packet_ns += q->packets * (now_ns - q->at_ns) + sending_ns;
+	q->now.packet_ns += q->packets * (now_ns - q->at_ns);
 	q->at_ns = now_ns;
 }
 
@@ -103,7 +91,7 @@ static inline void decbit_comes(struct decbit_queue *q, u32 user, u32 bytes, u64
 		q->now.since_ns = now_ns;
 	}
 	decbit_count(q, now_ns);
-	if (decbit_is_idle(q, now_ns) || now_ns - q->now.since_ns >= DECBIT_CYCLE_MAX_NS)
+	if (!q->packets || now_ns - q->now.since_ns >= DECBIT_CYCLE_MAX_NS)
 		decbit_next_cycle(q, now_ns);
 	q->now.bytes[user] += bytes;
 }
@@ -118,17 +106,15 @@ static inline void decbit_waits(struct decbit_queue *q)
 }
 
 /**
- * decbit_leaves - a packet begins to be sent
+ * decbit_leaves - a packet has been sent
  * @q: the switch
- * @lasts_ns: its time on the link
  * @now_ns: a clock that never goes back
  */
-static inline void decbit_leaves(struct decbit_queue *q, u64 lasts_ns, u64 now_ns)
+static inline void decbit_leaves(struct decbit_queue *q, u64 now_ns)
 {
 	decbit_count(q, now_ns);
 	if (q->packets)
 		q->packets--;
-	q->sent_ns = now_ns + lasts_ns;
 }
 
 /**
@@ -200,13 +186,13 @@ static inline bool decbit_marks(const struct decbit_queue *q, u32 user, u32 rate
 				u32 factor_pct, bool panics)
 {
 	u64 lasted_us = div_u64(q->at_ns - q->last.since_ns, NSEC_PER_USEC);
+	u64 capacity = div_u64(lasted_us * rate_bytes_s, 1000000);
 
 	if (!decbit_reaches(q, DECBIT_SELECT))
 		return false;
 	if (panics && decbit_reaches(q, DECBIT_PANIC))
 		return true;
-	return decbit_demand(q, user) >
-	       decbit_share(q, div_u64(div_u64(lasted_us * rate_bytes_s, 1000000) * factor_pct, 100));
+	return decbit_demand(q, user) > decbit_share(q, div_u64(capacity * factor_pct, 100));
 }
 
 /**

@@ -2,13 +2,15 @@
 /*
  * Switches of Keshav's thesis (1991), chapter 6, that set the congestion bit, for experiments:
  *
- *	tc qdisc add dev r-x root thesis_decbit		a FIFO with selective DECbit
- *	tc qdisc add dev r-x root thesis_fqbit		fair queueing with bits
+ *	tc qdisc add dev r-x root switch_decbit		a FIFO with selective DECbit
+ *	tc qdisc add dev r-x root switch_fqbit		fair queueing with bits
  *
- * decbit_queue.h says when a bit is set: ECN's mark "congestion experienced". Both shape the link:
- * a packet leaves when the one before it has been sent, by IP datagrams' bytes. thesis_fqbit has
- * the round robin of fq_rr, and a full buffer drops the last packet of the longest queue. A
- * user is a source's address, with the port of TCP and UDP.
+ * decbit_queue.h says when a bit is set: ECN's mark "congestion experienced". Both shape the link
+ * by IP datagrams' bytes. From switch_decbit a packet comes when all of it has been sent, since
+ * what is being sent is part of DECbit's queue: who has the last bit earlier would send the next
+ * packet into it. From switch_fqbit it comes when the one before it has been sent, as from fq_rr,
+ * whose round robin it has; a full buffer drops the last packet of the longest queue. A user is a
+ * source's address, with the port of TCP and UDP.
  *
  * There are no options, so that tc needs no plugin; the module's parameters hold for all that there
  * are, and may change under traffic. Never installed.
@@ -81,15 +83,15 @@ static const struct kernel_param_ops thesis_param_ops = {
 THESIS_PARAMETER(limit_packets, 1, THESIS_LIMIT_MAX, "packets that may wait (default 1000)");
 THESIS_PARAMETER(rate_bit_s, THESIS_RATE_MIN, U32_MAX,
 		 "of the link, IP datagrams (default 80000)");
-THESIS_PARAMETER(factor_pct, 1, 100, "capacity factor of thesis_decbit, per cent (default 90)");
-THESIS_PARAMETER(panic_mode, 0, 1, "whether thesis_decbit has a panic mode (default 1)");
+THESIS_PARAMETER(factor_pct, 1, 100, "capacity factor of switch_decbit, per cent (default 90)");
+THESIS_PARAMETER(panic_mode, 0, 1, "whether switch_decbit has a panic mode (default 1)");
 
 /* ---- the link ---- */
 
 /**
  * struct thesis_link - what is being sent
  * @watchdog: asks for the next packet
- * @sent_ns: when the packet that left last has been sent
+ * @sent_ns: when the last packet has been sent, or will have been
  */
 struct thesis_link {
 	struct qdisc_watchdog watchdog;
@@ -106,7 +108,7 @@ static u64 thesis_lasts_ns(const struct sk_buff *skb)
 	return div_u64((u64)bytes * 8 * NSEC_PER_SEC, READ_ONCE(rate_bit_s));
 }
 
-/* Whether the next packet may leave; else the watchdog asks again */
+/* Whether what was being sent has been; else the watchdog asks again */
 static bool thesis_may_send(struct thesis_link *link, u64 now_ns)
 {
 	if (now_ns >= link->sent_ns)
@@ -167,18 +169,20 @@ static u32 thesis_user(struct thesis_users *users, struct sk_buff *skb)
 	return users->count++;
 }
 
-/* ---- thesis_decbit ---- */
+/* ---- switch_decbit ---- */
 
 /**
  * struct thesis_decbit - a FIFO with selective DECbit
  * @link: must come first: what is being sent
  * @queue: what it remembers
  * @users: whose packets have come
+ * @sending: the first packet is being sent
  */
 struct thesis_decbit {
 	struct thesis_link link;
 	struct decbit_queue queue;
 	struct thesis_users users;
+	bool sending;
 };
 
 static int thesis_decbit_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
@@ -187,7 +191,8 @@ static int thesis_decbit_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct 
 	u32 user = thesis_user(&q->users, skb);
 
 	decbit_comes(&q->queue, user, qdisc_pkt_len(skb), ktime_get_ns());
-	if (qdisc_qlen(sch) >= READ_ONCE(limit_packets))
+	/* what is being sent is not in the buffer */
+	if (qdisc_qlen(sch) > READ_ONCE(limit_packets))
 		return qdisc_drop(skb, sch, to_free);
 	decbit_waits(&q->queue);
 	if (decbit_marks(&q->queue, user, READ_ONCE(rate_bit_s) / 8, READ_ONCE(factor_pct),
@@ -199,16 +204,19 @@ static int thesis_decbit_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct 
 static struct sk_buff *thesis_decbit_dequeue(struct Qdisc *sch)
 {
 	struct thesis_decbit *q = qdisc_priv(sch);
-	u64 now_ns = ktime_get_ns(), lasts_ns;
-	struct sk_buff *skb;
+	u64 now_ns = ktime_get_ns();
+	struct sk_buff *skb = qdisc_peek_head(sch);
 
-	if (!qdisc_qlen(sch) || !thesis_may_send(&q->link, now_ns))
+	if (!skb)
 		return NULL;
-	skb = qdisc_dequeue_head(sch);
-	lasts_ns = thesis_lasts_ns(skb);
-	thesis_sends(&q->link, lasts_ns, now_ns);
-	decbit_leaves(&q->queue, lasts_ns, now_ns);
-	return skb;
+	if (!q->sending)
+		thesis_sends(&q->link, thesis_lasts_ns(skb), now_ns);
+	q->sending = true;
+	if (!thesis_may_send(&q->link, now_ns))
+		return NULL;
+	q->sending = false;
+	decbit_leaves(&q->queue, now_ns);
+	return qdisc_dequeue_head(sch);
 }
 
 static int thesis_no_options(struct nlattr *opt, struct netlink_ext_ack *extack)
@@ -236,6 +244,7 @@ static void thesis_decbit_reset(struct Qdisc *sch)
 	memset(&q->queue, 0, sizeof(q->queue));
 	memset(&q->users, 0, sizeof(q->users));
 	q->link.sent_ns = 0;
+	q->sending = false;
 }
 
 /* Of both kinds */
@@ -247,7 +256,7 @@ static void thesis_destroy(struct Qdisc *sch)
 }
 
 static struct Qdisc_ops thesis_decbit_ops = {
-	.id		= "thesis_decbit",
+	.id		= "switch_decbit",
 	.priv_size	= sizeof(struct thesis_decbit),
 	.enqueue	= thesis_decbit_enqueue,
 	.dequeue	= thesis_decbit_dequeue,
@@ -258,7 +267,7 @@ static struct Qdisc_ops thesis_decbit_ops = {
 	.owner		= THIS_MODULE,
 };
 
-/* ---- thesis_fqbit ---- */
+/* ---- switch_fqbit ---- */
 
 /**
  * struct thesis_fqbit - fair queueing with bits
@@ -378,7 +387,7 @@ static void thesis_fqbit_reset(struct Qdisc *sch)
 }
 
 static struct Qdisc_ops thesis_fqbit_ops = {
-	.id		= "thesis_fqbit",
+	.id		= "switch_fqbit",
 	.priv_size	= sizeof(struct thesis_fqbit),
 	.enqueue	= thesis_fqbit_enqueue,
 	.dequeue	= thesis_fqbit_dequeue,

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Keshav's thesis, chapter 6, for people: its tables and figures redrawn, and what is known of what does not hold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..analyse.thesis import DEFAULT, JUDGED, PAIRS, PEERS, QUEUE, RENO, entries, pair_of
+from ..model.thesis import CASES, PERIOD_S, SHARES
+from .pages import text
+from .pictures import COLOURS, STYLE, address
+from .section import Drawn, Section, Table
+
+Data = Mapping[str, Any]
+WIDTH_INCHES, HEIGHT_INCHES = 8.0, 3.6
+# Pairs of the thesis, and today's over fair queueing.
+OTHERS = {f"{cc}-{QUEUE}": (cc, QUEUE) for cc in (DEFAULT, *PEERS, RENO)}
+ALL = {**PAIRS, **OTHERS}
+WHY: dict[str, str] = {}
+
+
+def _figure(panels: int, draw: Callable[[Sequence[Axes]], None], height_inches: float = HEIGHT_INCHES) -> str:
+    """Panels side by side with one legend, as an address that holds them."""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
+        all_axes = [figure.add_subplot(1, panels, place + 1) for place in range(panels)]
+        draw(all_axes)
+        of_labels: dict[str, Any] = {}
+        for axes in all_axes:
+            handles, labels = axes.get_legend_handles_labels()
+            of_labels |= dict(zip(labels, handles, strict=True))
+        if of_labels:
+            figure.legend(list(of_labels.values()), list(of_labels), loc="outside lower center", ncols=6)
+        return address(figure)
+
+
+def _metrics(data: Data, scenario: int) -> dict[str, Mapping[str, Any]]:
+    """Of each pair that was run."""
+    return {
+        pair_of(one["cc"], one["queue"]) + (f" {one['own']}" if one["own"] else ""): one["metrics"]
+        for one in data.get("points", ())
+        if one["scenario"] == scenario and not one["reading"]
+    }
+
+
+def _rates(scenario: int, metrics: Mapping[str, Any], period: str = "") -> dict[str, float]:
+    """Of each file, as a part of its fair share."""
+    share = {"off": 5.0, "on": 10 / 3}.get(period) or SHARES[scenario]
+    before = f"{period}_" if period else ""
+    rates = {str(n): metrics.get(f"{before}file_rate_{n}") for n in range(1, CASES[scenario].files + 1)}
+    return {name: rate / share for name, rate in rates.items() if rate is not None}
+
+
+def shares(data: Data) -> str:
+    """Throughput over fair share of each file, for each pair, scenario by scenario."""
+    panels = [(n, "") for n in CASES if n not in (3, 5)] + [(3, "on"), (3, "off")]
+
+    def draw(all_axes: Sequence[Axes]) -> None:
+        for axes, (scenario, period) in zip(all_axes, sorted(panels), strict=True):
+            of_pairs = _metrics(data, scenario)
+            for place, pair in enumerate(ALL):
+                for number, value in _rates(scenario, of_pairs.get(pair, {}), period).items():
+                    axes.plot(value, place, "o", ms=3.5, color=COLOURS[(int(number) - 1) % len(COLOURS)])
+            axes.axvline(1, color="black", lw=0.8, ls="--")
+            axes.set_title(f"{scenario} {period}".strip())
+            axes.set_yticks(range(len(ALL)), list(ALL) if axes is all_axes[0] else [""] * len(ALL))
+            axes.set_ylim(len(ALL) - 0.5, -0.5)
+            axes.set_xlim(0, 2.2)
+            axes.set_xlabel("share")
+
+    return _figure(len(panels), draw)
+
+
+def utility(data: Data) -> str:
+    """Figures 6.5 to 6.8: throughput against delay of each file in scenario 2, with boxes of 95 % confidence."""
+    groups = {
+        "G": ("g-fcfs", "g-fq"),
+        "JK": ("jk-fcfs", "jk-fq"),
+        "DEC": ("dec-dec", "dec-fqb"),
+        "PP": ("pp-fq", f"{DEFAULT}-{QUEUE}"),
+    }
+
+    def draw(all_axes: Sequence[Axes]) -> None:
+        of_pairs = _metrics(data, 2)
+        for axes, (title, pairs) in zip(all_axes, groups.items(), strict=True):
+            for pair in pairs:
+                metrics = of_pairs.get(pair, {})
+                for number in range(1, CASES[2].files + 1):
+                    rate, delay = metrics.get(f"file_rate_{number}"), metrics.get(f"file_delay_{number}")
+                    if rate is None or delay is None:
+                        continue
+                    # a mean of six intervals, and three of their deviations to each side
+                    half = 3 * (metrics.get(f"file_deviation_{number}") or 0.0)
+                    fair = pair.endswith(("fq", "fqb", QUEUE))
+                    colour = COLOURS[1] if fair else COLOURS[0]
+                    label = "fair queueing" if fair else "FIFO"
+                    if pair.startswith(DEFAULT):
+                        colour, label = COLOURS[2], "pktpair, fair queueing"
+                    axes.errorbar(rate, delay, xerr=half, fmt="o", ms=3, lw=0.6, capsize=2, color=colour, label=label)
+            axes.set_title(title)
+            axes.set_xlabel("packets/s")
+            axes.set_xlim(0, 3.5)
+            axes.set_ylim(bottom=0)
+        all_axes[0].set_ylabel("round trip, s")
+
+    return _figure(len(groups), draw)
+
+
+def windows(scenario: int) -> Callable[[Data], str]:
+    """Figures 6.10 to 6.13, and 6.18 to 6.22."""
+    pairs = ("jk-fcfs", "jk-fq", "dec-dec", "dec-fqb", "pp-fq")
+
+    def draw_of(data: Data) -> str:
+        def draw(all_axes: Sequence[Axes]) -> None:
+            for axes, pair in zip(all_axes, pairs, strict=True):
+                curve = data.get("curves", {}).get(f"{scenario} {pair}", [])
+                if curve:
+                    axes.plot(*zip(*curve, strict=True), color=COLOURS[0], lw=0.8)
+                axes.set_title(pair)
+                axes.set_xlabel("s")
+                if scenario == 3:
+                    axes.axvspan(PERIOD_S, 2 * PERIOD_S, color="#eeeeee")
+            all_axes[0].set_ylabel("window, packets")
+
+        return _figure(len(pairs), draw)
+
+    return draw_of
+
+
+FIGURES: dict[str, tuple[str, Callable[[Data], str]]] = {
+    "Throughput over fair share": (
+        "Each file is a dot, with its number's colour. Names are those of table 6.1; today's controls are over fq_rr.",
+        shares,
+    ),
+    "6.5 to 6.8, scenario 2": ("Bars are three deviations of the intervals' means.", utility),
+    "6.10 to 6.13, scenario 3": (
+        "The first source's window; of packet pair, what is outstanding. The background is off where it is grey.",
+        windows(3),
+    ),
+    "6.18 to 6.22, scenario 7": ("Likewise, without a background.", windows(7)),
+}
+
+
+def _published(scenario: int, pair: str) -> Mapping[str, Any]:
+    entry = entries().get(f"th-s{scenario}-{pair}")
+    return entry.published if entry else {}
+
+
+def _cell(values: Sequence[Any]) -> str:
+    known = [value for value in values if value is not None]
+    return " ".join(text(round(float(value), 2)) for value in known) if known else ""
+
+
+def _published_rates(published: Mapping[str, Any]) -> list[Any]:
+    found = published.get("ftp_throughput_pkt_s") or published.get("throughput_pkt_s") or {}
+    return [value[0] for value in found.values()]
+
+
+def table_of(data: Data, scenario: int) -> Table:
+    """Throughput, delay and losses of each pair, beside what is published."""
+    rows = []
+    count, telnets = CASES[scenario].files, CASES[scenario].telnets
+    for pair, metrics in _metrics(data, scenario).items():
+        told = [f"file_rate_{n}" for n in range(1, count + 1)]
+        delays = [f"file_delay_{n}" for n in range(1, count + 1)]
+        if scenario == 3:
+            told = [f"{period}_file_rate_{n}" for period in ("off", "on") for n in (1, 2)] + ["on_other_rate"]
+            delays = [f"on_file_delay_{n}" for n in (1, 2)]
+        keys = [f"telnet_{what}_{n}" for what in ("rate", "delay") for n in range(count + 1, count + telnets + 1)]
+        published = _published(scenario, pair.replace(" ", "-"))
+        rates = _published_rates(published)
+        if scenario == 3:
+            rates = [
+                value[0] for name in ("off", "on") for value in published.get(f"{name}_throughput_pkt_s", {}).values()
+            ]
+        rows.append(
+            (
+                pair,
+                _cell(rates),
+                _cell([metrics.get(name) for name in told]),
+                _cell([metrics.get(name) for name in delays]),
+                _cell([metrics.get(name) for name in keys]),
+                text(metrics.get("drops_rate")),
+            )
+        )
+    head = ("pair", "published, packets/s", "packets/s", "round trip, s", "Telnet: packets/s, s", "drops/s")
+    about = "Of each file in order; in scenario 3 without the background, with it, and the background's own."
+    return Table(f"Scenario {scenario}", about, head, rows)
+
+
+def _goals(data: Data) -> Table:
+    rows = [
+        (
+            str(goal["scenario"]),
+            *(text(goal["share"]), goal["beside"], text(goal["best"]), text(goal["loss"]), text(goal["least_loss"])),
+            "yes" if goal["met"] else "no",
+        )
+        for goal in data.get("goals", ())
+    ]
+    about = (
+        "The least throughput over fair share of a file with pktpair over fq_rr, beside the best of all other pairs; "
+        "in scenario 5 packets a second, beside its partners. Losses a second beside the least of the others."
+    )
+    return Table(
+        "pktpair over fq_rr", about, ("scenario", "pktpair", "best other", "its", "loss", "least", "met"), rows
+    )
+
+
+def section(data: Data) -> Section:
+    """The paper's part of the report."""
+    tables = [table_of(data, scenario) for scenario in CASES] if data.get("points") else []
+    return Section(
+        f"A slow line has 10 packets of 1000 bytes a second. {JUDGED} stands for the thesis' packet pair; generic, jk "
+        "and decbit are modules of the lab, as are the switches that set bits. Telnet sources wait for each answer "
+        "before their exponential time begins.",
+        [Drawn(name, about, draw(data)) for name, (about, draw) in FIGURES.items()],
+        [*([_goals(data)] if data.get("goals") else []), *tables],
+    )
