@@ -13,7 +13,7 @@ from ..checkout import TOP
 from ..model import scenario
 from ..model.errors import PlanError
 from ..model.papers import Entry, Paper, Shown
-from . import any_packet_size, overload, packet_pair, qlbp
+from . import any_packet_size, overload, packet_pair, qlbp, thesis
 
 # How a test of a C program is run.
 IN_C = re.compile(r"\bcmocka_unit_test\w*\(\s*(\w+)")
@@ -21,7 +21,7 @@ IN_C = re.compile(r"\bcmocka_unit_test\w*\(\s*(\w+)")
 CAMPAIGNS: dict[str, Collection[tuple[str, int]]] = {
     "vptfrc": any_packet_size.JUDGES,
     "overload": overload.JUDGES,
-    "reproduce": {*packet_pair.JUDGES, *qlbp.JUDGES},
+    "reproduce": {*packet_pair.JUDGES, *qlbp.JUDGES, *thesis.judged()},
 }
 
 

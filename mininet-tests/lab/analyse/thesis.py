@@ -320,6 +320,12 @@ def entries() -> dict[str, papers.Entry]:
     return {one.id: one for one in papers.load(PAPER).entries}
 
 
+def judged() -> set[tuple[str, int]]:
+    """Checks that runs decide, by id and number."""
+    known = {(entry.id, number) for entry in entries().values() for number in range(len(entry.checks))}
+    return known - set(UNDECIDED)
+
+
 def scenario_of(name: str) -> int:
     """Of an entry's id; 0 of the conclusion."""
     match = re.match(r"th-s(\d)-", name)
