@@ -13,7 +13,7 @@ import random
 from typing import Any
 
 import numpy as np
-from lab.analyse.figures import SAMPLE, acks_of_flows, arrived, jain, unpacked
+from lab.analyse.figures import QUEUE_SAMPLE, SAMPLE, acks_of_flows, arrived, jain, unpacked
 from lab.model import thesis
 from lab.model.benchmarks import OPEN_BUFFERS
 from lab.model.plan import TIME_STAMP_BYTES, Flow, Plan, Record, Source
@@ -160,6 +160,8 @@ def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
         before = f"{name}_" if name else ""
         found = _of_period(plan, raw, begin_s, end, 1 if name else INTERVALS - 1)
         told |= {f"{before}{key}": value for key, value in found.items()}
+        if not plan.sources:
+            told["drops_measured"] = _dropped(plan, raw, begin_s, end)
     told |= _of_run(plan, raw, end_s(values))
     return told
 
@@ -201,6 +203,18 @@ def _told(kind: str, name: str, rates: Any, delays_s: Any) -> dict[str, Any]:
         f"{kind}_deviation_{name}": round(float(np.std(rates, ddof=1)), 4) if len(rates) > 1 else None,
         f"{kind}_delay_{name}": round(float(np.mean(delays_s)), 4) if len(delays_s) else None,
     }
+
+
+def _dropped(plan: Plan, raw: dict[str, Any], begin_s: float, end: float) -> int:
+    """At all slow lines, to within what happens between two samples."""
+    found = unpacked(raw["queues"], QUEUE_SAMPLE)
+    total = 0
+    for index in range(len(plan.observed)):
+        own = found[(found["queue"] == index) & (found["time_ns"] < end * 1e9)]
+        before = own[own["time_ns"] < begin_s * 1e9]
+        if len(own):
+            total += int(own["drops"][-1]) - (int(before["drops"][-1]) if len(before) else 0)
+    return total
 
 
 def _of_run(plan: Plan, raw: dict[str, Any], until_s: float) -> dict[str, Any]:

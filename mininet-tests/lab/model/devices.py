@@ -196,7 +196,7 @@ def rewritten(before: list[str], after: list[str]) -> list[str]:
 def _kind(line: str) -> list[str]:
     """Where a line stands and which discipline it names, without its options."""
     words = line.split()
-    names = ("fq_rr", "cake", "tbf", "htb", "clsact", "gact", "mirred", "police")
+    names = ("fq_rr", "cake", "tbf", "htb", "switch_decbit", "switch_fqbit", "clsact", "gact", "mirred", "police")
     return [words[0], words[3], *(word for word in words[4:] if word in (*names, *LEAVES, "root"))]
 
 

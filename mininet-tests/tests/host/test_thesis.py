@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: GPL-2.0
+"""The thesis' chapter 6, re-run: plans, what is made of a run, and the judges on recorded results."""
+
+import base64
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lab.analyse import thesis as found
+from lab.analyse.figures import RECEIVED, SAMPLE
+from lab.analyse.thesis import CONCLUSION, JUDGED, PAIRS, Found, Key
+from lab.front import thesis as front
+from lab.front.paper import LENGTHS, Asked
+from lab.model import papers, scenario, thesis
+from lab.model.errors import NotMeasuredError
+from lab.model.layout import lay_out
+from lab.show import thesis as show
+
+SCENARIO = scenario.load("thesis-ch6")
+PAPER = papers.load(found.PAPER)
+RECORDED = Path(__file__).with_name("recorded-thesis.json")
+
+
+def planned(cc: str, queue: str, **words: Any) -> tuple[Any, Any]:
+    (values,) = SCENARIO.values(SCENARIO.axes([f"{name}={value}" for name, value in words.items()]))
+    return values, SCENARIO.plan(values, cc, queue, 1)
+
+
+def test_networks_are_the_thesis() -> None:
+    """Common figures, round trips, and who passes which lines."""
+    common = PAPER.common
+    rates = [common[f"{which}_line_rate_bit_s"] for which in ("slow", "fast")]
+    assert rates == [thesis.SLOW_BIT_S, thesis.FAST_BIT_S]
+    assert common["slow_line_rate_pkt_s"] == thesis.SLOW_PACKETS_S
+    for number in thesis.CASES:
+        _, plan = planned(JUDGED, "fq_rr", scenario=number)
+        layout = plan.check()
+        for flow in plan.flows:
+            delays = [
+                d.leaving.delay_ms
+                for ends in ((flow.source, flow.sink), (flow.sink, flow.source))
+                for d in layout.path(*ends)
+            ]
+            wanted = {3: 4.0, 7: 12.0, 8: 12.0 if flow.name == "source1" else 24.0}.get(number, 0.0)
+            assert sum(delays) == pytest.approx(wanted * 1e3)
+        lines = [device for device in layout.devices.values() if device.leaving.rate_bit_s == thesis.SLOW_BIT_S]
+        assert {line.leaving.limit_packets for line in lines} == {thesis.CASES[number].buffers}
+
+
+def test_entries_have_the_parameters_that_are_run() -> None:
+    for entry in PAPER.entries:
+        number = found.scenario_of(entry.id)
+        if not number:
+            continue
+        case, own = thesis.CASES[number], entry.parameters
+        assert own["scenario"] == number
+        assert own["max_window_pkt"] in (case.window, None) and own.get("buffers_pkt") in (case.buffers, None)
+
+
+def test_lines_of_six_users() -> None:
+    """Each line of scenarios 7 and 8 has two files and four Poisson sources, whichever reading."""
+    for number in (7, 8):
+        for reading in ("each", "all"):
+            _, plan = planned(JUDGED, "fq_rr", scenario=number, cross=reading)
+            layout = lay_out(plan.topology)
+            for line in range(3):
+                passing = [
+                    one.name
+                    for one in plan.senders
+                    if f"r{line}-r{line + 1}" in {device.name for device in layout.path(one.source, one.sink)}
+                ]
+                assert len(passing) == 6
+
+
+def test_protocols_have_their_windows_timers_and_receivers() -> None:
+    _, generic = planned("thesis_generic", "fcfs", scenario=2)
+    assert generic.module_parameters == {"tcp_thesis": {"window": "5"}}
+    assert generic.sysctls["s1"]["net.ipv4.tcp_reordering"] == "127"
+    assert generic.topology.way("r0-r1").options == "flows 1 drop arriving no-aqm"
+    _, decbit = planned("thesis_decbit", "decbit", scenario=6, panic="no")
+    assert decbit.routes["d1"] == "quickack 1 congctl thesis_decbit"
+    told = {"limit_packets": "40", "rate_bit_s": "80000", "factor_pct": "90", "panic_mode": "0"}
+    assert decbit.module_parameters == {"tcp_thesis": {"window": "5"}, "sch_thesis": told}
+    _, reno = planned("reno", "fq_rr", scenario=1)
+    assert reno.routes["d1"] == "quickack 1 window 4800 advmss 960" and not reno.module_parameters
+    _, pair = planned(JUDGED, "fq_rr", scenario=7)
+    assert pair.routes["d1"] == "quickack 1 window 57600 advmss 960"
+    _, pair = planned(JUDGED, "fq_rr", scenario=1, setpoint=2)
+    assert pair.module_parameters == {"tcp_pktpair": {"setpoint_packets": "2"}} and pair.routes["d1"] == "quickack 1"
+    _, mixed = planned(JUDGED, "fq_rr", scenario=5, partner="generic")
+    assert [flow.cc for flow in mixed.flows] == [JUDGED] * 2 + ["thesis_generic"] * 2
+    assert "s3" in mixed.sysctls and "s1" not in mixed.sysctls
+    _, cubic = planned("cubic", "fq_rr", scenario=1)
+    assert not cubic.routes
+
+
+def packed(rows: list[tuple[Any, ...]], kind: Any) -> str:
+    return base64.b64encode(zlib.compress(np.array(rows, dtype=kind).tobytes())).decode()
+
+
+def ack(at_s: float, port: int, packets: int, rtt_s: float, again: int = 0) -> str:
+    told = f"sport={port} acked={packets * thesis.PAYLOAD_BYTES} delivered={packets} retrans={again}"
+    return f" x-1 [000] ..s2. {1 + at_s:.6f}: ack: {told} rtt_us={round(rtt_s * 1e6)}"
+
+
+def test_a_run_is_measured() -> None:
+    """Scenario 4: a file of five packets a second, keys, and a source of which half is lost."""
+    values, plan = planned("thesis_jk", "fq_rr", scenario=4, interval=10)
+    lines = [ack(at / 5, plan.port(plan.flows[0]), at, 0.5 if at < 50 else 1.0, at // 100) for at in range(1, 350)]
+    samples = [(0, 5, int(at * 1e9), 0, 0, 0, 0, 4, 0, 0, 0, 0, 0) for at in range(1, 70)]
+    raw = {
+        **{"trace": "\n".join(lines), "begin_s": 1.0, "samples": packed(samples, SAMPLE)},
+        "flows": [{}, {"exchanges": [[int(at * 1e9), int((at + 0.25) * 1e9)] for at in range(5, 70, 5)]}],
+        "sources": [{"sent": 700, "received": 350}],
+        "received": packed([(0, 0, int(at * 2e8), 1000) for at in range(350)], RECEIVED),
+        "qdiscs": {"r0-r1": [{"root": True, "drops": 353}]},
+    }
+    told = SCENARIO.measure(values, plan, raw)
+    assert told["file_rate_1"] == pytest.approx(5, abs=0.02) and told["file_delay_1"] == 1.0
+    assert told["telnet_rate_2"] == 0.2 and told["telnet_delay_2"] == 0.25
+    assert told["other_rate"] == pytest.approx(5, abs=0.02)
+    assert (told["other_lost"], told["drops_of_tcp"], told["length_s"]) == (350, 3, 70.0)
+    assert (told["most_window_1"], told["most_outstanding_1"]) == (5, 4)
+    assert told["again_1"] == pytest.approx(3 / 60, abs=1e-3)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_all_that_is_judged_is_run(length: str) -> None:
+    """No check of a campaign's rows lacks a run, but those of which the reason says why."""
+    asked = Asked(length, 1)
+    keys = set()
+    for request in front.requests(asked):
+        (values,) = SCENARIO.values(SCENARIO.axes(request.settings))
+        run = type("Run", (), {"values": values, "cc": request.ccs[0], "qdisc": request.qdiscs[0]})
+        keys.add(front.key_of(run))  # type: ignore[arg-type]
+    assert len(keys) == len(front.requests(asked))
+    points = {key: made_up(key) for key in keys}
+    for row in found.rows(points, [1], {}):
+        known = row["measured"] is not None
+        assert known or (row["id"], row["number"]) in found.UNDECIDED, row
+
+
+def made_up(key: Key) -> dict[str, Any]:
+    """Figures of any run."""
+    case = thesis.CASES[key.scenario]
+    told: dict[str, Any] = {"length_s": 100.0, "sum": 9.0, "file_jain": 1.0, "other_rate": 5.0, "other_lost": 500}
+    told |= {"drops_of_tcp": 0, "drops_measured": 0, "drops_rate": 0.0, "on_other_rate": 3.0}
+    for number in range(1, case.files + case.telnets + 1):
+        for kind in ("file", "telnet", "on_file", "off_file"):
+            told |= {f"{kind}_rate_{number}": 1.0, f"{kind}_delay_{number}": 1.0, f"{kind}_deviation_{number}": 0.1}
+        told |= {f"again_{number}": 0.0, f"most_window_{number}": 5, f"most_outstanding_{number}": 5}
+        told[f"window_off_{number}"] = [40, 40]
+    return told
+
+
+def test_nothing_is_passed_that_was_not_run() -> None:
+    rows = found.rows({}, [1], {})
+    assert len(rows) == sum(len(entry.checks) for entry in PAPER.entries)
+    assert all(row["measured"] is None and row["pass"] is False and row["not_measured"] for row in rows)
+
+
+def test_the_others_stand_in_packet_pairs_and_jks_place() -> None:
+    points = {
+        Key(1, cc, "fq_rr"): made_up(Key(1, cc, "fq_rr")) for cc in (JUDGED, "pktpair", "cubic", "thesis_jk", "reno")
+    }
+    points[Key(1, "cubic", "fq_rr")]["drops_measured"] = 3
+    rows = {(row["id"], row["number"]): row for row in found.rows(points, [1], {})}
+    beside = rows["th-s1-pp-fq", 4]["beside"]
+    assert {cc: one["pass"] for cc, one in beside.items()} == {"pktpair": True, "cubic": False}
+    assert list(rows["th-s1-jk-fq", 4]["beside"]) == ["reno"] and rows["th-s1-g-fq", 4]["measured"] is None
+    with pytest.raises(NotMeasuredError, match="s1 thesis_generic fq_rr was not run"):
+        Found(points, 1, "g-fq").of("sum")
+
+
+def test_bounds_are_those_of_the_paper() -> None:
+    """A figure within them passes, and one beyond does not."""
+    points = {Key(1, *pair): made_up(Key(1, *pair)) for pair in PAIRS.values()}
+    own = points[Key(1, *PAIRS["g-fcfs"])]
+    for rate, passes in ((4.99, True), (4.75, True), (4.73, False), (5.23, True), (5.25, False)):
+        own |= {"file_rate_1": rate, "file_rate_2": 4.99}
+        assert row_of(points, "th-s1-g-fcfs", 0)["pass"] is passes
+    own |= {"telnet_delay_3": 1.0, "telnet_delay_4": 1.0}
+    points[Key(1, *PAIRS["g-fq"])] |= {"telnet_delay_3": 0.1, "telnet_delay_4": 0.1}
+    assert row_of(points, "th-s1-claims", 0)["pass"] is True
+    points[Key(1, *PAIRS["g-fq"])] |= {"telnet_delay_3": 1.0, "telnet_delay_4": 1.0}
+    assert row_of(points, "th-s1-claims", 0)["pass"] is False
+
+
+def row_of(points: found.Points, name: str, number: int) -> dict[str, Any]:
+    return next(row for row in found.rows(points, [1], {}) if (row["id"], row["number"]) == (name, number))
+
+
+def test_the_goal_is_strict() -> None:
+    """To two digits: less than another's share, or more loss, is a miss."""
+    ours, other = Key(1, "pktpair", "fq_rr"), Key(1, "thesis_jk", "fq_rr")
+    for rate, loss, met in ((4.8, 0.0, True), (4.7, 0.0, False), (4.8, 0.02, False), (5.0, 0.0, True)):
+        points = {ours: made_up(ours), other: {**made_up(other), "file_rate_1": 4.8, "file_rate_2": 4.8}}
+        points[ours] |= {"file_rate_1": rate, "file_rate_2": 5.0, "drops_rate": loss}
+        (goal,) = found.goals(points)
+        assert goal["met"] is met and goal["beside"] == "jk-fq"
+
+
+def recorded() -> dict[Key, dict[str, Any]]:
+    kept = json.loads(RECORDED.read_text())
+    return {
+        Key(**{name: one[name] for name in ("scenario", "cc", "queue", "own", "reading")}): one["metrics"]
+        for one in kept["points"]
+    }
+
+
+def test_recorded_results_are_judged() -> None:
+    """What the real stack gave once: a change of a judge that turns a verdict is noticed."""
+    rows = found.rows(recorded(), [1], show.WHY)
+    verdicts = {f"{row['id']} {row['number']}": row["pass"] for row in rows if row["measured"] is not None}
+    assert verdicts == json.loads(RECORDED.read_text())["verdicts"]
+    assert all(name in verdicts and not verdicts[name] for name in show.WHY)
+    assert rows[-1]["id"] == CONCLUSION
+
+
+def test_it_is_drawn() -> None:
+    kept = json.loads(RECORDED.read_text())
+    section = show.section({**kept, "goals": found.goals(recorded())})
+    pictures = [base64.b64decode(one.picture.partition("base64,")[2]).decode() for one in section.figures]
+    assert len(pictures) == len(show.FIGURES) and all("pp-fq" in pictures[0] for _ in pictures[:1])
+    assert section.tables[0].rows and len(section.tables) == 1 + len(thesis.CASES)
+    assert show.section({}).figures, "of nothing, empty figures"
