@@ -27,6 +27,11 @@ KNOBS = {
     "header_bytes": ("0", ("257",)),
     "good_us": ("0", ("99", "60000001")),
     "bad_us": ("100", ("0", "99", "60000001")),
+    "limit_packets": ("0", ("1000001",)),
+    "limit_bytes": ("0", ("4294967296",)),
+    "red_ppb": ("0", ("1000000001",)),
+    "packet_us": ("1000", ("0", "1000001")),
+    "gap_us": ("0", ("1000001",)),
     "seed": ("0", ("4294967296", "x")),
 }
 FRAMES = 10_000
@@ -34,6 +39,8 @@ FRAMES = 10_000
 BATCH = 200
 # Room for a batch of full frames, each with what the kernel keeps about it; Linux's number of the option.
 BUFFER_BYTES, SO_RCVBUFFORCE = 4 << 20, 33
+# What waits in a queue counts in its sender's buffer: 5,000 frames.
+WAITING_BYTES, SO_SNDBUFFORCE = 64 << 20, 32
 # One right model in 16,000 is farther from its mean.
 DEVIATIONS = 4
 # An experimental EtherType: no protocol takes it.
@@ -57,6 +64,7 @@ class Link:
             run("ip", "link", "set", device, "up")
         self.near, self.far = (socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETHERTYPE)) for _ in "nf")
         self.near.bind(("n0", ETHERTYPE))
+        self.near.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, WAITING_BYTES)
         self.far.bind(("n1", ETHERTYPE))
         self.far.setblocking(False)
         self.far.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
@@ -66,6 +74,23 @@ class Link:
         """A link that has lost nothing yet."""
         run("tc", "qdisc", "del", "dev", "n0", "root", check=False)
         run("tc", "qdisc", "add", "dev", "n0", "root", "lossy")
+
+    def begin_slowly(self) -> None:
+        """A link on which nearly nothing leaves: a queue behind a bucket of one frame."""
+        run("tc", "qdisc", "del", "dev", "n0", "root", check=False)
+        run("tc", *"qdisc add dev n0 root handle 1: tbf rate 8bit burst 2000 limit 1000000000".split())
+        run("tc", *"qdisc add dev n0 parent 1:1 handle 10: lossy".split())
+
+    def flood(self, frames: int, frame_bytes: int) -> tuple[int, int]:
+        """What waits and what was dropped of so many frames."""
+        head = bytes(12) + struct.pack("!H", ETHERTYPE)
+        for _ in range(frames):
+            # the discipline's drop is the sender's error
+            with contextlib.suppress(OSError):
+                self.near.send(head.ljust(frame_bytes, b"\0"))
+        shown = json.loads(run("tc", "-s", "-j", "qdisc", "show", "dev", "n0").stdout)
+        leaf = next(one for one in shown if one["kind"] == "lossy")
+        return int(leaf["qlen"]), int(leaf["drops"])
 
     def arrived(self, frame_bytes: int, gap_s: float = 0.0) -> list[int]:
         """Numbers of those frames that come through."""
@@ -161,6 +186,57 @@ def bad_states_last_as_long_as_said() -> None:
     expect(7 < mean_ms < 15, f"a state lasts {mean_ms:.1f} ms")
 
 
+def room_is_in_packets_or_in_bytes_without_headers() -> None:
+    """Of 500 frames of 100 bytes and headers of 66 what has room waits."""
+    for values, wanted in (
+        ({"limit_packets": 50}, 50),
+        # 33 of 100 bytes, and none of 166
+        ({"limit_bytes": 3350, "header_bytes": 66}, 33),
+        ({"limit_bytes": 3350}, 20),
+    ):
+        choose(**values)
+        LINK.begin_slowly()
+        waits, dropped = LINK.flood(500, 166)
+        equal(waits, wanted, f"{values}: packets that wait")
+        # those that left by the bucket's first burst were neither
+        expect(500 - 2000 // 166 <= waits + dropped <= 500, f"{values}: {waits} wait, {dropped} dropped")
+
+
+def red_drops_before_the_queue_is_full() -> None:
+    """By an average above half of the limit it drops nearly all: 1000 arrivals average 142 of 1000 at first."""
+    choose(limit_packets=1000, red_ppb=1_000_000_000, seed=1)
+    LINK.begin_slowly()
+    waits, dropped = LINK.flood(5000, 100)
+    print(f"# {waits} of 1000 wait, {dropped} dropped", flush=True)
+    expect(50 < waits < 1000, f"{waits} packets wait")
+    choose(limit_packets=1000)
+    LINK.begin_slowly()
+    equal(LINK.flood(5000, 100)[0], 1000, "packets that wait without RED")
+
+
+def packets_of_any_size_leave_at_one_rate() -> None:
+    """A frame each ten milliseconds, large or small, also behind a bucket that looks first."""
+    for parent, frame_bytes in ((False, 60), (False, 1514), (True, 1514)):
+        choose(gap_us=10_000)
+        if parent:
+            run("tc", "qdisc", "del", "dev", "n0", "root", check=False)
+            run("tc", *"qdisc add dev n0 root handle 1: tbf rate 1gbit burst 20000 limit 1000000".split())
+            run("tc", *"qdisc add dev n0 parent 1:1 handle 10: lossy".split())
+        else:
+            LINK.begin()
+        LINK.far.setblocking(True)
+        for _ in range(50):
+            LINK.near.send((bytes(12) + struct.pack("!H", ETHERTYPE)).ljust(frame_bytes, b"\0"))
+        began = time.monotonic()
+        for _ in range(50):
+            LINK.far.recv(2048)
+        LINK.far.setblocking(False)
+        lasted_ms = (time.monotonic() - began) * 1e3
+        print(f"# 50 frames of {frame_bytes} bytes: {lasted_ms:.1f} ms", flush=True)
+        # the first may leave before the clock is read
+        expect(470 <= lasted_ms <= 500, f"50 frames take {lasted_ms:.1f} ms")
+
+
 if __name__ == "__main__":
     LINK = Link()
     sys.exit(
@@ -173,6 +249,9 @@ if __name__ == "__main__":
                 loss_is_in_proportion_to_size,
                 a_seed_chooses_which_are_lost,
                 bad_states_last_as_long_as_said,
+                room_is_in_packets_or_in_bytes_without_headers,
+                red_drops_before_the_queue_is_full,
+                packets_of_any_size_leave_at_one_rate,
                 the_kernel_had_nothing_to_complain_of,
             ]
         )
