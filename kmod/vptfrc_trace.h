@@ -37,7 +37,7 @@ VPTFRC_MODES
 #define VPTFRC_METHOD_END(id, name) { id, name }
 
 /* interval_q16 is the mean loss interval, whose inverse is the loss event rate; 0: no loss
- * event yet. open_q16 is the open one.
+ * event yet. open_q16 is the open one, closed_q16 the newest that a loss event has closed.
  */
 TRACE_EVENT(vptfrc_rate,
 
@@ -55,6 +55,7 @@ TRACE_EVENT(vptfrc_rate,
 		__field(u8, loss_event)
 		__field(u64, interval_q16)
 		__field(u64, open_q16)
+		__field(u64, closed_q16)
 		__field(u64, rate_bytes_ps)
 		__field(u64, received_bytes_ps)
 		__field(u32, reference_bytes)
@@ -76,6 +77,7 @@ TRACE_EVENT(vptfrc_rate,
 		__entry->loss_event = loss_event;
 		__entry->interval_q16 = tfrc_mean_q16(tfrc, params, path);
 		__entry->open_q16 = tfrc_open_q16(&tfrc->loss, params, path);
+		__entry->closed_q16 = tfrc->history.interval[tfrc->history.newest].length_q16;
 		__entry->rate_bytes_ps = tfrc->rate_bytes_ps;
 		__entry->received_bytes_ps = tfrc->received_bytes_ps;
 		__entry->reference_bytes = params->reference_bytes;
@@ -87,13 +89,13 @@ TRACE_EVENT(vptfrc_rate,
 		trace_addresses(sk, __entry->saddr, __entry->daddr);
 	),
 
-	TP_printk("family=%s sport=%u dport=%u method=%s mode=%s loss_event=%u interval_q16=%llu open_q16=%llu rate_bytes_ps=%llu received_bytes_ps=%llu reference_bytes=%u packet_bytes=%u rtt_us=%u cwnd=%u lost=%u netns=%u saddr=%pI6c daddr=%pI6c",
+	TP_printk("family=%s sport=%u dport=%u method=%s mode=%s loss_event=%u interval_q16=%llu open_q16=%llu closed_q16=%llu rate_bytes_ps=%llu received_bytes_ps=%llu reference_bytes=%u packet_bytes=%u rtt_us=%u cwnd=%u lost=%u netns=%u saddr=%pI6c daddr=%pI6c",
 		  __entry->family == AF_INET6 ? "inet6" : "inet",
 		  __entry->sport, __entry->dport,
 		  __print_symbolic(__entry->method, VPTFRC_METHODS),
 		  __print_symbolic(__entry->mode, VPTFRC_MODES),
 		  __entry->loss_event, __entry->interval_q16, __entry->open_q16,
-		  __entry->rate_bytes_ps, __entry->received_bytes_ps,
+		  __entry->closed_q16, __entry->rate_bytes_ps, __entry->received_bytes_ps,
 		  __entry->reference_bytes, __entry->packet_bytes, __entry->rtt_us,
 		  __entry->cwnd, __entry->lost, __entry->netns,
 		  __entry->saddr, __entry->daddr)
