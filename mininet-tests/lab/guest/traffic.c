@@ -50,6 +50,9 @@
  *	[packets_ps]		with seconds_ns: the client sends so many packets a second, each of
  *				what the rate that its congestion control tells (in BBR's slot)
  *				sends until the next, from 1 byte to write; 0: it fills the socket
+ *	[write_least]		with seconds_ns: each write has a size that is drawn, from this to
+ *				write, and is never joined with another; 0: each is write
+ *	[draws]			of what is drawn; another flow of the same has others
  *	[connect]		before (default): connected before the run begins;
  *				start: connected at start_ns
  * source: UDP packets at given times, to port 9
@@ -183,7 +186,7 @@ struct flow {
 	struct ends ends;
 	char *cc, *connect, *exchanges_file, *writes_file;
 	u64 start_ns, bytes, seconds_ns, mss, sndbuf, rcvbuf, write, unsent, packets_ps,
-	    write_gap_ns, until_ns;
+	    write_least, draws, write_gap_ns, until_ns;
 	struct exchange *exchanges;
 	u64 *writes_ns;		/* of as many writes as the bytes are */
 	size_t exchange_count;
@@ -445,6 +448,8 @@ static const struct key flow_keys[] = {
 	NUMBER("until_ns", struct flow, until_ns, false, 0, MOST_NS),
 	NUMBER("unsent", struct flow, unsent, false, 0, MOST_BUFFER_BYTES),
 	NUMBER("packets_ps", struct flow, packets_ps, false, 0, MOST_PACKETS_PS),
+	NUMBER("write_least", struct flow, write_least, false, 0, MOST_BUFFER_BYTES),
+	NUMBER("draws", struct flow, draws, false, 0, UINT32_MAX),
 	TEXT("connect", struct flow, connect, false),
 	{ .name = NULL },
 };
@@ -613,6 +618,12 @@ static void parse_flow(size_t line, char *words)
 	parse_ends(line, "flow", flow->ends.port + SERVER_PORT_OFFSET, &flow->ends);
 	if (!!flow->bytes + !!flow->seconds_ns + !!flow->exchanges_file != 1)
 		plan_fault(line, "one of bytes, seconds_ns and exchanges is expected");
+	if (flow->write_least && (!flow->seconds_ns || flow->packets_ps))
+		plan_fault(line, "write_least=%" PRIu64 " without seconds_ns, or with packets_ps",
+			   flow->write_least);
+	if (flow->write_least > flow->write)
+		plan_fault(line, "write_least=%" PRIu64 " above write=%" PRIu64, flow->write_least,
+			   flow->write);
 	if (flow->packets_ps && !flow->seconds_ns)
 		plan_fault(line, "packets_ps=%" PRIu64 " without seconds_ns", flow->packets_ps);
 	if ((flow->write_gap_ns || flow->until_ns) && !flow->exchanges_file)
@@ -1087,20 +1098,35 @@ static void set_send_timeout(int fd, s64 ns)
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 }
 
+/* A size from write_least to write, each as likely: a congruential generator's upper half */
+static size_t drawn_bytes(const struct flow *flow, u64 *random)
+{
+	*random = *random * 6364136223846793005ULL + 1442695040888963407ULL;
+	return flow->write_least +
+	       ((*random >> 32) * (flow->write - flow->write_least + 1) >> 32);
+}
+
 /*
  * Write until a time. A write that still blocks then is given up: it could take
  * seconds. One byte more carries the request for the time stamp.
  */
 static int flow_send_until(struct flow *flow, s64 until_ns, u64 *bytes)
 {
+	u64 random = flow->draws << 32 | flow->ends.port;
 	s64 left_ns;
 
+	if (flow->write_least)
+		set_option(flow->client, IPPROTO_TCP, TCP_NODELAY, 1);
 	while ((left_ns = until_ns - now_ns()) > 0) {
 		ssize_t sent;
 
 		/* 0 would be for ever */
 		set_send_timeout(flow->client, left_ns + NSEC_PER_USEC);
-		sent = send_zeros(flow->client, flow->write, false);
+		if (flow->write_least)
+			sent = send(flow->client, run.zeros, drawn_bytes(flow, &random),
+				    MSG_NOSIGNAL | MSG_EOR);
+		else
+			sent = send_zeros(flow->client, flow->write, false);
 		if (sent < 0 && errno != EAGAIN)
 			return flow_fail(flow, "send");
 		if (sent > 0)

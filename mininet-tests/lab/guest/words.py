@@ -24,6 +24,7 @@ def flow_words(plan: Plan, flow: Flow) -> dict[str, Any]:
         "write": flow.write_bytes or flow.bytes,
         "unsent": flow.unsent_bytes,
         "packets_ps": flow.packets_s,
+        **({"write_least": flow.write_least_bytes, "draws": plan.hash_seed} if flow.write_least_bytes else {}),
         "write_gap_ns": round(flow.write_gap_s * SECOND_NS),
         "until_ns": round(flow.until_s * SECOND_NS),
         "connect": flow.connects,

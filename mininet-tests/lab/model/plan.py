@@ -99,6 +99,8 @@ class Flow:
         its buffer takes, of which a third is then handed over at once
     :param packets_s: packets that are sent in a second, each of what the rate that its congestion control tells
         sends until the next, and of write_bytes at most; 0: as much as the socket takes
+    :param write_least_bytes: of a flow with seconds: a write is a packet of its own, of a size that is drawn
+        evenly from this to write_bytes; 0: each write has write_bytes
     :param write_gap_s: of exchanges: a message is handed over write_bytes at a time, so far apart; 0: at once
     :param writes_s: of bytes: so long after start_s each write_bytes is handed over, whatever has been acknowledged
         by then; window_bytes must hold what waits. Empty: as fast as the socket takes it
@@ -122,6 +124,7 @@ class Flow:
     write_bytes: Buffer = 0
     unsent_bytes: Buffer = 0
     packets_s: Annotated[int, Range(0, MAX_FLOW_PACKETS_S)] = 0
+    write_least_bytes: Buffer = 0
     write_gap_s: Seconds = 0.0
     writes_s: Annotated[tuple[float, ...], Range(0, 1_000_000)] = ()
     until_s: Seconds = 0.0
@@ -146,6 +149,8 @@ class Flow:
             raise PlanError(f"flow {self.name}: bytes {self.bytes}: are handed over at once: {most}")
         if self.packets_s and not self.seconds:
             raise PlanError(f"flow {self.name}: packets_s {self.packets_s}: needs seconds")
+        if self.write_least_bytes:
+            self._check_random_writes()
         if (self.write_gap_s or self.until_s) and not self.exchanges:
             raise PlanError(f"flow {self.name}: write_gap_s and until_s: need exchanges")
         if self.write_gap_s and not self.write_bytes:
@@ -170,6 +175,13 @@ class Flow:
             if not before_s <= at_s <= MAX_SECONDS:
                 raise PlanError(f"{what}: {at_s} after {before_s}: must not fall, and be at most {MAX_SECONDS}")
 
+    def _check_random_writes(self) -> None:
+        what = f"flow {self.name}: write_least_bytes {self.write_least_bytes}"
+        if not self.seconds or self.packets_s:
+            raise PlanError(f"{what}: needs seconds, and no packets_s")
+        if self.write_least_bytes > self.write_bytes:
+            raise PlanError(f"{what}: must be at most write_bytes, {self.write_bytes}")
+
     @property
     def mss_bytes(self) -> int:
         """What TCP_MAXSEG is set to, or 0: the kernel takes the time stamps off it."""
@@ -191,6 +203,8 @@ class Flow:
             raise PlanError(f"{what} writes when it likes: writes_s: must be empty")
         if self.packets_s:
             raise PlanError(f"{what} asks for no rate before it writes: packets_s {self.packets_s}: must be 0")
+        if self.write_least_bytes:
+            raise PlanError(f"{what} draws no sizes: write_least_bytes {self.write_least_bytes}: must be 0")
         if self.seconds != int(self.seconds):
             raise PlanError(f"{what} takes whole seconds: seconds {self.seconds}: must be a whole number")
         in_range(f"{what}: seconds", self.seconds, 1, IPERF3_MAX_SECONDS)

@@ -76,6 +76,10 @@ def test_a_flow_of_iperf3s_that_failed(trace: str, error: str | None, message: s
         ({"seconds": 2.5}, "flow one: iperf3 takes whole seconds: seconds 2.5: must be a whole number"),
         ({"seconds": 90_000.0}, "flow one: iperf3: seconds 90000.0: must be at most 86400"),
         ({"seconds": 0.0, "bytes": 1000}, "flow one: iperf3 hangs up before the last of bytes 1000 have arrived"),
+        (
+            {"write_least_bytes": 50, "write_bytes": 90},
+            "flow one: iperf3 draws no sizes: write_least_bytes 50: must be 0",
+        ),
         ({"packets_s": 50}, "flow one: iperf3 asks for no rate before it writes: packets_s 50: must be 0"),
         ({"write_bytes": 2 << 20}, "flow one: iperf3: write_bytes 2097152: must be at most"),
         ({"window_bytes": 1 << 30}, "flow one: iperf3: window_bytes 1073741824: must be at most"),

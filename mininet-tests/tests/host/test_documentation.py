@@ -131,6 +131,8 @@ def with_field(kind: type, name: str, value: float) -> Plan:
         lasts = {"bytes": 0, "seconds": 1.0}
         others = {("seconds", True): {"bytes": 0}, ("bytes", False): {"seconds": 1.0}, ("packets_s", True): lasts}
         other = others.get((name, bool(value)), {})
+        if name == "write_least_bytes":
+            other = {**lasts, "write_bytes": value if isinstance(value, int) else 1}
         if name in ("write_gap_s", "until_s"):
             other = {"bytes": 0, "exchanges": (plan.Exchange(1, 1),), "write_bytes": 1}
         return Plan(LINE, (replace(FILE, **{**other, name: value}),))

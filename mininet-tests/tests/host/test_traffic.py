@@ -313,6 +313,18 @@ def test_packets_at_a_rate_that_nobody_tells(programs: dict[str, Path], tmp_path
 
 
 @needs_root
+def test_writes_of_sizes_that_are_drawn(programs: dict[str, Path], tmp_path: Path) -> None:
+    """Each is a packet of its own: of 100 to 300 bytes the mean is 200, and another flow has others"""
+    lasts = f"seconds_ns={200 * MS} write=300 write_least=100 unsent=300 draws=7"
+    second = f"{FLOW.replace('f1', 'f2').replace('11001', '11002')} {lasts}"
+    found = drive(programs["sanitized"], tmp_path, f"{FLOW} {lasts}", second, END).flows
+    means = [flow["bytes_acked"] / flow["data_packets_sent"] for flow in found]
+    # of 1000 packets the mean's deviation is 1.8 bytes; the last packet has one byte
+    assert all(flow["error"] is None and flow["data_packets_sent"] > 1000 for flow in found)
+    assert all(190 < mean < 210 for mean in means) and means[0] != means[1]
+
+
+@needs_root
 def test_refused_connections(programs: dict[str, Path], tmp_path: Path, elsewhere: str) -> None:
     """Before the run there is none; at a flow's start the flow fails, and others go on"""
     flow = f"{FLOW.replace(f'to={OWN}', f'to={elsewhere}')} bytes=1000"
@@ -335,6 +347,8 @@ FAULTS = [
     (f"{FLOW} mss=40000", "mss=40000 is not a number from 0 to 32767"),
     (f"{FLOW} seconds_ns=1 packets_ps=10001", "packets_ps=10001 is not a number from 0 to 10000"),
     (f"{FLOW} bytes=1 packets_ps=50", "packets_ps=50 without seconds_ns"),
+    (f"{FLOW} bytes=1 write_least=50", "write_least=50 without seconds_ns, or with packets_ps"),
+    (f"{FLOW} seconds_ns=1 write=40 write_least=50", "write_least=50 above write=40"),
     (FLOW.replace("11001", "45536"), "port=45536 is too high"),
     (FLOW, "one of bytes, seconds_ns and exchanges is expected"),
     (f"{FLOW} bytes=1 seconds_ns=1", "one of bytes, seconds_ns and exchanges is expected"),
