@@ -10,6 +10,7 @@ The flows share nothing but the link, and each has losses of its own: a run has 
 
 from typing import Any
 
+from lab.analyse import loss_intervals
 from lab.analyse.figures import rounded
 from lab.model.devices import ETHERNET_HEADER_BYTES
 from lab.model.flows import dumbbell
@@ -103,7 +104,7 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
         dumbbell(qdisc, int(RATE_MBIT * 1e6), [values["round_trip"]], 0),
         flows,
         commands=swings(values, end_s) if values["kind"] == "swinging" else (),
-        record=Record(acks=True),
+        record=Record(acks=True, events_if_known=(loss_intervals.EVENT,) if cc == "vptfrc" else ()),
         hash_seed=seed,
         module_parameters={"sch_lossy": losses(values, seed), **({"tcp_vptfrc": vptfrc} if cc == "vptfrc" else {})},
         settle_s=SETTLE_S,
@@ -111,10 +112,14 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
 
 
 def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
-    """Part of the packets that the link has lost."""
+    """Part of the packets that the link has lost, loss intervals, and how much the rate varies."""
     sent = sum(int(flow["data_packets_sent"]) for flow in raw["flows"])
     lost = sum(int(flow["retransmits"]) for flow in raw["flows"])
-    return {"retransmitted_part": rounded(lost / sent, 5) if sent else None}
+    return {
+        "retransmitted_part": rounded(lost / sent, 5) if sent else None,
+        "rate_variation": loss_intervals.of_rates(plan, raw, plan.flows),
+        **(loss_intervals.of_losses(plan, raw, plan.flows) if plan.record.events_if_known else {}),
+    }
 
 
 def checks(values: Values, cc: str, qdisc: str) -> list[Check]:

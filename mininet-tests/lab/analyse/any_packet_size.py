@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """The checks of the paper on packet sizes, judged by rates of flows on the real stack.
 
-A check that nothing here measures is a row as well, and has not passed. The checks and what the paper
-published are in ``lab/model/papers/``; a new judge of one is a function in ``JUDGES``.
+Those of links that lose by chance are here, those of bottlenecks in ``shared_bottlenecks``, those of formulas in
+``packet_size_formulas``. A check that nothing here measures is a row as well, and has not passed. The
+checks and what the paper published are in ``lab/model/papers/``; a new judge of one is a function in ``JUDGES``.
 
 ratio
     of the goodput of a flow of vptfrc to that of reno with full packets, on a link with the same losses
@@ -10,6 +11,9 @@ unfairness
     mean of the absolute logarithms of the ratios
 an order that names no loss
     of geometric means over the losses that were run
+CoV
+    deviation over mean: of the single loss intervals, or of the payload acknowledged in bins of one second, at a
+    loss of 0.03
 """
 
 from __future__ import annotations
@@ -17,16 +21,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..model import papers
 from ..model.errors import NotMeasuredError
+from . import packet_size_formulas, shared_bottlenecks
+from .packet_size_formulas import Answers
+from .shared_bottlenecks import Bottlenecks
 
 PAPER = "vp-tfrc-2004"
 # Of the link: probabilities at which all methods are run, and one at which the paper has TCP far behind.
 LOSSES = (0.01, 0.03, 0.1)
 EXTREME_LOSS = 0.5
+# At which intervals and rates are compared: several loss events in each method's minute.
+VARIATION_LOSS = 0.03
 # The paper's "more than a few percent".
 MORE_THAN_A_FEW_PERCENT = 0.03
 # Of figure 2: where small packets are still behind, and where they are ahead.
@@ -34,6 +43,11 @@ BY_BYTES_LOSSES = (0.01, 0.1, 0.3)
 # The methods that take out the bias of small packets.
 METHODS = ("unbiasing", "virtual", "sampling", "lip")
 TCP, TFRC, UNMODIFIED = "reno", "tfrc", "unmodified"
+
+
+# Metrics of the scenario.
+INTERVALS, RATE, LOSS_EVENTS = "interval_variation", "rate_variation", "loss_event_rate"
+VARIATIONS = (INTERVALS, "mean_interval_variation", RATE, LOSS_EVENTS)
 
 
 @dataclass(frozen=True)
@@ -57,9 +71,25 @@ class Cell:
 
 @dataclass(frozen=True)
 class Found:
-    """Mean goodput of a flow in each cell, bit/s."""
+    """What was measured, means over seeds.
+
+    :param rates: goodput of a flow in each cell, bit/s
+    :param metrics: further ones of the scenario, of a cell
+    :param answers: of the formulas
+    """
 
     rates: Mapping[Cell, float]
+    metrics: Mapping[Cell, Mapping[str, Any]] = field(default_factory=dict)
+    bottlenecks: Bottlenecks = field(default_factory=lambda: Bottlenecks({}))
+    answers: Answers = field(default_factory=lambda: Answers({}))
+
+    def metric(self, name: str, who: str, loss: float, **more: Any) -> float:
+        """Of one cell; too few loss events have no variation."""
+        cell = Cell(who, loss, **more)
+        value = self.metrics.get(cell, {}).get(name)
+        if value is None:
+            raise NotMeasuredError(f"{name} of {cell}")
+        return float(value)
 
     def rate(self, who: str, loss: float, **more: Any) -> float:
         """Of one cell."""
@@ -141,18 +171,48 @@ def _unfairness_grows(found: Found) -> Judged:
     return _order({f"at {LOSSES[-1]:g}": most}, {f"at {LOSSES[0]:g}": least})
 
 
+def _variations(found: Found, name: str, *methods: str) -> dict[str, float]:
+    return {who: found.metric(name, who, VARIATION_LOSS) for who in methods}
+
+
+def _as_varied(found: Found, who: str) -> Judged:
+    """As full packets' intervals, within 15 %."""
+    of = _variations(found, INTERVALS, who, TFRC)
+    return _within({f"CoV({who}) / CoV(tfrc)": of[who] / of[TFRC]}, 0.85, 1.15)
+
+
+def _virtual_over_tfrc(found: Found) -> dict[str, float]:
+    of = _variations(found, INTERVALS, "virtual", TFRC)
+    return {"CoV(virtual) / CoV(tfrc)": of["virtual"] / of[TFRC]}
+
+
+def _rates_order(found: Found, greater: str, lesser: str) -> Judged:
+    return _order(_variations(found, RATE, greater), _variations(found, RATE, lesser))
+
+
+def _loss_event_rates(found: Found) -> Judged:
+    by_bytes = {"by_bytes": True}
+    large = found.metric(LOSS_EVENTS, TFRC, 0.01, **by_bytes)
+    small = found.metric(LOSS_EVENTS, UNMODIFIED, 0.01, sizes="own", **by_bytes)
+    return _within({"large / small": large / small}, 7.5, 12.5)
+
+
 def _small_over_large(found: Found, loss: float) -> float:
     return found.ratio(UNMODIFIED, loss, TFRC, sizes="own", by_bytes=True)
 
 
-# By id and number among the checks of the id.
-JUDGES: dict[tuple[str, int], Callable[[Found], Judged]] = {
+# Of links that lose by chance, by id and number among the checks of the id.
+ON_LINKS: dict[tuple[str, int], Callable[[Found], Judged]] = {
     ("vp-fig1", 0): lambda f: _within(_named(f, [UNMODIFIED]), 1.0 + 1e-9, math.inf),
     ("vp-fig1", 1): lambda f: _within(_named(f, [UNMODIFIED], [EXTREME_LOSS]), 100.0, math.inf),
+    ("vp-fig1", 2): lambda f: _within(
+        {f"at {EXTREME_LOSS:g}": f.metric(LOSS_EVENTS, UNMODIFIED, EXTREME_LOSS)}, 0.0, 0.01 - 1e-9
+    ),
     ("vp-fig1", 3): lambda f: _within(_named(f, [TFRC]), 0.8, 1.2),
     ("vp-fig1", 4): lambda f: _grows(f.ratios(UNMODIFIED, (*LOSSES, EXTREME_LOSS), TFRC)),
     ("vp-fig2", 0): lambda f: _within({"at 0.01": _small_over_large(f, 0.01)}, 0.316 * 0.75, 0.316 * 1.25),
     ("vp-fig2", 1): lambda f: _within({"at 0.3": _small_over_large(f, 0.3)}, 1.0 + 1e-9, math.inf),
+    ("vp-fig2", 2): _loss_event_rates,
     ("vp-4.1.1-size", 0): lambda f: _within(_named(f, METHODS), 0.9, 1.1),
     ("vp-4.1.1-size", 1): _each_order,
     ("vp-4.1.1-rate", 0): lambda f: _within(_named(f, METHODS, sizes="adapted"), 0.85, 1.15),
@@ -178,9 +238,51 @@ JUDGES: dict[tuple[str, int], Callable[[Found], Judged]] = {
         _named(f, METHODS, LOSSES[:1], kind="gilbert", sizes="adapted"), 0.75, 1.25
     ),
     ("vp-4.1.3-rate", 1): _unfairness_grows,
+    ("vp-fig7", 0): lambda f: _within(_virtual_over_tfrc(f), 0.0, 0.6 - 1e-9),
+    ("vp-fig7", 1): lambda f: _as_varied(f, "sampling"),
+    ("vp-fig7", 2): lambda f: _as_varied(f, "lip"),
+    ("vp-fig7", 3): lambda f: _within(_virtual_over_tfrc(f), 0.316 * 0.8, 0.316 * 1.2),
+    ("vp-fig8", 0): lambda f: _rates_order(f, "unbiasing", "sampling"),
+    ("vp-fig8", 1): lambda f: _rates_order(f, "sampling", "virtual"),
+    ("vp-fig8", 2): lambda f: _rates_order(f, TFRC, "lip"),
     ("vp-mismatch", 0): lambda f: _within({"at 0.1": f.ratio("virtual", 0.1, by_bytes=True)}, 3.16 * 0.6, 3.16 * 1.4),
     ("vp-mismatch", 1): lambda f: _within({"at 0.01": f.ratio("virtual", 0.01, mode="byte")}, 0.316 * 0.6, 0.316 * 1.4),
 }
+
+
+def _of_bottlenecks(judge: Callable[[Bottlenecks], Judged]) -> Callable[[Found], Judged]:
+    return lambda found: judge(found.bottlenecks)
+
+
+def _of_formulas(judge: Callable[[Answers], Judged]) -> Callable[[Found], Judged]:
+    return lambda found: judge(found.answers)
+
+
+MEASURED: dict[tuple[str, int], Callable[[Found], Judged]] = {
+    **ON_LINKS,
+    **{key: _of_bottlenecks(judge) for key, judge in shared_bottlenecks.JUDGES.items()},
+    **{key: _of_formulas(judge) for key, judge in packet_size_formulas.JUDGES.items()},
+}
+# Decided without a packet: by the headers, or by arithmetic.
+OF_FORMULAS = {*packet_size_formulas.JUDGES, ("vp-4.2-settings", 0), ("vp-queue", 0)}
+# The paper recommends by the orders of these experiments; "the orders of vp-4.1.* and vp-4.2.* hold".
+ORDERED = tuple(
+    (one.id, number)
+    for one in papers.load(PAPER).entries
+    if one.section.startswith(("4.1", "4.2"))
+    for number, check in enumerate(one.checks)
+    if check.op == "order"
+)
+
+
+def _conclusion(found: Found) -> Judged:
+    """All orders hold; one that was not measured leaves it open."""
+    verdicts = {f"{name} {number}": MEASURED[name, number](found)[1] for name, number in ORDERED}
+    return [name for name, holds in verdicts.items() if not holds], all(verdicts.values())
+
+
+# By id and number among the checks of the id.
+JUDGES: dict[tuple[str, int], Callable[[Found], Judged]] = {**MEASURED, ("vp-conclusion", 0): _conclusion}
 
 
 def paper() -> list[dict[str, Any]]:
@@ -195,27 +297,41 @@ def paper() -> list[dict[str, Any]]:
     ]
 
 
-def rows(rates: Mapping[Cell, float], seeds: Iterable[int], parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A row for each check of the paper; one that was not measured has not passed."""
-    found, seeds = Found(rates), list(seeds)
+def rows(
+    found: Found, seeds: Iterable[int], parameters: Mapping[str, Any], why: Mapping[str, str] = {}
+) -> list[dict[str, Any]]:
+    """A row for each check of the paper; one that was not measured has not passed.
+
+    :param why: what is known of checks that do not hold, by id and number
+    """
+    seeds = list(seeds)
     result = []
     for one in paper():
-        measured, passed, why = None, False, "no judge"
-        judge = JUDGES.get((one["id"], one["number"]))
+        measured, passed, lack = None, False, "no judge"
+        key = (one["id"], one["number"])
+        judge = JUDGES.get(key)
         if judge:
             try:
                 measured, passed = judge(found)
-                why = ""
+                lack = ""
             except NotMeasuredError as error:
-                why = f"not run: {error}"
+                lack = f"not run: {error}"
+        of_runs = measured is not None and key not in OF_FORMULAS
         result.append(
             {
                 **{name: one[name] for name in ("id", "number", "kind", "check", "origin", "published")},
                 "measured": measured,
                 "pass": passed,
-                "seeds": seeds if measured is not None else [],
-                "parameters": dict(parameters) if measured is not None else {},
-                **({"not_measured": why} if why else {}),
+                "beside": {},
+                "length_s": None,
+                "seeds": seeds if of_runs else [],
+                "parameters": dict(parameters) if of_runs else {},
+                **({"not_measured": lack} if lack else {}),
+                **(
+                    {"why": why[name]}
+                    if measured is not None and not passed and (name := f"{key[0]} {key[1]}") in why
+                    else {}
+                ),
             }
         )
     return result

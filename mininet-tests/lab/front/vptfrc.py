@@ -3,26 +3,50 @@
 
     scripts/lab vptfrc                 what make vptfrc runs
     scripts/lab vptfrc --seeds 1       one seed
+    scripts/lab vptfrc --quick         one seed, one loss, two flows of each kind: ten minutes of a core
     scripts/lab vptfrc --only steady   the links with losses of one kind
+    scripts/lab vptfrc --only bottlenecks
     scripts/lab vptfrc --kept          judge what there is, and run nothing
 
 All runs are in one study: a campaign that was interrupted goes on where it was, and only what uses a
-module that has changed is run again. out/vptfrc/summary.json has a row for each check of the paper.
+module that has changed is run again. out/vptfrc/summary.json has a row for each check of the paper, and
+report.html a picture of each figure.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from .. import files
 from ..analyse import any_packet_size as found
-from ..analyse.any_packet_size import BY_BYTES_LOSSES, EXTREME_LOSS, LOSSES, METHODS, TCP, TFRC, UNMODIFIED, Cell
+from ..analyse import packet_size_formulas
+from ..analyse import shared_bottlenecks as shared
+from ..analyse.any_packet_size import (
+    BY_BYTES_LOSSES,
+    EXTREME_LOSS,
+    LOSSES,
+    METHODS,
+    TCP,
+    TFRC,
+    UNMODIFIED,
+    VARIATION_LOSS,
+    Cell,
+)
+from ..analyse.packet_size_formulas import Answers
+from ..analyse.shared_bottlenecks import METHODS as SHARED_METHODS
+from ..analyse.shared_bottlenecks import Bottlenecks, Shared
+from ..checkout import TOP
 from ..model import scenario
 from ..model.scenario import Values
+from ..show import vptfrc as show
 from ..store.engine import Engine
 from ..store.run import Run
 from ..store.sweep import Request
@@ -30,9 +54,12 @@ from . import campaign
 from .measuring import Measured, in_guests, provenance
 
 PROGRAM = "vptfrc"
-SCENARIO = "any-packet-size"
+LOSSY, SHARED = "any-packet-size", "packet-sizes-at-a-bottleneck"
 QUEUE = "lossy"
 KINDS = ("steady", "swinging", "gilbert")
+# What --only takes: links with losses of one kind, or the bottlenecks.
+BOTTLENECKS = "bottlenecks"
+PARTS = (*KINDS, BOTTLENECKS)
 # Of each run: two flows and a minute have 80 loss events at a loss of 0.01.
 COMMON = {"flows": 2, "seconds": 60}
 LARGE, SMALL = 1000, 100
@@ -42,29 +69,55 @@ SEEDS = 2
 MAX_SEEDS = 6
 
 
-def settings(**values: Any) -> tuple[str, ...]:
+def settings(common: Mapping[str, Any], **values: Any) -> tuple[str, ...]:
     """What a sweep is told of its parameters."""
-    said = {**COMMON, **values}
+    said = {**common, **values}
     return tuple(
         f"{name}={','.join(map(str, value)) if isinstance(value, list | tuple) else value}"
         for name, value in said.items()
     )
 
 
-def requests(seeds: int, kinds: Sequence[str] = KINDS, kernel: str = "") -> list[Request]:
-    """Everything that the judges need."""
-    one = scenario.load(SCENARIO)
+@dataclass(frozen=True)
+class Extent:
+    """How much is run.
+
+    :param losses: of the links; the judges want all three, and those of a variation but one
+    :param pairs: flows of each kind at a bottleneck
+    :param many_pairs: likewise, where the paper has 16 and 32
+    :param seconds: measured at a bottleneck
+    """
+
+    losses: tuple[float, ...]
+    pairs: tuple[int, ...]
+    many_pairs: tuple[int, ...]
+    seconds: int
+
+
+# Two repeats of the usual extent are 12 million packets: an hour of two cores.
+QUICK = Extent((VARIATION_LOSS,), (2,), (8,), 90)
+USUAL = Extent(LOSSES, (1, 2, 8), (16, 32), 120)
+
+
+def on_links(extent: Extent, numbers: tuple[int, ...], kinds: Sequence[str], kernel: str) -> list[Request]:
+    """What judges need of links that lose by chance."""
+    one = scenario.load(LOSSY)
 
     def request(ccs: Sequence[str], **values: Any) -> Request:
-        numbers = tuple(range(1, seeds + 1))
-        return Request((one,), settings(**values), tuple(ccs), (QUEUE,), numbers, ("",), (kernel,))
+        return Request((one,), settings(COMMON, **values), tuple(ccs), (QUEUE,), numbers, ("",), (kernel,))
 
     large = {"payload": LARGE, "method": UNMODIFIED}
     small = {"payload": SMALL, "method": (UNMODIFIED, *METHODS)}
+    steady = {"kind": "steady"}
+    if extent is QUICK:
+        return [
+            request([TCP, "vptfrc"], **steady, loss=extent.losses, **large),
+            request(["vptfrc"], **steady, loss=extent.losses, **small),
+        ]
     asked = [
-        request([TCP, "cubic", "vptfrc"], kind=kinds, loss=LOSSES, **large),
-        request(["vptfrc"], kind=kinds, loss=LOSSES, **small),
-        request(["vptfrc"], kind=kinds, loss=LOSSES, payload=LARGE, packets=PACKETS, method=METHODS),
+        request([TCP, "cubic", "vptfrc"], kind=kinds, loss=extent.losses, **large),
+        request(["vptfrc"], kind=kinds, loss=extent.losses, **small),
+        request(["vptfrc"], kind=kinds, loss=extent.losses, payload=LARGE, packets=PACKETS, method=METHODS),
     ]
     if "steady" in kinds:
         by_bytes = {"by_bytes": "yes", "kind": "steady"}
@@ -81,6 +134,50 @@ def requests(seeds: int, kinds: Sequence[str] = KINDS, kernel: str = "") -> list
     return asked
 
 
+def at_bottlenecks(extent: Extent, numbers: tuple[int, ...], kernel: str) -> list[Request]:
+    """What judges need of bottlenecks that reno shares."""
+    one = scenario.load(SHARED)
+    common = {"seconds": extent.seconds}
+
+    def request(queue: str, setting: int, pairs: Sequence[int] = extent.pairs, **values: Any) -> Request:
+        said = settings(common, setting=setting, pairs=pairs, **values)
+        return Request((one,), said, ("vptfrc",), (queue,), numbers, ("",), (kernel,))
+
+    each, byte = {"method": SHARED_METHODS}, {"method": "virtual", "mode": "byte"}
+    few = tuple(pairs for pairs in extent.pairs if pairs <= shared.FEW_PAIRS)
+    asked = [
+        # figures 9, 10, 11, 12
+        request("red-packets", 2, **each),
+        request("tail-packets", 2, **each),
+        request("tail-packets", 1, **each, products=(1.0, 2.0)),
+        request("tail-packets", 3, **each),
+        request("red-packets", 4, **each),
+        # figures 13, 14, 15, 16
+        request("red-bytes", 1, **byte),
+        request("tail-bytes", 1, (1, 4), method="virtual", mode=("byte", "byte-tail")),
+        request("tail-packets", 3, few, **each, round_trip=40),
+        request("tail-packets", 1, few, **each, round_trip=40, richer=shared.RICHER),
+        request("tail-packets", 1, (max(extent.pairs),), method="virtual", short_trip=40),
+        request("packet-rate", 1, (1, 2), method="virtual"),
+        request("packet-rate", 1, (1, *extent.many_pairs), **byte),
+    ]
+    if extent is not QUICK:
+        most = max(extent.many_pairs)
+        asked += [
+            request("tail-packets", 1, extent.many_pairs, method="virtual"),
+            request("tail-packets", 1, (most,), others=1, method="virtual"),
+        ]
+    return asked
+
+
+def requests(extent: Extent, seeds: int, parts: Sequence[str] = PARTS, kernel: str = "") -> list[Request]:
+    """Everything that the judges need."""
+    numbers = tuple(range(1, seeds + 1))
+    kinds = [part for part in KINDS if part in parts]
+    asked = on_links(extent, numbers, kinds, kernel) if kinds else []
+    return asked + (at_bottlenecks(extent, numbers, kernel) if BOTTLENECKS in parts else [])
+
+
 def cell(cc: str, values: Values) -> Cell:
     """Which one a run is of."""
     who, sizes = cc, "fixed"
@@ -91,46 +188,102 @@ def cell(cc: str, values: Values) -> Cell:
     return Cell(who, values["loss"], values["kind"], sizes, values["by_bytes"], values["mode"])
 
 
-def rates(measured: Measured, seeds: int) -> dict[Cell, float]:
-    """Mean goodput of a flow, bit/s, over flows and seeds, in each cell that has all of these."""
-    of: dict[Cell, list[float]] = {}
+def bottleneck(qdisc: str, values: Values) -> Shared:
+    """Which one a run is of."""
+    numbers = {name: values[name] for name in ("setting", "pairs", "method", "mode", "products", "richer", "others")}
+    trips = {"round_trip_ms": float(values["round_trip"]), "short_ms": float(values["short_trip"])}
+    return Shared(qdisc, **numbers, **trips)
+
+
+def means(measured: Measured, seeds: int, name: str, key: Callable[[Run], Any]) -> dict[Any, dict[str, Any]]:
+    """Mean metrics over seeds of what has all of these, of a scenario's runs.
+
+    :param key: what a run is of
+    """
+    of: dict[Any, list[Mapping[str, Any]]] = {}
     for run, figures in measured.runs.items():
-        of.setdefault(cell(run.cc, run.values), []).append(figures.metrics["goodput_bit_s"] / run.values["flows"])
-    return {one: sum(values) / len(values) for one, values in of.items() if len(values) == seeds}
+        if run.scenario.name == name:
+            of.setdefault(key(run), []).append({**figures.metrics, "flows": run.values.get("flows", 1)})
+    return {
+        one: {
+            metric: sum(each[metric] for each in found) / seeds
+            for metric in found[0]
+            if all(isinstance(each.get(metric), int | float) for each in found)
+        }
+        for one, found in of.items()
+        if len(found) == seeds
+    }
 
 
-def write(folder: Path, measured: Measured, seeds: int) -> dict[str, Any]:
-    """summary.json; returns what it has."""
-    of_cells = rates(measured, seeds)
-    runs: list[Run] = list(measured.runs)
-    parameters = {**COMMON, "round_trip_ms": runs[0].values["round_trip"], "payload_bytes": [LARGE, SMALL]}
+def answers() -> Answers:
+    """What the module's headers say, compiled for this machine; NotMeasuredError's own where it has no compiler."""
+    asked = packet_size_formulas.questions()
+    includes = [f"-I{TOP / folder}" for folder in ("include", "include/uapi", "kmod", "kmod/tests/stack")]
+    with tempfile.TemporaryDirectory(prefix="vptfrc-") as folder:
+        program = Path(folder) / "ask"
+        compiler = ["gcc", "-std=gnu11", "-O2", *includes, str(TOP / "kmod/tests/ask_vptfrc.c"), "-lm", "-o"]
+        try:
+            subprocess.run([*compiler, str(program)], capture_output=True, text=True, check=True)
+            done = subprocess.run([program], input="\n".join(asked), capture_output=True, text=True, check=True)
+        except (OSError, subprocess.CalledProcessError) as error:
+            said = getattr(error, "stderr", "") or str(error)
+            print(f"{PROGRAM}: formulas are not judged: {said.strip()}", file=sys.stderr)
+            return Answers({})
+    lines = done.stdout.splitlines()
+    return Answers({one: tuple(map(float, line.split())) for one, line in zip(asked, lines, strict=True)})
+
+
+def found_of(measured: Measured, seeds: int) -> found.Found:
+    """All that the judges ask for."""
+    links = means(measured, seeds, LOSSY, lambda run: cell(run.cc, run.values))
+    rates = {one: metrics["goodput_bit_s"] / metrics["flows"] for one, metrics in links.items()}
+    shares = means(measured, seeds, SHARED, lambda run: bottleneck(run.qdisc, run.values))
+    return found.Found(rates, links, Bottlenecks(shares), answers())
+
+
+def write(folder: Path, measured: Measured, seeds: int, extent: Extent) -> dict[str, Any]:
+    """summary.json and report.html; returns what the first has."""
+    known = found_of(measured, seeds)
+    parameters = {**COMMON, "payload_bytes": [LARGE, SMALL], "bottleneck_s": extent.seconds}
     summary = {
         **provenance(measured),
-        "scenario": SCENARIO,
+        "scenarios": [LOSSY, SHARED],
         "study": campaign.STUDY,
-        "cpu_seconds": round(sum(map(measured.cpu_s, runs)), 1),
-        "rates": [{**vars(one), "bit_s": round(rate)} for one, rate in of_cells.items()],
-        "rows": found.rows(of_cells, range(1, seeds + 1), parameters),
+        "cpu_seconds": round(sum(map(measured.cpu_s, measured.runs)), 1),
+        "runs": len(measured.runs),
+        "rates": [{**vars(one), "bit_s": round(rate)} for one, rate in known.rates.items()],
+        "variations": [
+            {**vars(one), **{name: metrics[name] for name in found.VARIATIONS if name in metrics}}
+            for one, metrics in known.metrics.items()
+        ],
+        "bottlenecks": [
+            {**vars(one), **{name: metrics[name] for name in shared.METRICS if name in metrics}}
+            for one, metrics in known.bottlenecks.metrics.items()
+        ],
+        "rows": found.rows(known, range(1, seeds + 1), parameters, show.WHY),
     }
     files.write(folder / "summary.json", json.dumps(summary, indent=1) + "\n")
+    files.write(folder / "report.html", show.page(summary))
     return summary
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command line."""
-    parser.add_argument("--only", choices=KINDS, help="links with losses of one kind")
+    parser.add_argument("--quick", action="store_true", help="one loss, two flows of each kind")
+    parser.add_argument("--only", choices=PARTS, help="links with losses of one kind, or the bottlenecks")
     campaign.add_check_options(parser, PROGRAM, SEEDS, MAX_SEEDS)
 
 
 def run(arguments: argparse.Namespace, engine: Engine) -> int:
     """Measure what was asked for, and show it."""
-    kinds = (arguments.only,) if arguments.only else KINDS
-    planned = requests(arguments.seeds, kinds, arguments.kernel)
+    parts = (arguments.only,) if arguments.only else PARTS
+    extent, seeds = (QUICK, 1) if arguments.quick else (USUAL, arguments.seeds)
+    planned = requests(extent, seeds, parts, arguments.kernel)
 
     def written(folder: Path, measured: Measured) -> dict[str, Any]:
-        return write(folder, measured, arguments.seeds)
+        return write(folder, measured, seeds, extent)
 
-    last = f"{arguments.out / 'summary.json'} has all of them."
+    last = f"{arguments.out / 'summary.json'} has all of them, {arguments.out / 'report.html'} draws them."
     return campaign.run_checks(PROGRAM, arguments, engine, planned, written, last)
 
 
