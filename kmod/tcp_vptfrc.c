@@ -398,6 +398,11 @@ static void vptfrc_set_state(struct sock *sk, u8 new_state)
 	} else if (new_state == TCP_CA_Loss) {
 		struct tfrc_path path;
 
+		/* a timer that runs out again is the same loss event: the equation counts a
+		 * sequence of timeouts once, and has their back-off in it
+		 */
+		if (inet_csk(sk)->icsk_retransmits)
+			ca->lost = tp->lost;
 		vptfrc_take_losses(sk, NULL);
 		path = vptfrc_path(sk, ca->tfrc->rate_bytes_ps);
 		tfrc_timeout(ca->tfrc, &ca->params, &path);

@@ -294,6 +294,36 @@ static void a_timeout_is_a_loss_event_and_half_the_rate(void **state)
 	assert_true(s.sk.sk_pacing_rate > before / 2);
 }
 
+/* The equation counts a sequence of timeouts as one: its timer backs off by itself. Eight loss
+ * intervals of a packet each would allow a packet in 97 s, long after all others have gone.
+ */
+static void a_timer_that_runs_out_again_is_the_same_loss_event(void **state)
+{
+	unsigned int i;
+	u64 before;
+
+	(void)state;
+	begin(1158400, 1448);
+	sender_run(&s, SECONDS(2));
+	s.losses = 1;
+	sender_run(&s, SECONDS(3));
+	before = ca->tfrc->rate_bytes_ps;
+	for (i = 0; i < 8; i++) {
+		sender_timeout(&s, false);
+		s.now_ns += SECONDS(1);
+		s.sk.tcp_mstamp = s.now_ns / NSEC_PER_USEC;
+	}
+	assert_int_equal(events, 2);
+	/* each halves the rate */
+	assert_true(ca->tfrc->rate_bytes_ps <= before / 256 + 1);
+	/* and when packets arrive again, it is back soon */
+	sender_run(&s, SECONDS(5));
+	assert_true(ca->tfrc->rate_bytes_ps > before / 2);
+	/* after something was acknowledged, another timeout is another event */
+	sender_timeout(&s, false);
+	assert_int_equal(events, 3);
+}
+
 static void an_idle_flow_slows_down_and_resumes(void **state)
 {
 	u64 before;
@@ -531,6 +561,7 @@ int main(void)
 		cmocka_unit_test(a_mark_is_one_loss_event),
 		cmocka_unit_test(what_was_not_lost_is_taken_back),
 		cmocka_unit_test(a_timeout_is_a_loss_event_and_half_the_rate),
+		cmocka_unit_test(a_timer_that_runs_out_again_is_the_same_loss_event),
 		cmocka_unit_test(an_idle_flow_slows_down_and_resumes),
 		cmocka_unit_test(an_application_that_sends_little_keeps_its_rate),
 		cmocka_unit_test(the_user_s_limit_holds),

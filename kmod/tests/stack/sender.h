@@ -239,6 +239,8 @@ static inline void sender_timeout(struct sender *s, bool reneged)
 	s->timeouts++;
 	s->reneged = reneged;
 	sender_state(s, TCP_CA_Loss);
+	/* how often the timer ran out since something was acknowledged: tcp_retransmit_timer() */
+	sk->icsk_retransmits++;
 }
 
 /* One skb, as tcp_write_xmit() and tcp_rate_skb_sent() do it */
@@ -370,6 +372,7 @@ static inline void sender_take_ack(struct sender *s, const struct sender_ack *ac
 		s->echoes = s->echoes && !skb->cwr;
 		sender_clean(sk, skb, upto - s->acked);
 		s->acked = upto;
+		sk->icsk_retransmits = 0;
 		s->skb_head += upto == skb->end;
 	}
 	s->echoes |= s->marked;

@@ -211,6 +211,7 @@ struct sock {
 	u16 inet_num, inet_dport;
 	u32 inet_saddr, inet_daddr;
 	u8 icsk_ca_state;
+	u8 icsk_retransmits;
 	const struct tcp_congestion_ops *icsk_ca_ops;
 	u64 icsk_ca_priv[ICSK_CA_PRIV_SIZE / 8];
 	/* struct tcp_sock */
