@@ -140,9 +140,9 @@ def _from(ratios: Mapping[int, float], least: int) -> dict[int, float]:
     return chosen
 
 
-BYTES = {"method": "virtual", "mode": "byte"}
-TAIL = {"method": "virtual", "mode": "byte-tail"}
-LOW = {"round_trip_ms": SHORT_MS}
+BYTES: dict[str, Any] = {"method": "virtual", "mode": "byte"}
+TAIL: dict[str, Any] = {"method": "virtual", "mode": "byte-tail"}
+LOW: dict[str, Any] = {"round_trip_ms": SHORT_MS}
 
 
 def _lip_and_virtual(found: Bottlenecks, queue: str, setting: int) -> Judged:
@@ -194,7 +194,7 @@ def _drop_ratio_of_sizes(found: Bottlenecks) -> Judged:
     return _within({"factor": _geometric(_drop_ratios(found).values()) / eta}, 1.5, 2.5)
 
 
-def _distance(found: Bottlenecks, mode: Mapping[str, str]) -> float:
+def _distance(found: Bottlenecks, mode: Mapping[str, Any]) -> float:
     ratios = _from(found.ratios("tail-bytes", 1, **mode), 4)
     return math.fsum(abs(one - 1) for one in ratios.values()) / len(ratios)
 

@@ -94,8 +94,10 @@ class Extent:
     seconds: int
 
 
+# Where a flow has many packets a second, this is long enough.
+BUSY_S = 90
 # Two repeats of the usual extent are 12 million packets: an hour of two cores.
-QUICK = Extent((VARIATION_LOSS,), (2,), (8,), 90)
+QUICK = Extent((VARIATION_LOSS,), (2,), (8,), 45)
 USUAL = Extent(LOSSES, (1, 2, 8), (16, 32), 120)
 
 
@@ -140,10 +142,11 @@ def at_bottlenecks(extent: Extent, numbers: tuple[int, ...], kernel: str) -> lis
     common = {"seconds": extent.seconds}
 
     def request(queue: str, setting: int, pairs: Sequence[int] = extent.pairs, **values: Any) -> Request:
-        said = settings(common, setting=setting, pairs=pairs, **values)
+        said = settings(common, **{"setting": setting, "pairs": pairs, **values})
         return Request((one,), said, ("vptfrc",), (queue,), numbers, ("",), (kernel,))
 
-    each, byte = {"method": SHARED_METHODS}, {"method": "virtual", "mode": "byte"}
+    each: dict[str, Any] = {"method": SHARED_METHODS}
+    byte: dict[str, Any] = {"method": "virtual", "mode": "byte"}
     few = tuple(pairs for pairs in extent.pairs if pairs <= shared.FEW_PAIRS)
     asked = [
         # figures 9, 10, 11, 12
@@ -156,10 +159,10 @@ def at_bottlenecks(extent: Extent, numbers: tuple[int, ...], kernel: str) -> lis
         request("red-bytes", 1, **byte),
         request("tail-bytes", 1, (1, 4), method="virtual", mode=("byte", "byte-tail")),
         request("tail-packets", 3, few, **each, round_trip=40),
-        request("tail-packets", 1, few, **each, round_trip=40, richer=shared.RICHER),
+        request("tail-packets", 1, few, **each, round_trip=40, richer=shared.RICHER, seconds=BUSY_S),
         request("tail-packets", 1, (max(extent.pairs),), method="virtual", short_trip=40),
-        request("packet-rate", 1, (1, 2), method="virtual"),
-        request("packet-rate", 1, (1, *extent.many_pairs), **byte),
+        request("packet-rate", 1, (1, 2), method="virtual", seconds=BUSY_S),
+        request("packet-rate", 1, (1, *extent.many_pairs), **byte, seconds=BUSY_S),
     ]
     if extent is not QUICK:
         most = max(extent.many_pairs)
@@ -190,8 +193,10 @@ def cell(cc: str, values: Values) -> Cell:
 
 def bottleneck(qdisc: str, values: Values) -> Shared:
     """Which one a run is of."""
-    numbers = {name: values[name] for name in ("setting", "pairs", "method", "mode", "products", "richer", "others")}
-    trips = {"round_trip_ms": float(values["round_trip"]), "short_ms": float(values["short_trip"])}
+    numbers: dict[str, Any] = {
+        name: values[name] for name in ("setting", "pairs", "method", "mode", "products", "richer", "others")
+    }
+    trips: dict[str, Any] = {"round_trip_ms": float(values["round_trip"]), "short_ms": float(values["short_trip"])}
     return Shared(qdisc, **numbers, **trips)
 
 

@@ -198,9 +198,7 @@ PICTURES = (
     ),
     Picture("9(a)", "50 packets a second, RED in packets", PAIRS, RATIO, over_pairs("red-packets", 2, THREE)),
     Picture("9(b)", "50 packets a second, drop-tail in packets", PAIRS, RATIO, over_pairs("tail-packets", 2, THREE)),
-    Picture(
-        "10(a)", "100 bytes, drop-tail in packets, 2 products", PAIRS, RATIO, over_pairs("tail-packets", 1, THREE)
-    ),
+    Picture("10(a)", "100 bytes, drop-tail in packets, 2 products", PAIRS, RATIO, over_pairs("tail-packets", 1, THREE)),
     Picture(
         "10(b)",
         "100 bytes, drop-tail in packets, one product",

@@ -28,8 +28,8 @@ from lab.analyse.packet_size_formulas import Answers
 from lab.analyse.shared_bottlenecks import Bottlenecks, Shared
 from lab.front import measuring, vptfrc
 from lab.model import packet_sizes
-from lab.show import vptfrc as show
 from lab.model.errors import PlanError
+from lab.show import vptfrc as show
 from lab.store.sweep import planned
 
 KINDS = vptfrc.KINDS
@@ -99,7 +99,13 @@ def as_opposite():
 
 def metrics_as_published():
     """Variations of intervals and rates, and loss event rates, with which the paper's statements hold."""
-    of = {TFRC: (0.9, 0.5), "virtual": (0.285, 0.2), "sampling": (0.92, 0.48), "lip": (0.88, 0.3), "unbiasing": (0.5, 0.9)}
+    of = {
+        TFRC: (0.9, 0.5),
+        "virtual": (0.285, 0.2),
+        "sampling": (0.92, 0.48),
+        "lip": (0.88, 0.3),
+        "unbiasing": (0.5, 0.9),
+    }
     found = {
         Cell(who, VARIATION_LOSS): {"interval_variation": interval, "rate_variation": rate}
         for who, (interval, rate) in of.items()
