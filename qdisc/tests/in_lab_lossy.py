@@ -78,8 +78,26 @@ class Link:
     def begin_slowly(self) -> None:
         """A link on which nearly nothing leaves: a queue behind a bucket of one frame."""
         run("tc", "qdisc", "del", "dev", "n0", "root", check=False)
-        run("tc", *"qdisc add dev n0 root handle 1: tbf rate 8bit burst 2000 limit 1000000000".split())
-        run("tc", *"qdisc add dev n0 parent 1:1 handle 10: lossy".split())
+        run(
+            "tc",
+            *[
+                "qdisc",
+                "add",
+                "dev",
+                "n0",
+                "root",
+                "handle",
+                "1:",
+                "tbf",
+                "rate",
+                "8bit",
+                "burst",
+                "2000",
+                "limit",
+                "1000000000",
+            ],
+        )
+        run("tc", *["qdisc", "add", "dev", "n0", "parent", "1:1", "handle", "10:", "lossy"])
 
     def flood(self, frames: int, frame_bytes: int) -> tuple[int, int]:
         """What waits and what was dropped of so many frames."""
@@ -220,10 +238,32 @@ def packets_of_any_size_leave_at_one_rate() -> None:
         choose(gap_us=10_000)
         if parent:
             run("tc", "qdisc", "del", "dev", "n0", "root", check=False)
-            run("tc", *"qdisc add dev n0 root handle 1: tbf rate 1gbit burst 20000 limit 1000000".split())
-            run("tc", *"qdisc add dev n0 parent 1:1 handle 10: lossy".split())
+            run(
+                "tc",
+                *[
+                    "qdisc",
+                    "add",
+                    "dev",
+                    "n0",
+                    "root",
+                    "handle",
+                    "1:",
+                    "tbf",
+                    "rate",
+                    "1gbit",
+                    "burst",
+                    "20000",
+                    "limit",
+                    "1000000",
+                ],
+            )
+            run("tc", *["qdisc", "add", "dev", "n0", "parent", "1:1", "handle", "10:", "lossy"])
         else:
             LINK.begin()
+        # of tests before this one
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                LINK.far.recv(2048)
         LINK.far.setblocking(True)
         for _ in range(50):
             LINK.near.send((bytes(12) + struct.pack("!H", ETHERTYPE)).ljust(frame_bytes, b"\0"))
