@@ -43,6 +43,9 @@ FACTOR_LIES = 40.0
 # And the first window, or the least that lets any train through: two trains, a setpoint
 # and the window's own margin, in packets.
 MORE_PACKETS = 24
+# vptfrc's rate follows the losses that it has seen, real or not, for eight loss intervals: it need not fill
+# a part of the bottleneck, but it must not stop for longer than the 64 s of RFC 3448 and its timer.
+BACKOFF_NS = 66 * SECOND_NS
 # A far end that is late by more than this part of a round trip hands over ACKs in heaps:
 # what leaves then is not judged.
 LATE_PART = 0.25
@@ -83,6 +86,7 @@ class Connection:
         self.clock, self.tun, self.algorithm = clock, tun, algorithm
         self.settings, self.deeds, self.random, self.counts = settings, deeds, random, counts
         self.far = FarEnd(clock, tun, host, settings, random, counts)
+        self.by_losses = algorithm == "vptfrc"
         self.far.keeps_distances = algorithm == "pktpair_1994"
         self.phase = "opening"
         self.feeding = True
@@ -177,7 +181,22 @@ class Connection:
                     self.fail(
                         f"TCP_CC_INFO: pacing gain {gain}, not {expected}: {info.pacing_rate} of {self.bandwidth} B/s"
                     )
+        if name == b"vptfrc":
+            self._check_rate(info)
         return info
+
+    def _check_rate(self, info: Info) -> None:
+        """What vptfrc tells: a rate, and no gains."""
+        assert self.socket
+        told = self.socket.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, 64)
+        if not told:
+            self.fail(f"TCP_CC_INFO: vptfrc tells nothing in state {info.state}")
+            return
+        low, high, _, *gains = CC_INFO.unpack(told)
+        self.bandwidth = high << 32 | low
+        self.counts["rate told"] += self.bandwidth > 0
+        if any(gains):
+            self.fail(f"TCP_CC_INFO: gains {gains} of a rate")
 
     # ---- the plan ----
 
@@ -219,10 +238,12 @@ class Connection:
         now = self.far.round()
         # payload, beside headers and time stamps
         share = self.far.bottleneck.rate * (self.tun.mtu - 52) // self.tun.mtu
-        believed = WARM_PART * share < self.bandwidth < share / WARM_PART
+        # an allowed rate may be any, a share that is measured is the share
+        believed = self.by_losses or WARM_PART * share < self.bandwidth < share / WARM_PART
         self.warm = believed and now > 6 and self.far.delivered(now - 3, 3) > WARM_PART
         if self.warm or now >= WARM_ROUNDS:
-            self.counts["share believed" if self.warm else "share not believed"] += 1
+            what = "bottleneck filled" if self.by_losses else "share believed"
+            self.counts[what if self.warm else f"not {what}"] += 1
             if not self.warm:
                 self.told = f"believes {self.bandwidth} of {share} B/s, fills {self.far.delivered(now - 3, 3):.2f}"
             self.phase = "misbehaving"
@@ -260,18 +281,20 @@ class Connection:
             # it may have to wait for a timer
             if any(self.far.left[n] for n in range(self.ended + 1, now + 1)):
                 self.recovering = now
-            elif (now - self.ended) * period > MUTE_NS:
+            elif (now - self.ended) * period > (BACKOFF_NS if self.by_losses else MUTE_NS):
                 self.fail(f"nothing was sent for {(now - self.ended) * period / SECOND_NS:.1f} s after it")
                 self.over()
             return
         filled = self.far.delivered(now - RECOVERED_OVER, RECOVERED_OVER)
-        if now >= self.recovering + RECOVERED_OVER and filled >= RECOVERED_PART:
+        enough = filled > 0 if self.by_losses else filled >= RECOVERED_PART
+        if now >= self.recovering + RECOVERED_OVER and enough:
             self.counts["recovered"] += 1
             self.told += f" recovered in {now - self.recovering} round trips"
             self.over()
             return
         shortened = any(deed.shortens for deed in self.deeds)
         limit = RECOVERY_ROUNDS + (REFRESH_NS // period if shortened else 0) + self.repairs
+        limit += BACKOFF_NS // period if self.by_losses else 0
         if now - self.recovering <= limit:
             return
         # the memorandum's law keeps the shortest round trip for good, so that it need not recover
@@ -307,7 +330,7 @@ class Connection:
                     f" {[CA_STATES[self.states[n]] for n in range(where - 8, where + 2) if n in self.states]}"
                 )
         kept = self.far.delivered(self.began + 1, 2)
-        if self.began and kept < max(deed.keeps for deed in self.deeds):
+        if self.began and not self.by_losses and kept < max(deed.keeps for deed in self.deeds):
             self.exceed(f"fills {kept:.2f} of the bottleneck in the two round trips after it")
         if self.settings.deaf > 1 and self.far.first_flight > self.settings.mtu - 40:
             # RFC 5681, 3.1: the window is one segment then

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0
-"""A tenant who attacks fq_rr, and a peer who plays TCP at tcp_pktpair: TAP, the last line is "N passed, N failed".
+"""A tenant who attacks fq_rr, a peer who plays TCP at our congestion controls: TAP, ending in "N passed, N failed".
 
     scripts/lab hostile             ten minutes of guest time for each under checkers
     scripts/lab hostile --short     some minutes of this machine's time
     scripts/lab hostile --build     only build the kernel and modules
 
-The tenant has a user namespace of its own. The peer comes twice: under checkers for what the kernel
+The tenant has a user namespace of its own. The peer comes to tcp_pktpair twice: under checkers for what the kernel
 must not do, and on the lab's own kernel for the bounds of what leaves, with which a kernel under
-checkers is too slow to keep up. What else the guests said is in out/hostile. The kernel is
-torture's, built when first asked for: see scripts/source-kernel.
+checkers is too slow to keep up. With --only rate it comes there to tcp_vptfrc. What else the guests said is in
+out/hostile. The kernel is torture's, built when first asked for: see scripts/source-kernel.
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ from torture import guests
 
 OUT = TOP / "out" / "hostile"
 HALVES = ("tenant", "peer", "bounds")
+# Run where it is asked for.
+RATE = "rate"
+# On the lab's own kernel.
+UNCHECKED = ("bounds", RATE)
 # Of guest time. A second in which the guest is busy throughout takes four or five of a core.
 LONG_S, SHORT_S = 600, 40
 # Of the tenant's short run: its floors are of a run as long.
@@ -65,7 +69,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--build", action="store_true", help="only build the kernel and modules")
     parser.add_argument("--seed", type=seed, default=1, metavar="N", help="another run (default 1)")
     parser.add_argument("--seconds", type=seconds, metavar="S", help="of guest time")
-    parser.add_argument("--only", choices=HALVES, help="one of these")
+    parser.add_argument("--only", choices=(*HALVES, RATE), help="one of these; rate is run only so")
 
 
 class HostileGuest(guests.CheckedGuest):
@@ -96,18 +100,19 @@ def run_half(half: str, kernel: str, arguments: argparse.Namespace) -> list[str]
     return [*steps[-1:], *(line for line in lines if not line.startswith(STEP))]
 
 
-def run_bounds(arguments: argparse.Namespace) -> list[str]:
+def run_bounds(half: str, arguments: argparse.Namespace) -> list[str]:
     """The peer on the lab's own kernel; returns its lines of TAP."""
     given = arguments.seconds or (SHORT_S if arguments.short else BOUNDS_LONG_S)
     OUT.mkdir(parents=True, exist_ok=True)
     command = [str(TOP / "scripts" / "lab"), "exec", "--", str(image.PYTHON), "-m", "hostile.peer"]
-    command += ["--name", "bounds", "--seed", str(arguments.seed), "--seconds", str(given)]
-    with (OUT / "bounds.console").open("w") as console:
+    command += ["--name", half, "--seed", str(arguments.seed), "--seconds", str(given)]
+    command += ["--rate"] if half == RATE else []
+    with (OUT / f"{half}.console").open("w") as console:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=console, text=True, check=False)
-    (OUT / "bounds.log").write_text(done.stdout)
+    (OUT / f"{half}.log").write_text(done.stdout)
     lines = done.stdout.splitlines()
     if not any(line.startswith("1..") for line in lines):
-        lines += [*guests.said_last(OUT / "bounds.console"), "not ok 1 - bounds: the guest ended before its time"]
+        lines += [*guests.said_last(OUT / f"{half}.console"), f"not ok 1 - {half}: the guest ended before its time"]
     return [line for line in lines if not line.startswith("1..")]
 
 
@@ -120,13 +125,13 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.build:
         return 0
     leave_no_guest()
-    halves = [half for half in HALVES if arguments.only in (None, half)]
+    halves = [arguments.only] if arguments.only else list(HALVES)
     lines: dict[str, list[str]] = {}
     over = threading.Event()
 
     def one(half: str) -> None:
         if not over.is_set():
-            lines[half] = run_bounds(arguments) if half == "bounds" else run_half(half, kernel, arguments)
+            lines[half] = run_bounds(half, arguments) if half in UNCHECKED else run_half(half, kernel, arguments)
 
     # each guest takes a core
     with files.claimed(OUT), ThreadPoolExecutor(2) as pool:

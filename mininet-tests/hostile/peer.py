@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0
-"""In the guest: a TCP in user space that does to pktpair what no peer should, and TAP of what came of it.
+"""In the guest: a TCP in user space that does to pktpair or vptfrc what no peer should, and TAP of what came of it.
 
-    peer.py --seed N --seconds S [--name NAME] [--only TEXT] [--plan N] [--lanes N] [--full]
+    peer.py --seed N --seconds S [--name NAME] [--rate] [--only TEXT] [--plan N] [--lanes N] [--full]
 
 A process of nobody's (uid 65534) makes a user and a network namespace of its own, with
-TUN devices. On one side of each is the kernel's TCP with one of pktpair's presets, on
+TUN devices. On one side of each is the kernel's TCP with one of pktpair's presets, or with vptfrc (--rate), on
 the other the far end of far_end.py, behind a bottleneck that is simulated there. Each
 connection first gets to know its share; then the far end misbehaves for some round
 trips (misdeeds.py); then it keeps the rules again. What must hold (connection.py):
 
 - In no round trip leaves more than a multiple of what was acknowledged before.
-- A stated part of the bottleneck is filled a stated number of round trips later.
+- A stated part of the bottleneck is filled a stated number of round trips later; by vptfrc, any at all.
 - What TCP_CC_INFO tells is what it should be.
 - The kernel does not complain, and the module unloads.
 """
@@ -28,7 +28,7 @@ import select
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -47,7 +47,8 @@ NOBODY = 65534
 CLONE_NEWUSER = 0x10000000
 PR_SET_DUMPABLE, PR_SET_TIMERSLACK = 4, 29
 LIBC = ctypes.CDLL(None, use_errno=True)
-ALGORITHMS = ("pktpair", "pktpair_1994")
+PRESETS = ("pktpair", "pktpair_1994")
+RATE = ("vptfrc",)
 HOSTS = range(2, 250)
 # Packets taken from a device before what is due is looked at.
 READ_AT_ONCE = 32
@@ -107,24 +108,24 @@ def draw_settings(random: Random) -> Settings:
 Plan = tuple[str, tuple[misdeeds.Misdeed, ...], str]
 
 
-def plans(seed: str, only: str) -> Iterator[Plan]:
-    """Every misdeed once, then with each other preset; then, for ever, with some at once."""
+def plans(seed: str, only: str, algorithms: Sequence[str] = PRESETS) -> Iterator[Plan]:
+    """Every misdeed once, then with each other algorithm; then, for ever, with some at once."""
     random = Random(seed)
     chosen = [deed for deed in misdeeds.ALL if only in deed.name]
     random.shuffle(chosen)
     number = 0
-    for turn in range(len(ALGORITHMS)):
+    for turn in range(len(algorithms)):
         for place, deed in enumerate(chosen):
-            yield ALGORITHMS[(place + turn) % len(ALGORITHMS)], (deed,), f"{seed}/{number}"
+            yield algorithms[(place + turn) % len(algorithms)], (deed,), f"{seed}/{number}"
             number += 1
     while not only:
-        yield random.choice(ALGORITHMS), tuple(random.sample(misdeeds.MIXED, random.choice((2, 3)))), f"{seed}/{number}"
+        yield random.choice(algorithms), tuple(random.sample(misdeeds.MIXED, random.choice((2, 3)))), f"{seed}/{number}"
         number += 1
 
 
 def chosen(arguments: argparse.Namespace) -> Iterator[Plan]:
     """What was asked for: all of them, or one."""
-    source = plans(str(arguments.seed), arguments.only)
+    source = plans(str(arguments.seed), arguments.only, RATE if arguments.rate else PRESETS)
     return source if arguments.plan is None else islice(source, arguments.plan, arguments.plan + 1)
 
 
@@ -246,6 +247,12 @@ REACHED: dict[str, float] = {
     "trains one-ack": 50,
     "trains retransmitted": 10,
 }
+# Likewise of vptfrc, whose connections no train measures.
+RATE_REACHED: dict[str, float] = {
+    **{name: often for name, often in REACHED.items() if not name.startswith("trains ") and name != "share believed"},
+    "rate told": 1000,
+    "bottleneck filled": 20,
+}
 # What one misdeed alone brings about in a turn, once all four turns are over: each of them once, and
 # half of what came of it. After those with each preset they are drawn.
 BROUGHT_ABOUT: dict[str, float] = {
@@ -266,26 +273,26 @@ JUDGED_PART = 0.8
 CONNECTIONS_PER_S = 0.6
 
 
-def reload_module() -> list[str]:
-    """Unload the module, and load it again from where it was built; returns what went wrong."""
+def reload_module(name: str) -> list[str]:
+    """Unload a module, and load it again from where it was built; returns what went wrong."""
     try:
-        checks.unload("tcp_pktpair")
+        checks.unload(name)
     except (TimeoutError, OSError) as error:
         return [str(error)]
     places = (TOP / "modules", TOP / "build" / os.uname().release / "kmod")
-    for path in (place / "tcp_pktpair.ko" for place in places):
+    for path in (place / f"{name}.ko" for place in places):
         if path.exists():
             run("insmod", str(path))
             return []
     return ["the module is not where it is built, and stays unloaded"]
 
 
-def too_rare(found: Counter[str]) -> list[str]:
+def too_rare(found: Counter[str], algorithms: Sequence[str], reached: Mapping[str, float]) -> list[str]:
     """What happened less often than it must have."""
     turns = found["connections"] / len(misdeeds.ALL)
-    floors = {name: max(1, int(often * turns)) for name, often in REACHED.items()}
-    # once each has been done with each preset: how much one brings about varies; some are still under way
-    whole = len(ALGORITHMS) if turns > len(ALGORITHMS) + 0.1 else 0
+    floors = {name: max(1, int(often * turns)) for name, often in reached.items()}
+    # once each has been done with each algorithm: how much one brings about varies; some are still under way
+    whole = len(algorithms) if turns > len(algorithms) + 0.1 else 0
     floors |= {name: int(often * whole) for name, often in BROUGHT_ABOUT.items()}
     return [f"{name}: {found[name]}, not {least}" for name, least in floors.items() if found[name] < least]
 
@@ -327,6 +334,7 @@ def main() -> int:
     parser.add_argument("--name", default="peer")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--rate", action="store_true", help="vptfrc, and not the presets of pktpair")
     parser.add_argument("--only", default="", help="only misdeeds with this in their names")
     parser.add_argument(
         "--plan", type=place, metavar="N", help="only connection N of those, from 0, as SEED/N names it"
@@ -346,12 +354,12 @@ def main() -> int:
     seconds = found["guest ms"] / 1000
     for name, count in sorted(found.items()):
         print(f"# {count} {name}")
-    wrong = reload_module()
+    wrong = reload_module("tcp_vptfrc" if arguments.rate else "tcp_pktpair")
     log.read()
     leaked = checks.leaks() if checks.LEAKS.exists() else []
     log.read()
     part_only = bool(arguments.only) or arguments.plan is not None
-    rare = [] if part_only else too_rare(found)
+    rare = [] if part_only else too_rare(found, *((RATE, RATE_REACHED) if arguments.rate else (PRESETS, REACHED)))
     enough = found["connections"] >= CONNECTIONS_PER_S * seconds
     told = [
         (f"{found['connections']} connections in {seconds:.0f} s", enough or part_only, []),

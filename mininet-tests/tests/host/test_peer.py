@@ -275,27 +275,40 @@ def enough(turns):
 
 @pytest.mark.parametrize("turns", [0.5, 1.5, 10])
 def test_enough_is_enough(turns):
-    assert not peer.too_rare(enough(turns))
+    assert not peer.too_rare(enough(turns), peer.PRESETS, peer.REACHED)
 
 
 @pytest.mark.parametrize("name", [*peer.REACHED, *peer.BROUGHT_ABOUT])
 def test_what_is_not_met_is_seen(name):
     found = enough(5)
     del found[name]
-    (said,) = peer.too_rare(found)
+    (said,) = peer.too_rare(found, peer.PRESETS, peer.REACHED)
     assert said.startswith(f"{name}: 0, not ")
 
 
 def test_one_connection_is_repeated_by_its_number():
     """--plan N is what the run without it has in place N."""
-    arguments = argparse.Namespace(seed=1, only="", plan=71)
+    arguments = argparse.Namespace(seed=1, only="", plan=71, rate=False)
     assert list(peer.chosen(arguments)) == [list(islice(peer.plans("1", ""), 72))[71]]
     arguments.plan = None
     assert list(islice(peer.chosen(arguments), 3)) == list(islice(peer.plans("1", ""), 3))
+
+
+def test_vptfrc_has_each_misdeed_once():
+    """And no other algorithm; its floors are without trains, which are pktpair's."""
+    arguments = argparse.Namespace(seed=1, only="", plan=None, rate=True)
+    turn = list(islice(peer.chosen(arguments), len(misdeeds.ALL)))
+    assert {algorithm for algorithm, _, _ in turn} == {"vptfrc"}
+    assert {deed.name for _, deeds, _ in turn for deed in deeds} == {deed.name for deed in misdeeds.ALL}
+    assert not any(name.startswith("trains") for name in peer.RATE_REACHED)
+    found = enough(2) | Counter({name: round(often * 2) + 1 for name, often in peer.RATE_REACHED.items()})
+    assert not peer.too_rare(found, peer.RATE, peer.RATE_REACHED)
+    del found["rate told"]
+    assert peer.too_rare(found, peer.RATE, peer.RATE_REACHED)
 
 
 def test_a_misdeed_may_not_have_had_its_turn():
     found = enough(1.5)
     for name in peer.BROUGHT_ABOUT.keys() - peer.REACHED.keys():
         del found[name]
-    assert not peer.too_rare(found)
+    assert not peer.too_rare(found, peer.PRESETS, peer.REACHED)
