@@ -56,6 +56,9 @@ PACKET_RATE_ROOM = 100
 FAST_BIT_S = 100_000_000
 # More than two round trips and the queue hold of a flow that has the link alone.
 WINDOW_BYTES = 200_000
+# Where there is more bandwidth, and more room: sockets get no more than the machine allows.
+RICH_WINDOW_BYTES = 2_000_000
+RICH_SYSCTLS = {"net.core.wmem_max": str(RICH_WINDOW_BYTES), "net.core.rmem_max": str(RICH_WINDOW_BYTES)}
 BLOCK_BYTES = 4_096
 PPB = 1_000_000_000
 HEADER_BYTES = TCP_HEADER_BYTES + ETHERNET_HEADER_BYTES
@@ -87,7 +90,8 @@ def flows_of(values: Values, setting: Setting, cc: str, end_s: float, seed: int)
             if number >= counts[kind]:
                 continue
             pair = 2 if values["short_trip"] and number % 2 else 1
-            common: dict[str, Any] = {"source": f"s{pair}", "sink": f"d{pair}", "window_bytes": WINDOW_BYTES}
+            window_bytes = RICH_WINDOW_BYTES if values["richer"] > 1 else WINDOW_BYTES
+            common: dict[str, Any] = {"source": f"s{pair}", "sink": f"d{pair}", "window_bytes": window_bytes}
             start_s = round((len(found) + seed / 10) * STAGGER_S % (SETTLE_S / 2), 3)
             common |= {"start_s": start_s, "seconds": end_s - start_s, "unsent_bytes": BLOCK_BYTES}
             if kind == "t":
@@ -140,6 +144,7 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
         record=Record(acks=True, events_if_known=(loss_intervals.EVENT,) if cc == "vptfrc" else ()),
         hash_seed=seed,
         module_parameters=modules,
+        sysctls={"root": RICH_SYSCTLS} if values["richer"] > 1 else {},
         settle_s=SETTLE_S / 2,
     )
 

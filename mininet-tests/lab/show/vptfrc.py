@@ -23,7 +23,10 @@ Points = list[tuple[float, float]]
 # In all pictures each has one colour and mark.
 WHO = (TFRC, UNMODIFIED, "unbiasing", "virtual", "sampling", "lip", "cubic")
 # What is known of checks that do not hold, by id and number.
-WHY: dict[str, str] = {}
+WHY: dict[str, str] = {
+    "vp-fig16 0": "The limit is not in the text: it is 1000 packets/s here, in which ACKs do not count.",
+    "vp-fig16 1": "As check 0: with another limit reno has another part.",
+}
 LOSS, PAIRS = "probability of a loss", "flows of each kind"
 RATIO = "goodput of a flow, of reno's"
 

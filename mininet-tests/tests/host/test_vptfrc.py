@@ -309,6 +309,16 @@ def test_why_is_said_of_what_does_not_hold():
     assert not any("why" in row for row in found.rows(all_as_published(), [1], {}, {"vp-fig9a 0": "because"}))
 
 
+def test_windows_fill_every_queue():
+    """Of reno's flows alone: otherwise nothing is lost, and the receivers' windows are what is measured."""
+    for request in vptfrc.requests(vptfrc.USUAL, 1, (vptfrc.BOTTLENECKS,)):
+        for run in planned(request, [("6.1", "")]):
+            told = run.plan.module_parameters["sch_lossy"]
+            window_bytes = sum(flow.window_bytes for flow in run.plan.flows if flow.cc == "reno")
+            room_bytes = int(told.get("limit_bytes", 0)) or int(told["limit_packets"]) * 1000
+            assert window_bytes > room_bytes, run.title
+
+
 def test_the_quick_bottlenecks_are_a_part():
     quick = bottlenecks_of_requests(vptfrc.QUICK)
     assert {one.queue for one in quick} == {one.queue for one in bottlenecks_of_requests()}
