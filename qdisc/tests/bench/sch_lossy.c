@@ -10,8 +10,8 @@
  *	echo 10000000 > /sys/module/sch_lossy/parameters/loss_ppb
  *
  * It has no options, so that tc needs no plugin; all that there are have the module's
- * parameters (loss_model.h and red_model.h say what they mean), which may change under traffic. A seed begins
- * anew where it is written. Never installed.
+ * parameters (loss_model.h and red_model.h say what they mean), which may change under traffic. A
+ * seed begins anew where it is written. Never installed.
  */
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -161,8 +161,10 @@ static bool lossy_is_full(struct Qdisc *sch, u32 length)
 		.max_ppb = READ_ONCE(red_ppb),
 		.packet_ns = READ_ONCE(packet_us) * NSEC_PER_USEC,
 	};
-	bool full = most_bytes ? (u64)backlog + bytes > most_bytes : qdisc_qlen(sch) >= most_packets;
+	bool full = qdisc_qlen(sch) >= most_packets;
 
+	if (most_bytes)
+		full = (u64)backlog + bytes > most_bytes;
 	if (params.max_ppb) {
 		u32 size_q16 = reference ? (u32)div_u64((u64)bytes << 16, reference) : RED_ONE_SIZE;
 		u32 ppb = red_takes_ppb(&q->red, &params, most_bytes ? backlog : qdisc_qlen(sch),
