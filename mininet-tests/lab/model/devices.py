@@ -123,8 +123,17 @@ def _policer(device: str, shaped: Shaped) -> list[str]:
     ]
 
 
+# Of bench/sch_thesis.ko, whose parameters have their rate and limit.
+SWITCHES, OF_SWITCHES = ("switch_decbit", "switch_fqbit"), "sch_thesis"
+
+
 def _of_thesis(device: str, shaped: Shaped) -> list[str]:
     """It has no options: its module's parameters have the rate and the limit."""
+    way = shaped.way
+    given = {"options": way.options, "limit_packets": way.limit_packets}
+    for name, value in given.items():
+        if value:
+            raise PlanError(f"{device}: {way.queue}: {name} {value}: the parameters of {OF_SWITCHES} have all of it")
     return [f"qdisc add dev {device} root handle 1: {shaped.way.queue}"]
 
 
@@ -166,8 +175,7 @@ QUEUES: dict[str, Callable[[str, Shaped], list[str]]] = {
     "cake": _cake,
     "htb": _htb,
     "policer": _policer,
-    "switch_decbit": _of_thesis,
-    "switch_fqbit": _of_thesis,
+    **dict.fromkeys(SWITCHES, _of_thesis),
     **{name: _in_bucket(leaf) for name, leaf in LEAVES.items()},
 }
 
@@ -196,7 +204,7 @@ def rewritten(before: list[str], after: list[str]) -> list[str]:
 def _kind(line: str) -> list[str]:
     """Where a line stands and which discipline it names, without its options."""
     words = line.split()
-    names = ("fq_rr", "cake", "tbf", "htb", "switch_decbit", "switch_fqbit", "clsact", "gact", "mirred", "police")
+    names = ("fq_rr", "cake", "tbf", "htb", *SWITCHES, "clsact", "gact", "mirred", "police")
     return [words[0], words[3], *(word for word in words[4:] if word in (*names, *LEAVES, "root"))]
 
 

@@ -473,6 +473,7 @@ class Plan:
             narrow = min(path, key=lambda device: device.mtu_bytes)
             what = f"{kind} {item.name}: packet_bytes over link {narrow.name}"
             in_range(what, item.packet_bytes, 0, narrow.mtu_bytes)
+        self._check_switches()
         self._check_observed(self._check_changes())
         for device_name in self.record.pcaps:
             self.topology.way(device_name)
@@ -494,6 +495,19 @@ class Plan:
             if way.rate_bit_s or way.needs_netem:
                 queued.add(change.device)
         return queued
+
+    def _check_switches(self) -> None:
+        """What a module's parameters say of a link is what its way says."""
+        told = self.module_parameters.get(devices.OF_SWITCHES, {}).get("rate_bit_s")
+        changed = {change.device for change in self.changes if change.values}
+        for name, way in (pair for link in self.topology.links for pair in link.ways):
+            if way.queue not in devices.SWITCHES:
+                continue
+            if told != str(way.rate_bit_s):
+                wanted = f"must be the parameter of {devices.OF_SWITCHES}, {told or 'which the plan does not set'}"
+                raise PlanError(f"link {name}: {way.queue}: rate_bit_s {way.rate_bit_s}: {wanted}")
+            if name in changed:
+                raise PlanError(f"change of {name}: {way.queue}: its parameters hold for the whole run")
 
     def _check_observed(self, queued: set[str]) -> None:
         for name in self.observed:

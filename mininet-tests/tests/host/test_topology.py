@@ -109,7 +109,7 @@ def test_without_a_shaper_the_delay_line_is_the_senders():
     assert layout.devices["d1-r"].receiving_lines() == []
 
 
-@pytest.mark.parametrize("queue", sorted(devices.QUEUES))
+@pytest.mark.parametrize("queue", sorted({*devices.QUEUES} - {*devices.SWITCHES}))
 def test_every_queue_has_the_rate_and_its_own_options(queue):
     way = Way(rate_bit_s=12_345_678, queue=queue, limit_packets=50, options="option 9000")
     lines = devices.queue("r-x", way, hash_seed=3)
@@ -682,6 +682,32 @@ def with_changes(way: Way, *values: dict[str, object], back: Way | None = None) 
     )
 
 
+@pytest.mark.parametrize("queue", devices.SWITCHES)
+def test_a_switch_of_the_thesis_has_what_its_module_says(queue):
+    """One place for its rate and limit: what a way says beside it is refused, and so is a change."""
+    parameters = {"sch_thesis": {"rate_bit_s": "1000000", "limit_packets": "9"}}
+    plan = Plan(a_line(rate_bit_s=10**6, queue=queue), module_parameters=parameters)
+    plan.check()
+    assert lay_out(plan.topology).devices["r-d1"].sending_lines(1)[0].endswith(f"root handle 1: {queue}")
+    wrong = {
+        "rate_bit_s 1000000: must be the parameter of sch_thesis, 2000": {
+            "module_parameters": {"sch_thesis": {"rate_bit_s": "2000"}}
+        },
+        "must be the parameter of sch_thesis, which the plan does not set": {"module_parameters": {}},
+        "limit_packets 5: the parameters of sch_thesis": {
+            "topology": a_line(rate_bit_s=10**6, queue=queue, limit_packets=5)
+        },
+        "options flows 1: the parameters": {"topology": a_line(rate_bit_s=10**6, queue=queue, options="flows 1")},
+        "change of r-d1: .* hold for the whole run": {
+            "changes": (Change(1.0, "r-d1", {"rate_bit_s": 5}),),
+            "seconds": 2,
+        },
+    }
+    for message, fields in wrong.items():
+        with pytest.raises(PlanError, match=message):
+            dataclasses.replace(plan, **fields).check()
+
+
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
@@ -714,7 +740,7 @@ def lines_after(before: Way, after: Way) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("queue", sorted(devices.QUEUES))
+@pytest.mark.parametrize("queue", sorted({*devices.QUEUES} - {*devices.SWITCHES}))
 def test_a_queue_of_another_rate_stays_with_what_it_holds(queue):
     lines = lines_after(Way(4_000_000, queue), Way(8_000_000, queue))
     assert lines and not any(line.startswith("qdisc del") or " add " in line for line in lines if "filter" not in line)
