@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import math
 import re
 import zlib
 from collections.abc import Mapping, Sequence
@@ -203,9 +204,10 @@ def flow_figures(plan: Plan, layout: Layout, raw: Mapping[str, Any], acks: Mappi
     return figures
 
 
-def responses_s(result: Mapping[str, Any]) -> Floats:
-    """From each request of a flow to the last byte of its response."""
-    return np.array([(ended_ns - began_ns) / 1e9 for began_ns, ended_ns in result["exchanges"]])
+def responses_s(result: Mapping[str, Any], begin_s: float = 0.0, end_s: float = math.inf) -> Floats:
+    """From each request of a flow, of those that begin within a time of the run, to the last byte of its response."""
+    chosen = (pair for pair in result["exchanges"] if begin_s <= pair[0] / 1e9 < end_s)
+    return np.array([(ended_ns - began_ns) / 1e9 for began_ns, ended_ns in chosen])
 
 
 def of_iperf3(flow: Flow, result: Mapping[str, Any], seen: Acks | None) -> dict[str, Any]:

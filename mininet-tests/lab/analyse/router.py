@@ -101,7 +101,7 @@ def metrics(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
     settled_s, end_s = plan.window_s or (0.0, float("inf"))
     probes = arrived(plan, raw)["probe"].between(settled_s, end_s)
     by_name = {result["name"]: result for result in raw["flows"]}
-    answers = {name: responses_s(by_name[name]) for name in ("request", "name")}
+    answers = {name: responses_s(by_name[name], settled_s, end_s) for name in ("request", "name")}
     for name, seconds in {"probe": probes, **answers}.items():
         if not len(seconds):
             raise RunError(f"{name}: nothing came back")
