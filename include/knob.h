@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Module parameters that are numbers within a range, of all congestion controls. */
+/* Module parameters that are numbers within a range, of whatever module has them. */
 #ifndef _KNOB_H
 #define _KNOB_H
 

@@ -22,6 +22,8 @@ from typing import Any
 from ..model import papers
 from ..model.errors import NotMeasuredError
 from ..model.memorandum import LOADS, SOURCES
+from . import judging
+from .judging import numbers
 
 PAPER = "packet-pair-1994"
 JUDGED, DEFAULT = "pktpair_1994", "pktpair"
@@ -109,17 +111,7 @@ class Found:
         return told
 
 
-@dataclass(frozen=True)
-class Judge:
-    """How a check is decided.
-
-    :param measure: what is told: a number, or several with their names
-    :param no_worse: what the others are held against; None: nothing
-    """
-
-    measure: Callable[[Found], Any]
-    holds: Callable[[Any], bool]
-    no_worse: Callable[[Any], bool] | None = None
+Judge = judging.Judge[Found]
 
 
 @functools.cache
@@ -137,16 +129,10 @@ def _part(name: str, number: int, measure: Callable[[Found], Any], better: str =
     """All that is told is, as a part of what is expected, within the check's tolerance of 1."""
     off = _tolerance(name, number)
     sides = {
-        "less": lambda told: all(one <= 1 + off for one in _numbers(told)),
-        "more": lambda told: all(one >= 1 - off for one in _numbers(told)),
+        "less": lambda told: all(one <= 1 + off for one in numbers(told)),
+        "more": lambda told: all(one >= 1 - off for one in numbers(told)),
     }
-    return Judge(measure, lambda told: all(abs(one - 1) <= off for one in _numbers(told)), sides.get(better))
-
-
-def _numbers(told: Any) -> list[float]:
-    if isinstance(told, Mapping):
-        return [number for one in told.values() for number in _numbers(one)]
-    return [number for one in told for number in _numbers(one)] if isinstance(told, list) else [float(told)]
+    return Judge(measure, lambda told: all(abs(one - 1) <= off for one in numbers(told)), sides.get(better))
 
 
 def _bounds(name: str, number: int) -> tuple[float, float]:
@@ -173,11 +159,11 @@ def within(name: str, number: int, measure: Callable[[Found], Any], better: str 
     low, high = _bounds(name, number)
 
     def holds(told: Any) -> bool:
-        return all(low <= one <= high for one in _numbers(told))
+        return all(low <= one <= high for one in numbers(told))
 
     sides = {
-        "less": lambda told: all(one <= high for one in _numbers(told)),
-        "more": lambda told: all(one >= low for one in _numbers(told)),
+        "less": lambda told: all(one <= high for one in numbers(told)),
+        "more": lambda told: all(one >= low for one in numbers(told)),
     }
     return Judge(measure, holds, sides.get(better))
 

@@ -23,6 +23,8 @@ from typing import Any
 
 from ..model import papers, qlbp
 from ..model.errors import NotMeasuredError
+from . import judging
+from .judging import numbers
 from .packet_pair import Point, Points
 
 PAPER = "qlbp-2011"
@@ -108,17 +110,7 @@ class Found:
         return told
 
 
-@dataclass(frozen=True)
-class Judge:
-    """How a check is decided.
-
-    :param measure: what is told: a number, or several with their names
-    :param no_worse: what the others are held against; None: nothing
-    """
-
-    measure: Callable[[Found], Any]
-    holds: Callable[[Any], bool]
-    no_worse: Callable[[Any], bool] | None = None
+Judge = judging.Judge[Found]
 
 
 @functools.cache
@@ -131,26 +123,20 @@ def _term(name: str, number: int, term: str) -> float:
     return float(entries()[name].checks[number].terms[term])
 
 
-def _numbers(told: Any) -> list[float]:
-    if isinstance(told, Mapping):
-        return [number for one in told.values() for number in _numbers(one)]
-    return [number for one in told for number in _numbers(one)] if isinstance(told, list) else [float(told)]
-
-
 def _as_part(name: str, number: int, measure: Callable[[Found], Any]) -> Judge:
     """All that is told is a part of what is expected, within the check's relative tolerance of 1."""
     off = _term(name, number, "rel_tol")
-    return Judge(measure, lambda told: all(abs(one - 1) <= off for one in _numbers(told)))
+    return Judge(measure, lambda told: all(abs(one - 1) <= off for one in numbers(told)))
 
 
 def _off(name: str, number: int, measure: Callable[[Found], Any]) -> Judge:
     """All that is told is a relative error, within the check's tolerance."""
     off = _term(name, number, "rel_tol")
-    return Judge(measure, lambda told: all(abs(one) <= off for one in _numbers(told)))
+    return Judge(measure, lambda told: all(abs(one) <= off for one in numbers(told)))
 
 
 def _zero(measure: Callable[[Found], Any]) -> Judge:
-    return Judge(measure, lambda told: all(one == 0 for one in _numbers(told)))
+    return Judge(measure, lambda told: all(one == 0 for one in numbers(told)))
 
 
 def _ordered(greater: tuple[str, Callable[[Found], Any]], lesser: tuple[str, Callable[[Found], Any]]) -> Judge:
@@ -453,7 +439,7 @@ JUDGES: dict[tuple[str, int], Judge] = {
         _all_ratios((5, 10)),
         lambda told: all(ratios[SHORTEST] < ratios[-1] and ratios[-1] >= AFFECTED for ratios in told.values()),
     ),
-    ("ql-fig16", 3): Judge(_long_scales, lambda told: all(one < 1 for one in _numbers(told))),
+    ("ql-fig16", 3): Judge(_long_scales, lambda told: all(one < 1 for one in numbers(told))),
     ("ql-fig18", 0): Judge(_gain, lambda told: told >= _term("ql-fig18", 0, "value")),
     ("ql-fig18", 1): _beats_tcp(80, 30),
     ("ql-fig18", 2): _beats_tcp(160, 0),

@@ -7,20 +7,17 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import matplotlib
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from ..analyse.memorandum import STEADY_ROUND_TRIPS
 from ..analyse.packet_pair import COUNTS, DEFAULT, FIXED, JUDGED, PEERS, closed, entries, joined, opened
 from ..model.memorandum import LOADS, PACKET_S, ROUND_TRIP_PACKETS, SOURCES
 from .pages import text
-from .pictures import CC_COLOURS, COLOURS, STYLE, address
+from .pictures import CC_COLOURS, COLOURS, PANELS_INCHES, panels
 from .section import Drawn, Section, Table
 
 Data = Mapping[str, Any]
-WIDTH_INCHES, HEIGHT_INCHES = 8.0, 3.6
 CCS = (JUDGED, DEFAULT, *PEERS)
 LOOKS = {JUDGED: COLOURS[3], **{cc: CC_COLOURS[cc] for cc in (DEFAULT, *PEERS)}}
 PUBLISHED: dict[str, Any] = {"color": "black", "lw": 1, "ls": "-.", "marker": "x", "ms": 5, "label": "published"}
@@ -82,21 +79,6 @@ def published_slowdowns() -> dict[str, float]:
     }
 
 
-def _figure(panels: int, draw: Callable[[Sequence[Axes]], None], height_inches: float = HEIGHT_INCHES) -> str:
-    """Panels side by side with one legend, as an address that holds them."""
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
-        all_axes = [figure.add_subplot(1, panels, place + 1) for place in range(panels)]
-        draw(all_axes)
-        of_labels: dict[str, Any] = {}
-        for axes in all_axes:
-            handles, labels = axes.get_legend_handles_labels()
-            of_labels |= dict(zip(labels, handles, strict=True))
-        if of_labels:
-            figure.legend(list(of_labels.values()), list(of_labels), loc="outside lower center", ncols=5)
-        return address(figure)
-
-
 def _curve(data: Data, name: str, cc: str, what: str, begin: float = 0.0, end: float = math.inf) -> Any:
     """Round trips and values of a run's series."""
     found = data.get("curves", {}).get(f"{name} {cc}", {}).get(what, [])
@@ -128,7 +110,7 @@ def queue_and_setpoint(data: Data) -> str:
             axes.set_title(title)
             axes.set_xlabel("round trips")
 
-    return _figure(3, draw)
+    return panels(3, draw)
 
 
 def joining(data: Data) -> str:
@@ -142,7 +124,7 @@ def joining(data: Data) -> str:
             axes.set_xlabel("round trips")
             axes.set_ylabel("queue of the first source, packets")
 
-    return _figure(2, draw)
+    return panels(2, draw)
 
 
 def _points(data: Data, cc: str, names: Mapping[Any, str], metric: str) -> tuple[list[Any], list[float]]:
@@ -159,10 +141,10 @@ def table_4(data: Data) -> str:
     """Completion, and the queue's peak, over the number of sources."""
     published = entries()["pp-9.2-tab4"].published["rows"]
     # what is measured, by what the table calls it
-    panels = {"completion_tu": "completion_tu", "peak_queue_pkt": "peak_queue"}
+    metrics = {"completion_tu": "completion_tu", "peak_queue_pkt": "peak_queue"}
 
     def draw(all_axes: Sequence[Axes]) -> None:
-        for axes, (key, metric) in zip(all_axes, panels.items(), strict=True):
+        for axes, (key, metric) in zip(all_axes, metrics.items(), strict=True):
             axes.plot([row["N"] for row in published], [row[key] for row in published], **PUBLISHED)
             for cc in CCS:
                 found = _points(data, cc, {count: joined(count) for count in COUNTS}, metric)
@@ -171,7 +153,7 @@ def table_4(data: Data) -> str:
         all_axes[0].set_ylabel("completion, packet times")
         all_axes[1].set_ylabel("peak queue, packets")
 
-    return _figure(2, draw)
+    return panels(2, draw)
 
 
 def goodputs(data: Data) -> str:
@@ -188,7 +170,7 @@ def goodputs(data: Data) -> str:
             axes.set_xlabel("nominal load")
         all_axes[0].set_ylabel("packets over packets sent")
 
-    return _figure(2, draw)
+    return panels(2, draw)
 
 
 def benchmarks(data: Data) -> str:
@@ -207,7 +189,7 @@ def benchmarks(data: Data) -> str:
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axes.set_ylabel("slowdown, %")
 
-    return _figure(1, draw, HEIGHT_INCHES + 1)
+    return panels(1, draw, height_inches=PANELS_INCHES[1] + 1)
 
 
 # What is drawn of the estimators, so that lines can be told apart; the table has all.
@@ -231,7 +213,7 @@ def estimators(data: Data) -> str:
             axes.set_xlabel("round trips after the step")
         all_axes[0].set_ylabel("service time, packet times")
 
-    return _figure(2, draw)
+    return panels(2, draw)
 
 
 FIGURES: dict[str, tuple[str, Callable[[Data], str]]] = {

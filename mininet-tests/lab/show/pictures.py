@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -24,6 +25,8 @@ from .units import Scale
 WIDTH_INCHES = 4.6
 ROW_INCHES = 0.36
 HEIGHT_INCHES = 3.0
+# Of panels beside each other.
+PANELS_INCHES = (8.0, 3.6)
 # Where the values of a parameter are further apart than this, equal factors look alike.
 LOGARITHMIC_FROM = 20
 # Colours that people with any kind of colour vision can tell apart (Okabe and Ito).
@@ -153,3 +156,28 @@ def address(figure: Figure) -> str:
 def address_of_png(path: Path) -> str:
     """A file's picture likewise."""
     return "data:image/png;base64," + base64.b64encode(path.read_bytes()).decode()
+
+
+def panels(
+    count: int,
+    draw: Callable[[Sequence[Axes]], None],
+    *,
+    columns: int = 5,
+    height_inches: float = PANELS_INCHES[1],
+) -> str:
+    """Panels side by side with one legend, as an address that holds them.
+
+    :param draw: is given the axes of all panels
+    :param columns: of the legend
+    """
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(PANELS_INCHES[0], height_inches), layout="constrained")
+        all_axes = [figure.add_subplot(1, count, place + 1) for place in range(count)]
+        draw(all_axes)
+        of_labels: dict[str, Any] = {}
+        for axes in all_axes:
+            handles, labels = axes.get_legend_handles_labels()
+            of_labels |= dict(zip(labels, handles, strict=True))
+        if of_labels:
+            figure.legend(list(of_labels.values()), list(of_labels), loc="outside lower center", ncols=columns)
+        return address(figure)

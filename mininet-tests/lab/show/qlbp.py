@@ -7,9 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import matplotlib
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ..analyse.qlbp import (
     BUFFERS,
@@ -32,11 +30,10 @@ from ..analyse.qlbp import (
 )
 from ..model import qlbp
 from .pages import text
-from .pictures import CC_COLOURS, COLOURS, STYLE, address
+from .pictures import CC_COLOURS, COLOURS, PANELS_INCHES, panels
 from .section import Drawn, Section, Table
 
 Data = Mapping[str, Any]
-WIDTH_INCHES, HEIGHT_INCHES = 8.0, 3.6
 PUBLISHED: dict[str, Any] = {"color": "black", "lw": 1, "ls": "-.", "marker": "x", "ms": 5, "label": "published"}
 OTHERS = (DEFAULT, *PEERS)
 # What is known of checks that do not hold.
@@ -64,21 +61,6 @@ def _curve(data: Data, names: Mapping[Any, str], metric: str, cc: str = JUDGED) 
     return [key for key, _ in known], [value for _, value in known]
 
 
-def _figure(panels: int, draw: Callable[[Sequence[Axes]], None], height_inches: float = HEIGHT_INCHES) -> str:
-    """Panels side by side with one legend, as an address that holds them."""
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
-        all_axes = [figure.add_subplot(1, panels, place + 1) for place in range(panels)]
-        draw(all_axes)
-        of_labels: dict[str, Any] = {}
-        for axes in all_axes:
-            handles, labels = axes.get_legend_handles_labels()
-            of_labels |= dict(zip(labels, handles, strict=True))
-        if of_labels:
-            figure.legend(list(of_labels.values()), list(of_labels), loc="outside lower center", ncols=4)
-        return address(figure)
-
-
 def table_2(data: Data) -> str:
     """Queue and delay over the rate."""
     rows = entries()["ql-tab2"].published["rows"]
@@ -99,7 +81,7 @@ def table_2(data: Data) -> str:
         all_axes[1].axhline(8, color="grey", lw=0.8, ls=":", label="theorem 1")
         all_axes[1].set_ylabel("pacing delay, ms")
 
-    return _figure(2, draw)
+    return panels(2, draw, columns=4)
 
 
 def figure_15(data: Data) -> str:
@@ -134,7 +116,7 @@ def figure_15(data: Data) -> str:
         lags.set_xlabel("lag, ms")
         lags.set_ylabel("autocovariance, (Mbit/s)²")
 
-    return _figure(2, draw)
+    return panels(2, draw, columns=4)
 
 
 def covariance(q_max: int, lag_s: float) -> float:
@@ -162,7 +144,7 @@ def figure_16(data: Data) -> str:
         axes.set_xlabel("s: of 5 ms times 2 to the power of s")
         axes.set_ylabel("log2 of the coefficient of variation")
 
-    return _figure(1, draw)
+    return panels(1, draw, columns=4)
 
 
 def figure_18(data: Data) -> str:
@@ -190,7 +172,7 @@ def figure_18(data: Data) -> str:
         axes.set_ylabel("used part of the core link")
         axes.set_ylim(0, 1.02)
 
-    return _figure(1, draw, HEIGHT_INCHES + 0.6)
+    return panels(1, draw, columns=4, height_inches=PANELS_INCHES[1] + 0.6)
 
 
 def figure_19(data: Data) -> str:
@@ -211,7 +193,7 @@ def figure_19(data: Data) -> str:
             axes.set_xlabel("delay in order, ms")
         all_axes[0].set_ylabel("part of packets that is later")
 
-    return _figure(2, draw, HEIGHT_INCHES + 0.6)
+    return panels(2, draw, columns=4, height_inches=PANELS_INCHES[1] + 0.6)
 
 
 FIGURES: dict[str, tuple[str, Callable[[Data], str]]] = {

@@ -6,18 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import matplotlib
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ..analyse.thesis import DEFAULT, JUDGED, PAIRS, PEERS, QUEUE, RENO, entries, pair_of
 from ..model.thesis import CASES, PERIOD_S, SHARES
 from .pages import text
-from .pictures import COLOURS, STYLE, address
+from .pictures import COLOURS, panels
 from .section import Drawn, Section, Table
 
 Data = Mapping[str, Any]
-WIDTH_INCHES, HEIGHT_INCHES = 8.0, 3.6
 # Pairs of the thesis, and today's over fair queueing.
 OTHERS = {f"{cc}-{QUEUE}": (cc, QUEUE) for cc in (DEFAULT, *PEERS, RENO)}
 ALL = {**PAIRS, **OTHERS}
@@ -62,21 +59,6 @@ WHY: dict[str, str] = {
 }
 
 
-def _figure(panels: int, draw: Callable[[Sequence[Axes]], None], height_inches: float = HEIGHT_INCHES) -> str:
-    """Panels side by side with one legend, as an address that holds them."""
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH_INCHES, height_inches), layout="constrained")
-        all_axes = [figure.add_subplot(1, panels, place + 1) for place in range(panels)]
-        draw(all_axes)
-        of_labels: dict[str, Any] = {}
-        for axes in all_axes:
-            handles, labels = axes.get_legend_handles_labels()
-            of_labels |= dict(zip(labels, handles, strict=True))
-        if of_labels:
-            figure.legend(list(of_labels.values()), list(of_labels), loc="outside lower center", ncols=6)
-        return address(figure)
-
-
 def _metrics(data: Data, scenario: int) -> dict[str, Mapping[str, Any]]:
     """Of each pair that was run."""
     return {
@@ -96,10 +78,10 @@ def _rates(scenario: int, metrics: Mapping[str, Any], period: str = "") -> dict[
 
 def shares(data: Data) -> str:
     """Throughput over fair share of each file, for each pair, scenario by scenario."""
-    panels = [(n, "") for n in CASES if n not in (3, 5)] + [(3, "on"), (3, "off")]
+    shown = [(n, "") for n in CASES if n not in (3, 5)] + [(3, "on"), (3, "off")]
 
     def draw(all_axes: Sequence[Axes]) -> None:
-        for axes, (scenario, period) in zip(all_axes, sorted(panels), strict=True):
+        for axes, (scenario, period) in zip(all_axes, sorted(shown), strict=True):
             of_pairs = _metrics(data, scenario)
             for place, pair in enumerate(ALL):
                 for number, value in _rates(scenario, of_pairs.get(pair, {}), period).items():
@@ -111,7 +93,7 @@ def shares(data: Data) -> str:
             axes.set_xlim(0, 2.2)
             axes.set_xlabel("share")
 
-    return _figure(len(panels), draw)
+    return panels(len(shown), draw, columns=6)
 
 
 def utility(data: Data) -> str:
@@ -146,7 +128,7 @@ def utility(data: Data) -> str:
             axes.set_ylim(bottom=0)
         all_axes[0].set_ylabel("round trip, s")
 
-    return _figure(len(groups), draw)
+    return panels(len(groups), draw, columns=6)
 
 
 def windows(scenario: int) -> Callable[[Data], str]:
@@ -165,7 +147,7 @@ def windows(scenario: int) -> Callable[[Data], str]:
                     axes.axvspan(PERIOD_S, 2 * PERIOD_S, color="#eeeeee")
             all_axes[0].set_ylabel("window, packets")
 
-        return _figure(len(pairs), draw)
+        return panels(len(pairs), draw, columns=6)
 
     return draw_of
 

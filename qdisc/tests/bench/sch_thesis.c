@@ -22,69 +22,18 @@
 #include <net/pkt_sched.h>
 
 #include "decbit_queue.h"
+#include "knob.h"
 #include "round_robin.h"
 
 #define THESIS_LIMIT_MAX	100000U
 #define THESIS_RATE_MIN		8000U
 
-static unsigned int limit_packets = 1000;
-static unsigned int rate_bit_s = 80000;
-static unsigned int factor_pct = 90;
-static unsigned int panic_mode = 1;
-
-/* ---- parameters ---- */
-
-/**
- * struct thesis_range - what a parameter may be
- * @value: the parameter
- * @min: lowest
- * @max: highest
- */
-struct thesis_range {
-	unsigned int *value;
-	unsigned int min;
-	unsigned int max;
-};
-
-static int thesis_set_param(const char *text, const struct kernel_param *kp)
-{
-	const struct thesis_range *range = kp->arg;
-	unsigned int value;
-	int err = kstrtouint(text, 0, &value);
-
-	if (err || value < range->min || value > range->max) {
-		pr_err("%s=%.*s: not a number from %u to %u\n", kp->name,
-		       (int)strcspn(text, "\n"), text, range->min, range->max);
-		return err ?: -ERANGE;
-	}
-	WRITE_ONCE(*range->value, value);
-	return 0;
-}
-
-static int thesis_get_param(char *buffer, const struct kernel_param *kp)
-{
-	const struct thesis_range *range = kp->arg;
-
-	return sysfs_emit(buffer, "%u\n", READ_ONCE(*range->value));
-}
-
-static const struct kernel_param_ops thesis_param_ops = {
-	.set = thesis_set_param,
-	.get = thesis_get_param,
-};
-
-#define THESIS_PARAMETER(name, lo, hi, text)					\
-	static struct thesis_range name##_range = {				\
-		.value = &name, .min = lo, .max = hi,				\
-	};									\
-	module_param_cb(name, &thesis_param_ops, &name##_range, 0644);		\
-	MODULE_PARM_DESC(name, text)
-
-THESIS_PARAMETER(limit_packets, 1, THESIS_LIMIT_MAX, "packets that may wait (default 1000)");
-THESIS_PARAMETER(rate_bit_s, THESIS_RATE_MIN, U32_MAX,
-		 "of the link, IP datagrams (default 80000)");
-THESIS_PARAMETER(factor_pct, 1, 100, "capacity factor of switch_decbit, per cent (default 90)");
-THESIS_PARAMETER(panic_mode, 0, 1, "whether switch_decbit has a panic mode (default 1)");
+NUMBER_KNOB(limit_packets, 1000, 1, THESIS_LIMIT_MAX, "packets that may wait (default 1000)");
+NUMBER_KNOB(rate_bit_s, 80000, THESIS_RATE_MIN, U32_MAX,
+	    "of the link, IP datagrams (default 80000)");
+NUMBER_KNOB(factor_pct, 90, 1, 100,
+	    "capacity factor of switch_decbit, per cent (default 90)");
+NUMBER_KNOB(panic_mode, 1, 0, 1, "whether switch_decbit has a panic mode (default 1)");
 
 /* ---- the link ---- */
 
