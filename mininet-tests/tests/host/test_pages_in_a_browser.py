@@ -17,10 +17,15 @@ from typing import Any
 import pytest
 import test_demo
 import test_overload
+import test_qlbp
 import test_reproduce
+import test_thesis
+from lab.analyse import qlbp as found_qlbp
+from lab.analyse import thesis as found_thesis
 from lab.checkout import TOP
 from lab.front import reproduce
 from lab.show import overload
+from lab.show import thesis as show_thesis
 from PIL import Image
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="no selenium: scripts/bootstrap --browser")
@@ -55,10 +60,28 @@ def _demo(folder: Path) -> str:
     return (test_demo.shown(folder) / "report.html").read_text()
 
 
+def _reproduce(folder: Path) -> str:
+    """With what was recorded of each paper."""
+    summary = test_reproduce.recorded()
+    thesis = json.loads(test_thesis.RECORDED.read_text())
+    recorded = {
+        found_thesis.PAPER: (
+            {**thesis, "goals": found_thesis.goals(test_thesis.recorded())},
+            found_thesis.rows(test_thesis.recorded(), [1], show_thesis.WHY),
+        ),
+        found_qlbp.PAPER: (test_qlbp.recorded()["data"], test_qlbp.recorded()["rows"]),
+    }
+    for paper, (data, rows) in recorded.items():
+        summary["papers"][paper] |= {"run": True, "data": data}
+        others = [row for row in summary["rows"] if row["paper"] != paper]
+        summary["rows"] = [*others, *({**row, "paper": paper} for row in rows)]
+    return reproduce.page(summary)
+
+
 PAGES: dict[str, tuple[Callable[[Path], str], str]] = {
     "demo": (_demo, "pktpair"),
     "overload": (lambda folder: overload.page(test_overload.recorded()), "ovl-"),
-    "reproduce": (lambda folder: reproduce.page(test_reproduce.recorded()), "pp-9.1-fig12"),
+    "reproduce": (_reproduce, "pp-9.1-fig12"),
 }
 
 

@@ -185,11 +185,7 @@ def test_a_group_has_the_figures_of_its_own_flows():
     records["delay_ns"] = 2_000_000
     # among the starts it takes long, which is not of the window
     asked_ns = [(0, 900_000_000), *((at, at + 20_000_000) for at in records["sent_ns"].astype(int).tolist())]
-    answers = [
-        {"name": flow.name, "exchanges": asked_ns}
-        for flow in run.plan.flows
-        if flow.background
-    ]
+    answers = [{"name": flow.name, "exchanges": asked_ns} for flow in run.plan.flows if flow.background]
     raw = {
         "trace": "\n".join(lines),
         "begin_s": 100.0,
