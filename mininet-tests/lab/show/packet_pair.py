@@ -48,8 +48,10 @@ WHY: dict[str, str] = {
     "All that is sent again had been dropped; why there is more of it is not traced.",
     "pp-9.3-closed 1": "As for check 0.",
     "pp-b1 2": "Within the 15 % that the note allows.",
-    "pp-b2 0": "When the ten have joined, the file's flow loses 220 packets and drains its queue. From 0.9 to 1.8 s it "
-    "has 2 to 3 % of the link, which is idle from 1.3 s on (a traced run). What holds it there is not traced.",
+    "pp-b2 0": "When the ten have joined, the file's flow loses 220 packets and drains its queue. It repairs them at "
+    "its share of an eleventh until 1.76 s, and takes no gap of what it sends again: the gaps of 96 us that come from "
+    "1.28 s on, when the ten have ended, are not believed before the repair has ended (a traced run: a service time of "
+    "1091 us until then, the full rate 80 ms later).",
     "pp-b3 0": "4 and 20 packets are within 5 %. For 2000 the slowdown of 72 % is that of the memorandum's own model, "
     "(K + 5) / (K + 1), and not the 35 % of its table: one pair comes back in each of the first two round trips and "
     "two in the third.",
