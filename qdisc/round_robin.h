@@ -36,10 +36,10 @@
  * 1996). It then stands where the foremost stand, so neither a train that meets
  * its own queue empty nor a flow that sends single packets gets more than its
  * share this way. A flow of the round yields to sparse flows that were there
- * when it was last served; to those that came later it yields while what has gone ahead is
- * less than a full packet of the round makes up for. Without more, a flow of the round would
- * wait for as many packets as new flows came in the meantime, and with one new flow per packet
- * sent hardly ever be served. So while any flow of the round waits, whatever new flows come:
+ * when it was last served; with those that came later it alternates. Without more, a
+ * flow of the round would wait for as many packets as new flows came in the meantime,
+ * and with one new flow per packet sent hardly ever be served. So while any flow of the
+ * round waits, whatever new flows come:
  * - in bytes: what goes ahead costs less than RR_AHEAD_COSTS R + RR_AHEAD_GRANTS q + L,
  *   where the round's packets cost R in the same time: a ninth of the link is the round's;
  * - in turns: of packets of one cost, no more than the quantum, at most RR_AHEAD_COSTS go
@@ -160,6 +160,7 @@ static_assert(offsetof(struct rr_flow, link) == 0, "a link is cast to its flow")
  * @active: backlogged flows
  * @shares: weights of the backlogged flows together
  * @clock: packets sent, for comparing moments (wraps)
+ * @after_ahead: the last packet was one that went ahead
  * @ahead: cost of what went ahead of the round and that the round has not made up for
  *	(bytes); from RR_AHEAD_GRANTS grants on the round is next
  */
@@ -173,6 +174,7 @@ struct rr {
 	u32 active;
 	u32 shares;
 	u32 clock;
+	bool after_ahead;
 	u64 ahead;
 };
 
@@ -430,13 +432,10 @@ static inline void rr_look_at_debtor(struct rr *rr)
 static inline bool rr_yields(const struct rr *rr, const struct rr_flow *turn,
 			     const struct rr_flow *ahead)
 {
-	u64 grant = rr_least_grant(rr);
-
-	if (likely(rr->ahead < grant * RR_AHEAD_COSTS))
-		return true;
+	if (rr->ahead >= (u64)rr_least_grant(rr) * RR_AHEAD_GRANTS)
+		return false;
 	/* nobody waits for 2^31 packets: a difference of stamps has a sign */
-	return rr->ahead < grant * RR_AHEAD_GRANTS &&
-	       (s32)(turn->stamp - ahead->stamp) > 0;
+	return !rr->after_ahead || (s32)(turn->stamp - ahead->stamp) > 0;
 }
 
 /**
@@ -546,6 +545,7 @@ static __always_inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
 	PRECONDITION(rr_is_backlogged(f) && (sparse || f->spent < rr->mark));
 	part = rr_part(f, cost);
 	rr->clock++;
+	rr->after_ahead = sparse;
 	if (unlikely(sparse || rr->ahead))
 		rr_count_ahead(rr, sparse, cost);
 	/* what it did not ask for while it had nothing to send is forgone */

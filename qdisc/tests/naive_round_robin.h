@@ -39,6 +39,7 @@ struct naive {
 	u32 quantum;
 	u32 largest;
 	u64 sent;		/* packets */
+	bool after_ahead;
 	s64 gone_ahead;		/* of the round, not made up for (bytes) */
 	s64 ahead_bytes;	/* sent while somebody of the round waited, */
 	s64 round_bytes;	/* since all of it had last been idle */
@@ -143,9 +144,10 @@ static inline int naive_next(struct naive *n)
 	for (i = n->orders - 1; i >= 0; i--)
 		if (n->flow[n->order[i]].credit > 0)
 			turn = n->order[i];
-	if (n->aheads && (turn < 0 || n->gone_ahead < 8 * naive_least_grant(n) ||
+	if (n->aheads && (turn < 0 ||
 			  (n->gone_ahead < 128 * naive_least_grant(n) &&
-			   n->flow[turn].since > n->flow[n->ahead[0]].since)))
+			   (!n->after_ahead ||
+			    n->flow[turn].since > n->flow[n->ahead[0]].since))))
 		return n->ahead[0];
 	return turn;
 }
@@ -185,6 +187,7 @@ static inline u32 naive_send(struct naive *n, int flow)
 	memmove(f->size, f->size + 1, --f->packets * sizeof(*f->size));
 	naive_remove(n->order, &n->orders, flow);
 	naive_remove(n->ahead, &n->aheads, flow);
+	n->after_ahead = f->sparse;
 	if (f->sparse)
 		f->credit += (n->start_credit - naive_share(f)) * f->weight;
 	n->sent++;
