@@ -195,5 +195,5 @@ int main(void)
 		cmocka_unit_test(a_timeout_is_two_round_trips),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests_name("thesis_window", tests, NULL, NULL);
 }

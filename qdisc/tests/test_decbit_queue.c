@@ -186,5 +186,5 @@ int main(void)
 		cmocka_unit_test(a_third_of_the_fair_share),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests_name("decbit_queue", tests, NULL, NULL);
 }
