@@ -109,10 +109,10 @@ def jk_drops_to_one_on_a_loss() -> None:
         it.goodput(3)
         equal(set(windows(it, 0.5)), {64}, "windows without loss")
         bottleneck("netem loss 20% limit 1000")
-        time.sleep(0.03)
+        equal(min(windows(it, 0.5)), 1, "least window while packets are lost")
         bottleneck("pfifo limit 1000")
-        found = windows(it, 5)
-        expect(min(found) <= 2, f"windows {found[:20]}")
+        # one packet in a round trip of up to 0.2 s
+        found = windows(it, 10)
         least = found.index(min(found))
         expect(found[least:] == sorted(found[least:]) and found[-1] == 64, f"windows {found}")
         expect(told(it, RETRANSMITTED) > 0, "nothing was sent again")
