@@ -388,11 +388,12 @@ static bool pktpair_delivers(const struct rate_sample *rs)
 
 /* What speaks against taking this ACK's time for a departure at the bottleneck */
 static __always_inline enum pair_verdict
-pktpair_flaw(const struct sock *sk, const struct rate_sample *rs)
+pktpair_flaw(const struct sock *sk, const struct rate_sample *rs, bool is_1994)
 {
 	const struct pktpair *ca = inet_csk_ca(sk);
 
-	if (rs->is_retrans)
+	/* the memorandum's pairs are of any packets: a SACK names which has arrived */
+	if (rs->is_retrans && (!is_1994 || tcp_is_reno(tcp_sk(sk))))
 		return PAIR_RETRANSMITTED;
 	/* the window cuts trains, which then come back as one ACK */
 	if (prop_dipping(&ca->prop) || ca->dipped)
@@ -566,7 +567,7 @@ pktpair_sense(struct sock *sk, const struct rate_sample *rs, bool is_1994)
 
 	if (!pktpair_counts(rs))
 		return (struct pair_sample) { .verdict = PAIR_OPEN };
-	ack.flaw = pktpair_flaw(sk, rs);
+	ack.flaw = pktpair_flaw(sk, rs, is_1994);
 	round_check_ack(&ca->evidence->check, (u32)tp->tcp_mstamp);
 	return pair_probe_ack(&ca->probe, &ack, pktpair_limits_of(is_1994));
 }

@@ -357,6 +357,41 @@ static void trains_are_counted_by_what_became_of_them(void **state)
 	assert_in_range(traced - all, 0, 2);
 }
 
+/* While losses are repaired every train may be of what is sent again: pktpair_1994 reads its
+ * share from these, if a SACK says which packet has arrived
+ */
+static void the_memorandum_takes_pairs_that_are_sent_again(void **state)
+{
+	static const struct {
+		int preset;
+		bool sackless, reads;
+	} rows[] = {
+		{ MEMO, false, true },
+		{ MEMO, true, false },
+		{ DEFAULT, false, false },
+	};
+	size_t i, k;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		unsigned long samples, again;
+
+		begin(rows[i].preset, SERVICE_NS(10), 20);
+		s.ack_every = 1;
+		sender_run(&s, SECONDS(1));
+		s.sk.sackless = rows[i].sackless;
+		samples = trains_shown("sample");
+		again = trains_shown("retransmitted");
+		for (k = 0; k < 200; k++) {
+			/* each ACK has it */
+			s.retransmitted = true;
+			sender_run(&s, NSEC_PER_MSEC / 2);
+		}
+		assert_int_equal(trains_shown("sample") > samples + 5, rows[i].reads);
+		assert_int_equal(trains_shown("retransmitted") > again, !rows[i].reads);
+	}
+}
+
 static u64 rate_highest;
 static u32 window_highest;
 
@@ -3086,6 +3121,7 @@ int main(void)
 		cmocka_unit_test(acks_that_are_jittered_make_no_queue_of_many_round_trips),
 		cmocka_unit_test(a_bad_knob_is_refused_by_name_and_limits),
 		cmocka_unit_test(trains_are_counted_by_what_became_of_them),
+		cmocka_unit_test(the_memorandum_takes_pairs_that_are_sent_again),
 		cmocka_unit_test(the_pacing_rate_is_never_above_the_sockets_nor_zero),
 		cmocka_unit_test(a_loss_or_a_mark_cuts_the_setpoint_once_and_a_timeout_resets_it),
 		cmocka_unit_test(a_loss_takes_nothing_from_rate_and_window),

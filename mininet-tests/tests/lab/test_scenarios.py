@@ -47,6 +47,7 @@ SHORT: dict[str, dict[str, str]] = {
     "pair-sensing-by-receiver": {"case": "stretch-8,gro,reverse", "flows": "4", "seconds": "1"},
     "pktpair-keeps-its-share": {"uncontrolled": "7", "load": "5", "seconds": "5", "settle": "1.5"},
     "propagation-delay-is-honest": {"case": "longer-route,reverse-queue", "seconds": "20"},
+    "qlbp-2011": {"case": "step", "settle": "0.5", "length": "1"},
     "queue-estimate-is-the-truth": {"flows": "1", "rate_mbit": "16", "seconds": "1"},
     "real-networks": {"case": "start-40-fq_rr"},
     "router": {"beside": "cubic"},
