@@ -90,7 +90,7 @@
  * struct control_path - what is known of the path
  * @service_q10: service time of one packet, ns; must be 1 to CONTROL_SERVICE_MAX_Q10
  * @rtt_us: newest round trip
- * @prop_us: propagation delay, of propagation_delay.h
+ * @prop_us: propagation delay, of propagation_delay.h; must be below 2^27
  * @outstanding: packets in flight (S), the newest included
  * @delivered: packets delivered (D) since the packet of @rtt_us was sent
  * @backlog_q8: the queue that is aimed with, packets (queue_estimate.h): n_b
@@ -142,6 +142,7 @@ static inline u64 control_served_q8(u32 time_us, u64 service_q10)
 /* The same for the propagation delay, with sixteen places: 2^60 * 2^27 / 2^24 is below 2^63 */
 static inline u64 control_pipe_q16(const struct control_path *path)
 {
+	PRECONDITION(path->prop_us < 1U << 27);
 	return mul_u64_u32_shr(control_packets_per_us_q40(path->service_q10),
 			       path->prop_us, 40 - 16);
 }

@@ -1431,7 +1431,7 @@ static size_t pktpair_get_info(struct sock *sk, u32 ext, int *attr,
 	memset(&info->bbr, 0, sizeof(info->bbr));
 	/* read without the lock while a socket changes its algorithm, it may be anything */
 	if (path.service_q10 && path.service_q10 <= CONTROL_SERVICE_MAX_Q10 &&
-	    path.prop_us != PROP_UNKNOWN_US) {
+	    path.prop_us <= PROP_MAX_US) {
 		share = control_share_bytes_ps(&path, READ_ONCE(ca->mss));
 		info->bbr.bbr_bw_lo = (u32)share;
 		info->bbr.bbr_bw_hi = (u32)(share >> 32);

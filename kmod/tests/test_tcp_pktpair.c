@@ -1490,6 +1490,33 @@ static void what_ss_shows_is_never_wrapped(void **state)
 		assert_in_range(info.bbr.bbr_pacing_gain, 1 << 16, U32_MAX);
 }
 
+/* as where a socket is about to change its algorithm, and another's numbers lie there */
+static void what_is_no_propagation_delay_is_not_shown(void **state)
+{
+	static const struct {
+		u32 prop_us;
+		bool shown;
+	} rows[] = {
+		{ PROP_MAX_US, true }, { PROP_MAX_US + 1, false }, { 274877907, false },
+		{ PROP_UNKNOWN_US - 1, false }, { PROP_UNKNOWN_US, false },
+	};
+	union tcp_cc_info info;
+	int attr;
+	size_t i;
+
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(1));
+	/* the pipe is as large as it can be, and beyond 64 bits from the third row on */
+	ca->service.value = 1;
+	s.sk.snd_cwnd = 1U << 20;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		ca->prop.delay_us = rows[i].prop_us;
+		s.sk.icsk_ca_ops->get_info(&s.sk, 1 << (INET_DIAG_BBRINFO - 1), &attr, &info);
+		assert_int_equal(info.bbr.bbr_cwnd_gain, 0);
+		assert_int_equal(info.bbr.bbr_min_rtt, rows[i].shown ? rows[i].prop_us : 0);
+	}
+}
+
 /* Whoever reads a knob once, by READ_ONCE(), gets its value, and all others nonsense */
 static void each_knob_is_read_by_read_once(void **state)
 {
@@ -3109,6 +3136,7 @@ int main(void)
 		cmocka_unit_test(a_mark_that_is_echoed_for_a_round_trip_cuts_once),
 		cmocka_unit_test(another_mss_is_the_same_share_in_bytes),
 		cmocka_unit_test(what_ss_shows_is_never_wrapped),
+		cmocka_unit_test(what_is_no_propagation_delay_is_not_shown),
 		cmocka_unit_test_setup_teardown(each_knob_is_read_by_read_once,
 						NULL, show_knobs),
 		cmocka_unit_test(in_recovery_the_window_follows_what_is_delivered),
