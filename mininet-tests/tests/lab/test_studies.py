@@ -10,6 +10,9 @@ import pytest
 from conftest import assert_passed, lab, quick_start, raws, run_scenarios
 from lab.model import devices
 
+# Those whose rate and limit are their way's.
+ORDINARY = [name for name in devices.QUEUES if name not in devices.SWITCHES]
+
 
 def said(*words: str | Path) -> str:
     done = lab(*words)
@@ -91,7 +94,7 @@ def test_a_file_from_anywhere_runs_sweeps_and_reports(tmp_path):
     """Over each queue that there is, which also says that tc takes what the lab tells it."""
     mine = tmp_path / "mine.py"
     said("new", mine)
-    queues = sorted(devices.QUEUES)
+    queues = sorted(ORDINARY)
     words = ("sweep", mine, "--set", "seconds=3", "--set", "rate_mbit=4", "--cc", "cubic", "--qdisc", ",".join(queues),
              "-j", "2", "--out", tmp_path / "study")  # fmt: skip
     said(*words)
@@ -164,7 +167,7 @@ def test_a_link_changes_over_each_queue(tmp_path):
     """Its rate doubles after a fifth of the run; delay lines come and go beside the queue, and so do options."""
     mine = tmp_path / "changing.py"
     mine.write_text(CHANGING)
-    queues = sorted(devices.QUEUES)
+    queues = sorted(ORDINARY)
     said("sweep", mine, "--cc", "cubic", "--qdisc", ",".join(queues), "-j", "2", "--out", tmp_path / "study")
     full = {row["qdisc"]: float(row["utilisation"]) for row in rows(tmp_path / "study")}
     assert sorted(full) == queues
