@@ -452,11 +452,14 @@ def test_a_worker_that_runs_full(bench) -> None:
     bench.hold.touch()
     full = bench.folder / "full"
     full.touch()
-    bench.worker("full", FULL=str(full))
+    # it finds no space only when the other one has a run: alone it would be every worker there is
+    bench.later.touch()
+    bench.worker("full", FULL=str(full), HOLD=str(bench.later))
     bench.worker("good", HOLD=str(bench.hold))
     status = bench.started("--seeds", "1-3")
     wait_for("run on full", lambda: bench.noted("begin full"))
     wait_for("run on good", lambda: bench.noted("begin good"))
+    bench.later.unlink()
     bench.hold.unlink()
     wait_for("end", lambda: status)
     assert status == [0]
