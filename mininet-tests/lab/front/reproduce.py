@@ -93,6 +93,7 @@ def page(summary: dict[str, Any]) -> str:
 
 def document(summary: dict[str, Any], folder: Path) -> None:
     """A page and a raw result for each paper that was run; those of others stay as they are."""
+    folder.mkdir(parents=True, exist_ok=True)
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     for name in (name for name, one in summary["papers"].items() if one["run"]):
         shown, drawn = results.picture(RERUN[name].section(summary["papers"][name]["data"])) or ("", "")

@@ -543,20 +543,20 @@ def recorded_rows(paper: str) -> list[dict[str, Any]]:
 
 def test_results_are_documented(tmp_path: Path) -> None:
     """A page of what was run has each check once, and the raw result beside it each row."""
-    summary = recorded()
-    reproduce.document(summary, tmp_path)
-    assert {one.name for one in tmp_path.iterdir()} == {
+    summary, folder = recorded(), tmp_path / "results"
+    reproduce.document(summary, folder)
+    assert {one.name for one in folder.iterdir()} == {
         "index.rst",
         *(f"{found.PAPER}.{kind}" for kind in ("rst", "json", "svg")),
     }
-    page = (tmp_path / f"{found.PAPER}.rst").read_text()
+    page = (folder / f"{found.PAPER}.rst").read_text()
     for entry in BY_ID.values():
         for number in range(len(entry.checks)):
             assert page.count(f'``{entry.id}`` {number}"') == 1
     assert summary["commit"] in page and "51 of 79 checks hold, of 66 that were measured" in page
     assert all(sentence(one) in page for one in show.WHY.values())
-    assert f".. figure:: {found.PAPER}.svg" in page and "setpoint" in (tmp_path / f"{found.PAPER}.svg").read_text()
-    raw = json.loads((tmp_path / f"{found.PAPER}.json").read_text())
+    assert f".. figure:: {found.PAPER}.svg" in page and "setpoint" in (folder / f"{found.PAPER}.svg").read_text()
+    raw = json.loads((folder / f"{found.PAPER}.json").read_text())
     assert [(row["id"], row["number"], row["measured"]) for row in raw["rows"]] == [
         (row["id"], row["number"], row["measured"]) for row in recorded_rows(found.PAPER)
     ]
