@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from ..model import papers
+from ..model.errors import NotMeasuredError
 
 Found = TypeVar("Found")
 
@@ -28,3 +32,33 @@ def numbers(told: Any) -> list[float]:
     if isinstance(told, Mapping):
         return [number for one in told.values() for number in numbers(one)]
     return [number for one in told for number in numbers(one)] if isinstance(told, list) else [float(told)]
+
+
+def bounds(check: papers.Check) -> tuple[float, float]:
+    """The least and the most of a check that has numbers."""
+    terms = check.terms
+    if check.op == "between":
+        return float(terms["low"]), float(terms["high"])
+    if check.op in ("ge", "gt"):
+        return float(terms["value"]), math.inf
+    if check.op in ("le", "lt"):
+        return -math.inf, float(terms["value"])
+    if check.op == "eq":
+        return float(terms["value"]), float(terms["value"])
+    off = terms["abs_tol"] if check.op == "abs_tol" else abs(float(terms["expected"])) * terms["rel_tol"]
+    # 0.2 less 0.08 is 0.12, which binary fractions miss
+    return round(float(terms["expected"]) - off, 9), round(float(terms["expected"]) + off, 9)
+
+
+def judged(judge: Judge[Found], found: Found, one_sided: bool = False) -> dict[str, Any]:
+    """What was measured, whether it passes, or why nothing was measured.
+
+    :param one_sided: no worse is enough; "pass" is None where neither side is better
+    """
+    try:
+        measured = judge.measure(found)
+    except NotMeasuredError as error:
+        return {"measured": None, "pass": False, "not_measured": str(error)}
+    if one_sided:
+        return {"measured": measured, "pass": judge.no_worse(measured) if judge.no_worse else None}
+    return {"measured": measured, "pass": judge.holds(measured)}

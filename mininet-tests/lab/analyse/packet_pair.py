@@ -135,28 +135,12 @@ def _part(name: str, number: int, measure: Callable[[Found], Any], better: str =
     return Judge(measure, lambda told: all(abs(one - 1) <= off for one in numbers(told)), sides.get(better))
 
 
-def _bounds(name: str, number: int) -> tuple[float, float]:
-    """Of a check that has numbers."""
-    check = entries()[name].checks[number]
-    terms = check.terms
-    if check.op == "between":
-        return float(terms["low"]), float(terms["high"])
-    if check.op in ("ge", "gt"):
-        return float(terms["value"]), math.inf
-    if check.op in ("le", "lt"):
-        return -math.inf, float(terms["value"])
-    if check.op == "eq":
-        return float(terms["value"]), float(terms["value"])
-    off = terms["abs_tol"] if check.op == "abs_tol" else abs(float(terms["expected"])) * terms["rel_tol"]
-    return float(terms["expected"]) - off, float(terms["expected"]) + off
-
-
 def within(name: str, number: int, measure: Callable[[Found], Any], better: str = "") -> Judge:
     """All that is told is within the check's own bounds.
 
     :param better: "less" or "more", where one side is no failure of others
     """
-    low, high = _bounds(name, number)
+    low, high = judging.bounds(entries()[name].checks[number])
 
     def holds(told: Any) -> bool:
         return all(low <= one <= high for one in numbers(told))
@@ -477,18 +461,8 @@ ARITHMETIC = {("pp-eq9", 0), ("pp-tab3", 0)}
 
 
 def judged(found: Found, key: tuple[str, int], one_sided: bool = False) -> dict[str, Any]:
-    """What was measured, whether it passes, or why nothing was measured.
-
-    :param one_sided: no worse is enough; "pass" is None where neither side is better
-    """
-    judge = JUDGES[key]
-    try:
-        measured = judge.measure(found)
-    except NotMeasuredError as error:
-        return {"measured": None, "pass": False, "not_measured": str(error)}
-    if one_sided:
-        return {"measured": measured, "pass": judge.no_worse(measured) if judge.no_worse else None}
-    return {"measured": measured, "pass": judge.holds(measured)}
+    """As ``judging.judged``, by the check's judge."""
+    return judging.judged(JUDGES[key], found, one_sided)
 
 
 def _unjudged(entry: papers.Entry) -> str:

@@ -456,18 +456,8 @@ JUDGES: dict[tuple[str, int], Judge] = {
 
 
 def judged(found: Found, key: tuple[str, int], one_sided: bool = False) -> dict[str, Any]:
-    """What was measured, whether it passes, or why nothing was measured.
-
-    :param one_sided: no worse is enough; "pass" is None where neither side is better
-    """
-    judge = JUDGES[key]
-    try:
-        measured = judge.measure(found)
-    except NotMeasuredError as error:
-        return {"measured": None, "pass": False, "not_measured": str(error)}
-    if one_sided:
-        return {"measured": measured, "pass": judge.no_worse(measured) if judge.no_worse else None}
-    return {"measured": measured, "pass": judge.holds(measured)}
+    """As ``judging.judged``, by the check's judge."""
+    return judging.judged(JUDGES[key], found, one_sided)
 
 
 def _others(points: Points, key: tuple[str, int]) -> dict[str, dict[str, Any]]:

@@ -13,7 +13,6 @@ drop rate is one from the first packet on; where a source's own drops are asked 
 from __future__ import annotations
 
 import functools
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +21,7 @@ from typing import Any
 from ..model import papers
 from ..model.errors import NotMeasuredError
 from ..model.thesis import CASES, SHARES
+from .judging import bounds, numbers
 
 PAPER = "thesis-ch6"
 JUDGED, DEFAULT, RENO = "pktpair_1994", "pktpair", "reno"
@@ -332,13 +332,6 @@ def scenario_of(name: str) -> int:
     return int(match[1]) if match else 0
 
 
-def numbers(told: Any) -> list[float]:
-    """All in a value, a list or a mapping."""
-    if isinstance(told, Mapping):
-        return [number for one in told.values() for number in numbers(one)]
-    return [number for one in told for number in numbers(one)] if isinstance(told, list) else [float(told)]
-
-
 def _quantity(scenario: int, words: str) -> tuple[Measure, str]:
     return QUANTITIES.get((scenario, words)) or QUANTITIES[0, words]
 
@@ -373,20 +366,6 @@ def _of_words(found: Found, check: papers.Check, measure: Measure) -> Verdict:
     others = compared(found.scenario, words)(found)
     below = all(a < b for a, b in zip(numbers(own), numbers(others), strict=True))
     return Verdict({check.terms["quantity"]: own, words: others}, below, None)
-
-
-def bounds(check: papers.Check) -> tuple[float, float]:
-    """Of a check that has numbers."""
-    terms = check.terms
-    if check.op in ("ge", "gt"):
-        return float(terms["value"]), math.inf
-    if check.op in ("le", "lt"):
-        return -math.inf, float(terms["value"])
-    if check.op == "eq":
-        return float(terms["value"]), float(terms["value"])
-    off = terms["abs_tol"] if check.op == "abs_tol" else abs(float(terms["expected"])) * terms["rel_tol"]
-    # 0.2 less 0.08 is 0.12, which binary fractions miss
-    return round(float(terms["expected"]) - off, 9), round(float(terms["expected"]) + off, 9)
 
 
 def decided(found: Found, check: papers.Check) -> Verdict:
