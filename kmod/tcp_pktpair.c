@@ -1132,6 +1132,7 @@ static __always_inline void pktpair_apply(struct sock *sk, struct control_orders
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 
+	PRECONDITION(orders.rate_bytes_ps && orders.window);
 	WRITE_ONCE(sk->sk_pacing_rate,
 		   min_t(u64, orders.rate_bytes_ps, READ_ONCE(sk->sk_max_pacing_rate)));
 	tcp_snd_cwnd_set(tp, min_t(u32, orders.window, tp->snd_cwnd_clamp));
