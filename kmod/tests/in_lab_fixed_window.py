@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import struct
 import sys
 import time
 from collections.abc import Iterator
@@ -44,18 +43,12 @@ def flow(window: int) -> Iterator[Flow]:
         WINDOW.write_text(str(DEFAULT_WINDOW))
 
 
-def told(it: Flow, offset: int) -> int:
-    """A number of the sender's tcp_info."""
-    info = it.sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 128)
-    return int(struct.unpack_from("=I", info, offset)[0])
-
-
 def seen(it: Flow, seconds: float) -> tuple[set[int], int]:
     """Windows within a time, and the most packets that were outstanding."""
     windows, most, until = set(), 0, time.monotonic() + seconds
     while time.monotonic() < until:
-        windows.add(told(it, SENT_WINDOW))
-        most = max(most, told(it, UNACKED))
+        windows.add(it.told(SENT_WINDOW))
+        most = max(most, it.told(UNACKED))
         time.sleep(0.003)
     return windows, most
 
@@ -80,7 +73,7 @@ def losses_do_not_change_the_window() -> None:
         equal(windows, {12}, "windows")
         # what is lost stays unacknowledged until it has come, and what was behind it with it
         expect(12 <= most <= 12 * 4, f"{most} packets outstanding")
-        expect(told(it, RETRANSMITTED) > 10, "nothing was sent again")
+        expect(it.told(RETRANSMITTED) > 10, "nothing was sent again")
 
 
 def a_timeout_does_not_change_the_window() -> None:
@@ -108,10 +101,10 @@ def what_is_lost_is_sent_again_at_once() -> None:
         it.goodput(1)
         bottleneck("netem loss 50% limit 1000")
         time.sleep(ROUND_TRIP_S)
-        before = told(it, RETRANSMITTED)
+        before = it.told(RETRANSMITTED)
         bottleneck("pfifo limit 1000")
         time.sleep(2 * ROUND_TRIP_S)
-        expect(told(it, RETRANSMITTED) - before >= 8, f"{told(it, RETRANSMITTED) - before} were sent again")
+        expect(it.told(RETRANSMITTED) - before >= 8, f"{it.told(RETRANSMITTED) - before} were sent again")
 
 
 def other_windows_are_refused() -> None:

@@ -32,8 +32,7 @@ TOTAL_RETRANS_OFFSET = 100
 
 def retransmits(it: Flow) -> int:
     """Segments that the flow has sent again so far."""
-    info = it.sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-    return int(struct.unpack_from("=I", info, TOTAL_RETRANS_OFFSET)[0])
+    return it.told(TOTAL_RETRANS_OFFSET)
 
 
 def payload_share(mss_bytes: int, headers_bytes: int = HEADERS_BYTES) -> float:

@@ -14,6 +14,7 @@ import ctypes
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -150,6 +151,11 @@ class Flow:
             if not self.intact:
                 break
             self.received += len(data)
+
+    def told(self, offset: int) -> int:
+        """A number of the sender's tcp_info, 32 bits at an offset."""
+        info = self.sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+        return int(struct.unpack_from("=I", info, offset)[0])
 
     def goodput(self, seconds: float) -> float:
         """Bytes per second that arrive within the next ``seconds`` of guest time."""

@@ -8,8 +8,6 @@ Runs inside the lab (scripts/lab exec), prints TAP; the path is that of in_lab_p
 from __future__ import annotations
 
 import contextlib
-import socket
-import struct
 import sys
 import time
 from collections.abc import Iterator
@@ -51,18 +49,12 @@ def flow(protocol: str, window: int) -> Iterator[Flow]:
         WINDOW.write_text(str(INITIAL_WINDOW))
 
 
-def told(it: Flow, offset: int) -> int:
-    """A number of the sender's tcp_info."""
-    info = it.sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 128)
-    return int(struct.unpack_from("=I", info, offset)[0])
-
-
 def windows(it: Flow, seconds: float) -> list[int]:
     """In their order, each change once."""
     found: list[int] = []
     until = time.monotonic() + seconds
     while time.monotonic() < until:
-        window = told(it, SENT_WINDOW)
+        window = it.told(SENT_WINDOW)
         if not found or window != found[-1]:
             found.append(window)
         time.sleep(TRACING_OFF_S)
@@ -87,7 +79,7 @@ def generic_keeps_its_window() -> None:
         WINDOW.write_text("20")
         it.goodput(0.2)
         equal(set(windows(it, 1)), {20}, "windows after a change")
-        expect(told(it, UNACKED) <= 20, f"{told(it, UNACKED)} outstanding")
+        expect(it.told(UNACKED) <= 20, f"{it.told(UNACKED)} outstanding")
 
 
 def generics_timeout_is_two_round_trips() -> None:
@@ -96,7 +88,7 @@ def generics_timeout_is_two_round_trips() -> None:
     try:
         with flow("generic", 10) as it:
             it.goodput(6)
-            ratio = told(it, RTO_US) / told(it, RTT_US)
+            ratio = it.told(RTO_US) / it.told(RTT_US)
             expect(1.9 < ratio < 2.1, f"the timeout is {ratio:.2f} round trips")
     finally:
         run("tc", "-n", "pp-r", "qdisc", "change", "dev", "rs", "root", "netem", "delay", "20ms", "limit", "100000")
@@ -115,7 +107,7 @@ def jk_drops_to_one_on_a_loss() -> None:
         found = windows(it, 10)
         least = found.index(min(found))
         expect(found[least:] == sorted(found[least:]) and found[-1] == 64, f"windows {found}")
-        expect(told(it, RETRANSMITTED) > 0, "nothing was sent again")
+        expect(it.told(RETRANSMITTED) > 0, "nothing was sent again")
 
 
 def decbit_without_marks_grows_by_one() -> None:
@@ -135,7 +127,7 @@ def marks(kind: str, **values: int) -> None:
         found = windows(it, 3)
         # 4 Mbit/s, 20 ms and a packet's time: 7.6 packets
         expect(min(found) >= 4 and max(found) <= 20, f"windows {found}")
-        equal(told(it, RETRANSMITTED), 0, "packets sent again")
+        equal(it.told(RETRANSMITTED), 0, "packets sent again")
         rate = it.goodput(2)
         expect(rate * 8 > 0.7 * RATE_BIT_S, f"{rate * 8:.0f} bit/s")
 
@@ -155,7 +147,7 @@ def who_does_not_listen_fills_the_buffer() -> None:
     switch("fqbit", rate_bit_s=RATE_BIT_S, limit_packets=12)
     with flow("jk", 1000) as it:
         it.goodput(4)
-        expect(told(it, RETRANSMITTED) > 0, "nothing was sent again")
+        expect(it.told(RETRANSMITTED) > 0, "nothing was sent again")
 
 
 def other_values_are_refused() -> None:

@@ -75,29 +75,16 @@ class Link:
         run("tc", "qdisc", "del", "dev", "n0", "root", check=False)
         run("tc", "qdisc", "add", "dev", "n0", "root", "lossy")
 
+    def begin_behind_a_bucket(self, rate: str, burst_bytes: int, limit_bytes: int) -> None:
+        """The same below a bucket, which looks at the next frame before it takes it."""
+        bucket = f"rate {rate} burst {burst_bytes} limit {limit_bytes}"
+        run("tc", "qdisc", "del", "dev", "n0", "root", check=False)
+        run("tc", *f"qdisc add dev n0 root handle 1: tbf {bucket}".split())
+        run("tc", *["qdisc", "add", "dev", "n0", "parent", "1:1", "handle", "10:", "lossy"])
+
     def begin_slowly(self) -> None:
         """A link on which nearly nothing leaves: a queue behind a bucket of one frame."""
-        run("tc", "qdisc", "del", "dev", "n0", "root", check=False)
-        run(
-            "tc",
-            *[
-                "qdisc",
-                "add",
-                "dev",
-                "n0",
-                "root",
-                "handle",
-                "1:",
-                "tbf",
-                "rate",
-                "8bit",
-                "burst",
-                "2000",
-                "limit",
-                "1000000000",
-            ],
-        )
-        run("tc", *["qdisc", "add", "dev", "n0", "parent", "1:1", "handle", "10:", "lossy"])
+        self.begin_behind_a_bucket("8bit", 2000, 1_000_000_000)
 
     def flood(self, frames: int, frame_bytes: int) -> tuple[int, int]:
         """What waits and what was dropped of so many frames."""
@@ -237,27 +224,7 @@ def packets_of_any_size_leave_at_one_rate() -> None:
     for parent, frame_bytes in ((False, 60), (False, 1514), (True, 1514)):
         choose(gap_us=10_000)
         if parent:
-            run("tc", "qdisc", "del", "dev", "n0", "root", check=False)
-            run(
-                "tc",
-                *[
-                    "qdisc",
-                    "add",
-                    "dev",
-                    "n0",
-                    "root",
-                    "handle",
-                    "1:",
-                    "tbf",
-                    "rate",
-                    "1gbit",
-                    "burst",
-                    "20000",
-                    "limit",
-                    "1000000",
-                ],
-            )
-            run("tc", *["qdisc", "add", "dev", "n0", "parent", "1:1", "handle", "10:", "lossy"])
+            LINK.begin_behind_a_bucket("1gbit", 20_000, 1_000_000)
         else:
             LINK.begin()
         # of tests before this one
