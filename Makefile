@@ -60,7 +60,7 @@ router: lab-modules ## fq_rr as a router's only queue: everybody's flows over it
 overload: lab-modules ## overload as published in 1995: packet pair beside sources without control
 	@scripts/lab overload $(if $(FULL),--full)
 
-reproduce: lab-modules ## the papers of 1994 and 1995 re-run, and every check of four papers in one report
+reproduce: lab-modules ## four papers re-run: every check of theirs in one report
 	@scripts/lab reproduce $(if $(FULL),--full)
 
 reproduce-quick: lab-modules ## the same with one seed and a part of each curve

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Four papers re-run on the real stack, in one report: packet pair 1994, overload 1995 and QLBP 2011 so far.
+"""Four papers re-run on the real stack, in one report: packet pair, overload, the thesis' chapter 6, and QLBP.
 
     scripts/lab reproduce            what make reproduce runs
     scripts/lab reproduce --quick    one seed, a part of each curve: what make reproduce-quick runs
