@@ -77,6 +77,24 @@ def test_ci_counts_all_stages(
         assert re.search(rf"^== make {name} took \d+ s$", done.stdout, re.MULTILINE)
 
 
+def test_ci_shows_failures_again_at_its_end(tmp_path: Path) -> None:
+    """Whoever keeps only the end of what CI says learns which test failed."""
+    said = {
+        "test": "lint: not ok 1 - shown by the stage\\nfailed: lint: not ok 1 - a\\n4 passed, 1 failed",
+        "torture-short": "not ok 2 - b\\n3 passed, 1 failed",
+        "hostile-short": "dead",
+    }
+    cases = "\n".join(f"*' {name}') printf '{text}\\n'; exit 1 ;;" for name, text in said.items())
+    program(tmp_path / "make", f'case " $*" in\n{cases}\nesac')
+    done = subprocess.run([TOP / ".ci" / "run"], env=path_with(tmp_path), capture_output=True, text=True)
+    assert done.stdout.splitlines()[-4:] == [
+        "test: failed: lint: not ok 1 - a",
+        "torture-short: not ok 2 - b",
+        "not ok - make hostile-short ended with status 1 and no count",
+        "7 passed, 3 failed",
+    ], done.stdout + done.stderr
+
+
 def test_ci_shows_what_comes(tmp_path: Path) -> None:
     """What a stage says is shown before the stage ends."""
     seen = tmp_path / "seen"
@@ -150,6 +168,11 @@ def test_all_stages(checkout: Path) -> None:
         f"host: {line}" for line in shown
     ]
     counts = {"unit": (2, 0, 0), "lint": (2, 1, 0), "make": (1, 0, 1), "host": (2, 2, 1), "qdisc": (2, 0, 0)}
+    assert [line for line in lines[-8:] if line.startswith("failed: ")] == [
+        "failed: lint: scripts/lint: not ok 1 - a",
+        "failed: host: a.py::test_b FAILED                    [ 40%]",
+        "failed: host: a.py::test_c ERROR                     [ 60%]",
+    ]
     for name, (good, bad, skipped) in counts.items():
         expected = rf"{name}: {good} passed, {bad} failed, {skipped} skipped, \d+ s"
         assert any(re.fullmatch(expected, line) for line in lines), name
