@@ -41,15 +41,15 @@ OPTIONS = (
     *("--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"),
     *("--host-resolver-rules=MAP * ~NOTFOUND", "--hide-scrollbars"),
 )
-# What there is to know of a page once it has been drawn.
+# What there is to know of a page once it has been drawn, and all that is folded in it has been opened.
 FACTS = """
+for (const one of document.querySelectorAll("details")) one.open = true;
 const pictures = [...document.images];
 const width = document.documentElement.clientWidth;
 return {
     missing: pictures.filter(one => !one.complete || one.naturalWidth < 100).length,
     pictures: pictures.length,
     wider: document.documentElement.scrollWidth - width,
-    height: document.documentElement.scrollHeight,
     text: document.body.innerText,
     outside: pictures.filter(one => one.getBoundingClientRect().right > width + 1).length,
 };
@@ -106,13 +106,14 @@ def fetched(browser: Any, file: Path) -> list[str]:
 
 
 def seen(browser: Any, file: Path, width: int) -> tuple[dict[str, Any], Image.Image]:
-    """Facts of a page, and a picture of all of it, at a width in CSS pixels."""
+    """Facts of a page, and a picture of all that it shows at first, at a width in CSS pixels."""
     size = {"width": width, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": width < 600}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get(file.as_uri())
-    facts = browser.execute_script(FACTS)
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {**size, "height": min(facts["height"], 16_000)})
-    return facts, Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")
+    height = browser.execute_script("return document.documentElement.scrollHeight")
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {**size, "height": min(height, 16_000)})
+    picture = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")
+    return browser.execute_script(FACTS), picture
 
 
 @pytest.mark.parametrize("width", WIDTHS)
