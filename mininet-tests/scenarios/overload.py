@@ -31,6 +31,9 @@ PARAMETERS = {
     "drop": Parameter("last", "", "what a full buffer drops: the packet, or the longest queue", choices=tuple(DROPS)),
     "buffer": Parameter("0.5", "windows", "of a round trip", choices=overload.BUFFERS),
     "rto_min": Parameter(0, "ms", "least retransmission timeout; 0: the stack's", 0, 10_000),
+    "recovery": Parameter(
+        "stack", "", "of packets that were lost twice: as the stack, or by timers alone", choices=("stack", "timers")
+    ),
     "interval": Parameter(0.3, "s", f"of which {INTERVALS} are measured", 0.05, 20.0),
     "settle": Parameter(2.1, "s", "left out before them", 0.05, 60.0),
 }
@@ -39,6 +42,8 @@ PAYLOAD_BYTES = PACKET_BYTES - TCP_HEADER_BYTES
 WINDOW_BYTES = 8 << 20
 # Packets that the uncontrolled source may have outstanding: more than a message has.
 WINDOW_PACKETS = 1 << 16
+# A packet that is lost again is found by the retransmission timer, as in 1995, and not by RACK or a probe.
+TIMERS_ALONE = {"net.ipv4.tcp_recovery": "0", "net.ipv4.tcp_early_retrans": "0"}
 # The published controllers have an ACK for each packet.
 EACH_ACKED = ("pktpair_1994", UNCONTROLLED)
 
@@ -70,6 +75,9 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     routes = {"s1": f"rto_min {values['rto_min']}ms"} if values["rto_min"] else {}
     if cc in EACH_ACKED:
         routes["d1"] = "quickack 1"
+    sysctls = {"root": {"net.core.wmem_max": str(WINDOW_BYTES), "net.core.rmem_max": str(WINDOW_BYTES)}}
+    if values["recovery"] == "timers":
+        sysctls["*"] = TIMERS_ALONE
     options = f"drop {DROPS[values['drop']]} no-aqm" if qdisc == "fq_rr" else ""
     limit = overload.buffer_packets(float(values["buffer"]))
     return Plan(
@@ -77,7 +85,7 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
         tuple(flows),
         record=Record(acks=False, sample_s=values["interval"]),
         hash_seed=seed,
-        sysctls={"root": {"net.core.wmem_max": str(WINDOW_BYTES), "net.core.rmem_max": str(WINDOW_BYTES)}},
+        sysctls=sysctls,
         module_parameters={"tcp_fixed_window": {"window": str(WINDOW_PACKETS)}}
         if UNCONTROLLED in {flow.cc for flow in flows}
         else {},

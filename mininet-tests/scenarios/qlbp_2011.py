@@ -39,6 +39,7 @@ PARAMETERS = {
         "table", "", "of the case dumbbell: packets and delays, as table III or the text", choices=tuple(qlbp.READINGS)
     ),
     "receivers": Parameter("each", "", "of the case dumbbell: ACK each packet, or as stock", choices=("each", "stock")),
+    "sack": Parameter("yes", "", "of the case dumbbell: selective acknowledgments", choices=("yes", "no")),
     "delays": Parameter("no", "", "of the case dumbbell: also of each packet", choices=("no", "yes")),
     "starts": Parameter(1.0, "s", "of the case dumbbell: in which all flows begin", 0.01, 100.0),
     "settle": Parameter(3.0, "s", "left out before what is measured", 0.5, 1000.0),
@@ -52,6 +53,8 @@ VARIANTS: list[dict[str, Value]] = [
     {"case": "dumbbell"},
 ]
 AT_CWND = {"net.ipv4.tcp_pacing_ss_ratio": "100", "net.ipv4.tcp_pacing_ca_ratio": "100"}
+# RACK works without selective acknowledgments as well, and ns-2's senders have neither
+WITHOUT_SACK = {"net.ipv4.tcp_sack": "0", "net.ipv4.tcp_recovery": "0"}
 SAMPLES = 4 * pacing.PARTS
 
 
@@ -122,6 +125,9 @@ def of_dumbbell(values: Values, cc: str, seed: int) -> Plan:
         lasts_s = round(end_s(values) - start_s, 6)
         flows.append(Flow(f"f{number}", *ends, cc, start_s=start_s, seconds=lasts_s, **size))
     is_traced = values["delays"] == "yes"
+    sysctls = AT_CWND if values["pacing"] == "tcp" else {}
+    if values["sack"] == "no":
+        sysctls = sysctls | WITHOUT_SACK
     route = f"window {window_bytes}{' quickack 1' if values['receivers'] == 'each' else ''}"
     return Plan(
         qlbp.dumbbell(rule, values["buffer"], reading, seed, values["pacing"].startswith("tcp")),
@@ -133,7 +139,7 @@ def of_dumbbell(values: Values, cc: str, seed: int) -> Plan:
         ),
         hash_seed=seed,
         routes={f"r{number}": route for number in range(1, qlbp.RECEIVERS + 1)},
-        sysctls={"*": AT_CWND} if values["pacing"] == "tcp" else {},
+        sysctls={"*": sysctls} if sysctls else {},
     )
 
 
