@@ -77,9 +77,15 @@ def end_s(values: Values) -> float:
     return PERIODS_S["on"][1] if values["scenario"] == 3 else INTERVALS * interval_s(values)
 
 
-def tail_s(case: thesis.Case) -> float:
-    """After so long, what was on its way when sources ended has arrived: the longest path with full buffers."""
-    return case.links * case.buffers * thesis.PACKET_S + 2 * case.round_trip_s
+def tail_s(number: int) -> float:
+    """After so long, what sources had when they ended has arrived: the longest path with full buffers.
+
+    Eight packets have been written and not sent. DECbit's window is one packet where every packet is marked, so that
+    they take a round trip each, and the last may be lost twice: timeouts of one, two and four round trips.
+    """
+    case = CASES[number]
+    round_trip_s = case.round_trip_s + 2 * max(path.extra_s for path in thesis.files_of(number))
+    return case.links * case.buffers * thesis.PACKET_S + 16 * round_trip_s
 
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
@@ -132,7 +138,7 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
         module_parameters=modules,
         routes=routes,
         settle_s=interval_s(values),
-        seconds=until_s + tail_s(case),
+        seconds=until_s + tail_s(number),
     )
 
 
