@@ -62,3 +62,34 @@ def judged(judge: Judge[Found], found: Found, one_sided: bool = False) -> dict[s
     if one_sided:
         return {"measured": measured, "pass": judge.no_worse(measured) if judge.no_worse else None}
     return {"measured": measured, "pass": judge.holds(measured)}
+
+
+NOT_RUN: dict[str, Any] = {"preset": "", "cc": "", "qdisc": "", "seeds": [], "length_s": None, "parameters": {}}
+
+
+def row(
+    entry: papers.Entry,
+    number: int,
+    own: Mapping[str, Any],
+    beside: Mapping[str, Any],
+    of_runs: Mapping[str, Any],
+    why: Mapping[str, str],
+) -> dict[str, Any]:
+    """The row of a check; Documentation/reproduce.rst says what is in it.
+
+    :param own: what ``judged`` says
+    :param beside: the same of others; those that were not measured are left out
+    :param of_runs: what is not as in ``NOT_RUN``
+    :param why: what is known of checks that do not hold, by id and number ("pp-b1 0")
+    """
+    check, text = entry.checks[number], why.get(f"{entry.id} {number}", "")
+    return {
+        **{"id": entry.id, "number": number, "kind": entry.kind, "check": check.as_data()},
+        **{"origin": check.origin, "published": entry.published},
+        **NOT_RUN,
+        **of_runs,
+        **own,
+        "beside": {name: one for name, one in beside.items() if one["measured"] is not None},
+        **({"inferred": list(entry.inferred)} if entry.inferred else {}),
+        **({"why": text} if text and own["measured"] is not None and not own["pass"] else {}),
+    }

@@ -28,6 +28,7 @@ from typing import Any
 
 from ..model import overload, papers
 from ..model.errors import NotMeasuredError
+from . import judging
 
 PAPER = "overload-1995"
 JUDGED, DEFAULT, UNCONTROLLED = "pktpair_1994", "pktpair", "fixed_window"
@@ -299,7 +300,8 @@ def _drawn_messages(_: Found) -> Judged:
 
 def _table_1(_: Found) -> Judged:
     told = {f"{rate / 1e6:g} Mbit/s": overload.window_of(rate) for rate in (1.5e6, 45e6, 155e6, 622e6)}
-    published = [row["window_bits"] for row in papers_entry("ovl-tab1")["published"]["rows"]]
+    (table,) = [one for one in papers.load(PAPER).entries if one.id == "ovl-tab1"]
+    published = [row["window_bits"] for row in table.published["rows"]]
     good = all(abs(bits - one) <= one * 1e-3 for (bits, _cells), one in zip(told.values(), published, strict=True))
     return {name: [round(bits), round(cells)] for name, (bits, cells) in told.items()}, good
 
@@ -364,24 +366,6 @@ BESIDE = {
 }
 
 
-def papers_entry(name: str) -> dict[str, Any]:
-    """What the paper published of an entry."""
-    (one,) = [entry for entry in papers.load(PAPER).entries if entry.id == name]
-    return {"published": one.published}
-
-
-def paper() -> list[dict[str, Any]]:
-    """The paper's checks, in its order."""
-    return [
-        {
-            **{"id": one.id, "number": number, "kind": one.kind, "section": one.section},
-            **{"check": check.as_data(), "origin": check.origin, "published": one.published},
-        }
-        for one in papers.load(PAPER).entries
-        for number, check in enumerate(one.checks)
-    ]
-
-
 def judged(found: Found, key: tuple[str, int]) -> dict[str, Any]:
     """What a judge says: what was measured, whether it passes, or why nothing was."""
     try:
@@ -405,26 +389,18 @@ def rows(
     :param why: what is known of a check that does not hold, by id and number ("ovl-fig2a 0")
     """
     result, seeds = [], list(seeds)
-    for one in paper():
-        key = (one["id"], one["number"])
+    for entry, number in ((one, number) for one in papers.load(PAPER).entries for number in range(len(one.checks))):
+        key = (entry.id, number)
         own = judged(Found(points), key)
         is_known, is_run = own["measured"] is not None, key not in ARITHMETIC
         told = {**parameters, **(lone if key in OF_LONE else {})} if is_known and is_run else {}
         has_preset = is_run and key not in OF_LONE
         beside = {name: judged(Found(points, cc, rto_min), key) for name, (cc, rto_min) in BESIDE.items() if has_preset}
-        text = why.get(f"{key[0]} {key[1]}", "")
-        result.append(
-            {
-                **{name: one[name] for name in ("id", "number", "kind", "check", "origin", "published")},
-                **{"preset": "1994" if has_preset else "", "cc": JUDGED if has_preset else "", "qdisc": "fq_rr"},
-                **own,
-                "beside": {name: what for name, what in beside.items() if what["measured"] is not None},
-                "seeds": seeds if is_known and is_run else [],
-                "length_s": told.get("length_s"),
-                "parameters": told,
-                **({"why": text} if text and is_known and not own["pass"] else {}),
-            }
-        )
+        of_runs = {
+            **{"preset": "1994" if has_preset else "", "cc": JUDGED if has_preset else "", "qdisc": "fq_rr"},
+            **{"seeds": seeds if told else [], "length_s": told.get("length_s"), "parameters": told},
+        }
+        result.append(judging.row(entry, number, own, beside, of_runs, why))
     return result
 
 

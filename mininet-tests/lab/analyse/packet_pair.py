@@ -480,7 +480,7 @@ def rows(points: Points, seeds: Sequence[int], why: Mapping[str, str]) -> list[d
     """
     told = []
     for entry in entries().values():
-        for number, check in enumerate(entry.checks):
+        for number in range(len(entry.checks)):
             key, found = (entry.id, number), Found(points)
             if key in JUDGES:
                 own = judged(found, key)
@@ -488,22 +488,12 @@ def rows(points: Points, seeds: Sequence[int], why: Mapping[str, str]) -> list[d
                 others = {cc: judged(Found(points, cc), key, cc not in READINGS) for cc in all_others}
             else:
                 own, others = {"measured": None, "pass": False, "not_measured": _unjudged(entry)}, {}
-            is_run = own["measured"] is not None and key not in ARITHMETIC
-            text = why.get(f"{entry.id} {number}", "")
-            told.append(
-                {
-                    **{"id": entry.id, "number": number, "kind": entry.kind, "check": check.as_data()},
-                    **{"origin": check.origin, "published": entry.published},
-                    **{"preset": "1994" if is_run else "", "cc": JUDGED if is_run else "", "qdisc": "fq_rr"},
-                    **own,
-                    "beside": {cc: one for cc, one in others.items() if one["measured"] is not None},
-                    "seeds": list(seeds) if is_run else [],
-                    "length_s": round(max((one.length_s for one in found.used.values()), default=0.0), 3)
-                    if is_run
-                    else None,
-                    "parameters": {name: dict(one.values) for name, one in found.used.items()} if is_run else {},
-                    **({"inferred": list(entry.inferred)} if entry.inferred else {}),
-                    **({"why": text} if text and own["measured"] is not None and not own["pass"] else {}),
+            of_runs: dict[str, Any] = {"qdisc": "fq_rr"}
+            if own["measured"] is not None and key not in ARITHMETIC:
+                of_runs |= {
+                    **{"preset": "1994", "cc": JUDGED, "seeds": list(seeds)},
+                    "length_s": round(max((one.length_s for one in found.used.values()), default=0.0), 3),
+                    "parameters": {name: dict(one.values) for name, one in found.used.items()},
                 }
-            )
+            told.append(judging.row(entry, number, own, others, of_runs, why))
     return told

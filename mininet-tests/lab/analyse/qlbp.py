@@ -478,7 +478,7 @@ def rows(points: Points, seeds: Sequence[int], why: Mapping[str, str]) -> list[d
     """
     told = []
     for entry in entries().values():
-        for number, check in enumerate(entry.checks):
+        for number in range(len(entry.checks)):
             key, found = (entry.id, number), Found(points)
             if key in JUDGES:
                 own, others = judged(found, key), _others(points, key)
@@ -487,21 +487,13 @@ def rows(points: Points, seeds: Sequence[int], why: Mapping[str, str]) -> list[d
                     {"measured": None, "pass": False, "not_measured": entry.out or "nothing measures this"},
                     {},
                 )
-            is_run = own["measured"] is not None
-            has_flows = any(name.startswith(("tcp", "core")) for name in found.used)
-            text = why.get(f"{entry.id} {number}", "")
-            told.append(
-                {
-                    **{"id": entry.id, "number": number, "kind": entry.kind, "check": check.as_data()},
-                    **{"origin": check.origin, "published": entry.published, "preset": ""},
-                    **{"cc": JUDGED if is_run and has_flows else "", "qdisc": "fq_rr"},
-                    **own,
-                    "beside": others,
-                    "seeds": list(seeds) if is_run else [],
-                    "length_s": round(max(one.length_s for one in found.used.values()), 3) if is_run else None,
-                    "parameters": {name: dict(one.values) for name, one in found.used.items()} if is_run else {},
-                    **({"inferred": list(entry.inferred)} if entry.inferred else {}),
-                    **({"why": text} if text and is_run and not own["pass"] else {}),
+            of_runs: dict[str, Any] = {"qdisc": "fq_rr"}
+            if own["measured"] is not None:
+                has_flows = any(name.startswith(("tcp", "core")) for name in found.used)
+                of_runs |= {
+                    **{"cc": JUDGED if has_flows else "", "seeds": list(seeds)},
+                    "length_s": round(max(one.length_s for one in found.used.values()), 3),
+                    "parameters": {name: dict(one.values) for name, one in found.used.items()},
                 }
-            )
+            told.append(judging.row(entry, number, own, others, of_runs, why))
     return told

@@ -21,6 +21,7 @@ from typing import Any
 from ..model import papers
 from ..model.errors import NotMeasuredError
 from ..model.thesis import CASES, SHARES
+from . import judging
 from .judging import bounds, numbers
 
 PAPER = "thesis-ch6"
@@ -429,15 +430,7 @@ def rows(points: Points, seeds: Sequence[int], why: Mapping[str, str]) -> list[d
     else:
         end = {"measured": {"claims": len(claims), "missed": missed}, "pass": not missed}
     entry = entries()[CONCLUSION]
-    return [*told, {**_common(entry, 0), "beside": {}, **_of_runs({}, points, seeds if claims else ()), **end}]
-
-
-def _common(entry: papers.Entry, number: int) -> dict[str, Any]:
-    check = entry.checks[number]
-    return {
-        **{"id": entry.id, "number": number, "kind": entry.kind, "check": check.as_data()},
-        **{"origin": check.origin, "published": entry.published},
-    }
+    return [*told, judging.row(entry, 0, end, {}, {}, why)]
 
 
 def _of_runs(used: Mapping[str, Key], points: Points, seeds: Sequence[int]) -> dict[str, Any]:
@@ -469,15 +462,7 @@ def _row(
         except NotMeasuredError as error:
             own = {"measured": None, "pass": False, "not_measured": str(error)}
             found.used.clear()
-    text = why.get(f"{entry.id} {number}", "")
-    return {
-        **_common(entry, number),
-        **own,
-        "beside": beside,
-        **_of_runs(found.used, points, seeds),
-        **({"inferred": list(entry.inferred)} if entry.inferred else {}),
-        **({"why": text} if text and own["measured"] is not None and not own["pass"] else {}),
-    }
+    return judging.row(entry, number, own, beside, _of_runs(found.used, points, seeds), why)
 
 
 def _is_no_worse(share: float, best: float, loss: float, least: float) -> bool:
