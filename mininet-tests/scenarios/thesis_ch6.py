@@ -13,7 +13,7 @@ import random
 from typing import Any
 
 import numpy as np
-from lab.analyse.figures import QUEUE_SAMPLE, SAMPLE, acks_of_flows, arrived, jain, unpacked
+from lab.analyse.figures import QUEUE_SAMPLE, SAMPLE, acks_of_flows, arrived, events, jain, unpacked
 from lab.model import thesis
 from lab.model.benchmarks import OPEN_BUFFERS
 from lab.model.plan import TIME_STAMP_BYTES, Flow, Plan, Record, Source
@@ -50,6 +50,8 @@ PARAMETERS = {
     "interval": Parameter(0.0, "s", "of seven, of which six are measured; 0: the scenario's", 0, 600),
 }
 VARIANTS: list[dict[str, Value]] = [{"scenario": number} for number in CASES]
+# Packet pair's single probes, of which 6.6.3 speaks at figure 6.13.
+SINGLE_PROBES = "pktpair:pktpair_sample"
 START_S = 0.5
 SAMPLE_S = 2.0
 # Of the thesis' protocols, whose module has the scenario's window. That of packet pair and of today's controls is open
@@ -131,7 +133,7 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
         topology,
         tuple(flows),
         tuple(_source(path, number, seed, until_s) for path in others),
-        record=Record(sample_s=SAMPLE_S, acks=True),
+        record=Record(sample_s=SAMPLE_S, acks=True, events=(SINGLE_PROBES,) if number == 3 and cc == PUBLISHED else ()),
         observed=tuple(f"r{link}-r{link + 1}" for link in range(case.links)),
         hash_seed=seed,
         sysctls={"*": buffers, **sysctls},
@@ -252,7 +254,19 @@ def _of_run(plan: Plan, raw: dict[str, Any], until_s: float) -> dict[str, Any]:
         settled = own[(own["time_ns"] >= (begin_s + end) / 2 * 1e9) & (own["time_ns"] < end * 1e9)]
         if len(settled):
             told |= {f"window_off_{name}": [int(settled["cwnd"].min()), int(settled["cwnd"].max())]}
+        if SINGLE_PROBES in plan.record.events:
+            told[f"probe_jump_on_{name}"] = _greatest_jump(raw, plan.port(flow), *PERIODS_S["on"])
     return told
+
+
+def _greatest_jump(raw: dict[str, Any], port: int, begin_s: float, end: float) -> float | None:
+    """By how much of itself a probe's time for a packet differs from the one before it, at most; None without two."""
+    gaps_ns = [
+        int(one["gap_ns"]) / int(one["covered_segments"])
+        for moment, one in events(raw["trace"], "pktpair_sample")
+        if int(one["sport"]) == port and one["verdict"] == "sample" and begin_s <= moment - raw["begin_s"] < end
+    ]
+    return round(float(np.max(np.abs(np.diff(gaps_ns)) / gaps_ns[:-1])), 4) if len(gaps_ns) > 1 else None
 
 
 def checks(values: Values, cc: str, qdisc: str) -> list[Check]:
