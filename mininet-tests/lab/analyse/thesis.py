@@ -49,8 +49,8 @@ MIXES = {
 SET_POINT, SET_POINT_2 = 5, "setpoint 2"
 # What the text leaves open is run both ways; a check is judged without these.
 WHOLE_QUEUE, FOUR_THROUGH_ALL, NO_PANIC = "longest queue dropped whole", "four Poisson sources in all", "no panic mode"
-WINDOW_OF_FIVE = "packet pair with the window of five"
-READINGS = (WHOLE_QUEUE, FOUR_THROUGH_ALL, NO_PANIC, WINDOW_OF_FIVE)
+WINDOW_OF_FIVE, OPEN_WINDOW = "packet pair with the window of five", "packet pair with an open window"
+READINGS = (WHOLE_QUEUE, FOUR_THROUGH_ALL, NO_PANIC, WINDOW_OF_FIVE, OPEN_WINDOW)
 # To the digits of the thesis' tables.
 DIGITS = 2
 

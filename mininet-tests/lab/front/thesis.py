@@ -13,7 +13,7 @@ from ..analyse.figures import SAMPLE, unpacked
 from ..analyse.thesis import DEFAULT, JUDGED, PAIRS, PEERS, QUEUE, RENO, SET_POINT_2, Key
 from ..model import scenario
 from ..model.scenario import Values
-from ..model.thesis import CASES
+from ..model.thesis import CASES, OPEN_TO_PAIRS
 from ..show import thesis as show
 from ..store.run import Run
 from ..store.sweep import Request
@@ -39,7 +39,8 @@ def requests(asked: Asked) -> list[Request]:
     told = []
 
     def ask(number: int, cc: str, queue: str, **more: Any) -> None:
-        values = {"scenario": number, "interval": f"{long_s if number in LONG else short_s:g}", **more}
+        values = {"scenario": number, "interval": f"{long_s if number in LONG else short_s:g}"}
+        values |= {"pair_window": pair_window(number), **more}
         words = tuple(f"{name}={value}" for name, value in values.items())
         told.append(Request((one,), words, (cc,), (queue,), seeds, ("",), (asked.kernel,)))
 
@@ -76,11 +77,12 @@ def _readings(number: int) -> Iterable[tuple[str, str, dict[str, Any]]]:
     if number in (2, 3):
         for cc in (found.GENERIC, found.JK, JUDGED):
             yield cc, QUEUE, {"drop": OTHER_DROP}
+    other = "thesis" if pair_window(number) == "open" else "open"
     if number in (1, 2, 4, 6):
-        yield JUDGED, QUEUE, {"pair_window": "thesis"}
+        yield JUDGED, QUEUE, {"pair_window": other}
     if number == 5:
         for partner in ("generic", "jk"):
-            yield JUDGED, QUEUE, {"partner": partner, "pair_window": "thesis"}
+            yield JUDGED, QUEUE, {"partner": partner, "pair_window": other}
     if number in (3, 6):
         yield found.DECBIT, "decbit", {"panic": "no"}
     if number in LONG:
@@ -88,12 +90,17 @@ def _readings(number: int) -> Iterable[tuple[str, str, dict[str, Any]]]:
             yield cc, queue, {"cross": OTHER_CROSS}
 
 
+def pair_window(number: int) -> str:
+    """The one that packet pair is judged with."""
+    return "open" if number in OPEN_TO_PAIRS else "thesis"
+
+
 def reading_of(values: Values) -> str:
     """Which one it is of what the text leaves open."""
     if values["scenario"] in LONG and values["cross"] == OTHER_CROSS:
         return found.FOUR_THROUGH_ALL
-    if values["pair_window"] != "open":
-        return found.WINDOW_OF_FIVE
+    if values["pair_window"] != pair_window(values["scenario"]):
+        return found.OPEN_WINDOW if values["pair_window"] == "open" else found.WINDOW_OF_FIVE
     if values["drop"] == OTHER_DROP:
         return found.WHOLE_QUEUE
     return found.NO_PANIC if values["panic"] == "no" else ""

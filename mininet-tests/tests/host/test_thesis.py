@@ -88,7 +88,9 @@ def test_protocols_have_their_windows_timers_and_receivers() -> None:
     assert reno.routes["d1"] == "quickack 1 window 4800 advmss 960" and not reno.module_parameters
     _, pair = planned(JUDGED, "fq_rr", scenario=7)
     assert pair.routes["d1"] == "quickack 1 window 57600 advmss 960"
-    _, pair = planned(JUDGED, "fq_rr", scenario=1, setpoint=2)
+    _, pair = planned(JUDGED, "fq_rr", scenario=2)
+    assert pair.routes["d1"] == "quickack 1 window 4800 advmss 960"
+    _, pair = planned(JUDGED, "fq_rr", scenario=1, setpoint=2, pair_window="open")
     assert pair.module_parameters == {"tcp_pktpair": {"setpoint_packets": "2"}} and pair.routes["d1"] == "quickack 1"
     _, mixed = planned(JUDGED, "fq_rr", scenario=5, partner="generic")
     assert [flow.cc for flow in mixed.flows] == [JUDGED] * 2 + ["thesis_generic"] * 2
@@ -163,6 +165,20 @@ def test_all_that_is_judged_is_run(length: str) -> None:
     points = {key: made_up(key) for key in keys}
     for row in found.rows(points, [1], {}):
         assert row["measured"] is not None, row
+
+
+@pytest.mark.parametrize(
+    ("number", "window", "reading"),
+    [(1, "open", ""), (1, "thesis", found.WINDOW_OF_FIVE), (6, "thesis", ""), (6, "open", found.OPEN_WINDOW)],
+)
+def test_packet_pairs_window_is_what_its_tables_have(number: int, window: str, reading: str) -> None:
+    """More than five packets are outstanding in the table of scenario 1, and in none of the others."""
+    published = next(one for one in PAPER.entries if one.id == f"th-s{number}-pp-fq").published
+    rates, delays = (published.get(f"ftp_{name}") or published[name] for name in ("throughput_pkt_s", "delay_s"))
+    outstanding = max(rates[one][0] * delays[one][0] for one in rates if one in delays)
+    assert (outstanding > thesis.CASES[number].window) is (front.pair_window(number) == "open")
+    (values,) = SCENARIO.values(SCENARIO.axes([f"scenario={number}", f"pair_window={window}"]))
+    assert front.reading_of(values) == reading
 
 
 def made_up(key: Key) -> dict[str, Any]:
