@@ -29,7 +29,7 @@ FIFTEEN_PLACES = (
 )
 FULL_PIPE = (
     "Two windows of 40 packets fill the pipe and the buffer exactly: each of their packets comes as one leaves, and "
-    "the background, which is not clocked by ACKs, finds no place. The thesis has that of G, whose background gets 0.12."
+    "the background, which is not clocked by ACKs, finds no place. The thesis has that of G, whose background has 0.12."
 )
 WHY: dict[str, str] = {
     **dict.fromkeys(("th-s1-g-fcfs 1", "th-s1-jk-fcfs 1", "th-s1-dec-dec 1"), FEW_KEYS),
