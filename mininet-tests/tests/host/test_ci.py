@@ -77,6 +77,16 @@ def test_ci_counts_all_stages(
         assert re.search(rf"^== make {name} took \d+ s$", done.stdout, re.MULTILINE)
 
 
+def test_ci_begins_nothing_that_it_could_not_end(tmp_path: Path) -> None:
+    """What comes after the tests is skipped and counted where too much time is gone."""
+    program(tmp_path / "make", "case \" $*\" in *' test') echo 5 passed, 0 failed ;; *) exit 99 ;; esac")
+    late = {**path_with(tmp_path), "CI_BEGIN_WITHIN_S": "0"}
+    done = subprocess.run([TOP / ".ci" / "run"], env=late, capture_output=True, text=True)
+    assert (done.stdout.splitlines()[-1], done.returncode) == ("5 passed, 0 failed, 2 skipped", 0)
+    for name in ("torture-short", "hostile-short"):
+        assert re.search(rf"^== make {name}: skipped, \d+ s are gone, and it is begun within 0 s$", done.stdout, re.M)
+
+
 def test_ci_shows_failures_again_at_its_end(tmp_path: Path) -> None:
     """Whoever keeps only the end of what CI says learns which test failed."""
     said = {
@@ -121,7 +131,7 @@ COUNTED = {
 PYTEST = """\
 a.py::test_a PASSED                    [ 20%]
 a.py::test_b FAILED                    [ 40%]
-a.py::test_c PASSED                    [ 60%]
+a.py::test_c[not ok - a] PASSED        [ 60%]
 a.py::test_c ERROR                     [ 60%]
 a.py::test_d SKIPPED (no root)         [ 80%]
 E   because
