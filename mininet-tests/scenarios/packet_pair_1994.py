@@ -38,6 +38,9 @@ PARAMETERS = {
     ),
     "first_packets": Parameter(2000, "packets", "of the case joining: of the first source", 100, 10_000),
     "load": Parameter(1.0, "", "of the cases on-off and open: of all sources, of the link's rate", 0.01, 6.6),
+    "on_rate": Parameter(
+        memorandum.TWICE, "", "of a source that is on: twice its mean, or the link's", choices=memorandum.ON_RATES
+    ),
     "limit": Parameter(memorandum.BUFFER_PACKETS, "packets", "of the buffer", 10, 10_000),
     "drop": Parameter(DROPS[0], "", "what a full buffer drops", choices=DROPS),
     "round_trips": Parameter(60, "round trips", "that the cases fixed and probing last", 20, 2000),
@@ -68,10 +71,12 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
             own["start_s"] += seconds(joins) if number > 1 else 0.0
             own["bytes"] = (values["first_packets"] if number == 1 else OTHER_PACKETS) * PAYLOAD_BYTES
         elif case == "on-off":
-            own["start_s"], exchanges = memorandum.messages(values["load"] / count, seed, number)
-            own |= {"exchanges": tuple(exchanges), "write_bytes": PAYLOAD_BYTES, "write_gap_s": round(PACKET_S, 9)}
+            load, on_rate = values["load"] / count, values["on_rate"]
+            own["start_s"], exchanges = memorandum.messages(load, seed, number, on_rate)
+            gap_s = round(seconds(memorandum.gap_packets(load, on_rate)), 9)
+            own |= {"exchanges": tuple(exchanges), "write_bytes": PAYLOAD_BYTES, "write_gap_s": gap_s}
         elif case == "open":
-            own["start_s"], made_s = memorandum.writes(values["load"] / count, seed, number)
+            own["start_s"], made_s = memorandum.writes(values["load"] / count, seed, number, values["on_rate"])
             own |= {"bytes": memorandum.SOURCE_PACKETS * PAYLOAD_BYTES, "write_bytes": PAYLOAD_BYTES}
             own |= {"writes_s": tuple(made_s), "window_bytes": WINDOW_BYTES}
         else:

@@ -61,6 +61,8 @@ LARGE_WINDOW = 40
 EACH_ACKED = (PUBLISHED, *WINDOWED, "reno")
 # A receiver offers whole segments, which the kernel counts with the time stamps when the connection is made.
 SEGMENT_BYTES = PAYLOAD_BYTES + TIME_STAMP_BYTES
+# The kernel's TCP_RTO_MAX, which tcp_thesis has as well.
+LONGEST_TIMEOUT_S = 120.0
 # With these the timeout alone finds losses.
 BY_TIMEOUT = {
     f"net.ipv4.tcp_{name}": value
@@ -83,11 +85,12 @@ def tail_s(number: int) -> float:
     """After so long, what sources had when they ended has arrived: the longest path with full buffers.
 
     Eight packets have been written and not sent. DECbit's window is one packet where every packet is marked, so that
-    they take a round trip each, and the last may be lost twice: timeouts of one, two and four round trips.
+    they take a round trip each, and the last may be lost twice: timeouts of one, two and four round trips. Where
+    packets were lost all the time (scenario 4 over a FIFO), a timer waits for as long as it can.
     """
     case = CASES[number]
     round_trip_s = case.round_trip_s + 2 * max(path.extra_s for path in thesis.files_of(number))
-    return case.links * case.buffers * thesis.PACKET_S + 16 * round_trip_s
+    return case.links * case.buffers * thesis.PACKET_S + 16 * round_trip_s + LONGEST_TIMEOUT_S
 
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:

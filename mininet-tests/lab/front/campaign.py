@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -141,16 +142,26 @@ def run_checks(
 ) -> int:
     """Measure what was asked for, or take what is kept, and show the checks.
 
+    Where a run fails, what the others gave is judged nevertheless.
+
     :param write: writes the results, and returns their summary with its "rows"
     :param last: where the rest is
     :param more: lines after those of the checks
     """
     began = time.monotonic()
     study = Study(arguments.out / STUDY)
+    failure = ""
     if arguments.kept:
         measured = kept(study, engine, planned)
     else:
-        measured = measure(program, study, engine, planned, guests=arguments.j, fresh=arguments.fresh)
+        try:
+            measured = measure(program, study, engine, planned, guests=arguments.j, fresh=arguments.fresh)
+        except measuring.MeasuringError as error:
+            failure = str(error)
+            try:
+                measured = kept(study, engine, planned)
+            except PlanError:
+                raise error from None
     summary = write(arguments.out, measured)
     rows = summary["rows"]
     for line in (*map(check_line, rows), *more(summary)):
@@ -160,4 +171,6 @@ def run_checks(
     minutes = (time.monotonic() - began) / 60
     print(f"\n{passed} of {len(rows)} checks hold, of {known} that were measured. {minutes:.1f} minutes.")
     print(last)
-    return 0 if passed == len(rows) else FAILED
+    if failure:
+        print(f"{program}: {failure}", file=sys.stderr)
+    return 0 if passed == len(rows) and not failure else FAILED

@@ -163,6 +163,8 @@ def requests(extents: Mapping[str, Extent], seeds: int, kernel: str = "") -> lis
                 ask(scenario.load(numbered[name]), cc, {"hosts": OTHER_HOSTS, **of_name})
         if extent.readings:
             ask(one, cc, {**settings_of(found.probing()), "drop": "longest-queue"})
+            for name in (*map(closed, LOADS), *map(opened, LOADS)):
+                ask(one, cc, {**settings_of(name), "on_rate": memorandum.LINK})
             both = {**_benchmark_settings("b7", extent), "staggered": "yes"}
             ask(scenario.load(numbered["b7"]), cc, {"hosts": HOSTS[cc], **both})
     return asked
@@ -175,6 +177,8 @@ def label_of(run: Run) -> str:
         return found.WHOLE_QUEUE
     if values.get("hosts") == OTHER_HOSTS:
         return found.FIXED_SETPOINT
+    if values.get("on_rate") == memorandum.LINK:
+        return found.AT_LINK_RATE
     return found.STAGGERED_STARTS if values.get("staggered") == "yes" else run.cc
 
 

@@ -72,8 +72,7 @@ EXTENTS = {
     QUICK: Extent(60.0, 16.0, 2.0, 2.0, 0.5, (5, 10, 160, 320), (5, 40), (NONE, 10, 80, 160, TCP), beside=False),
     FULL: Extent(1800.0, 3600.0, 800.0, 200.0, 100.0),
 }
-# A sink's socket holds what arrives until a run ends: some 25,000 packets, 300 s of the Markov source.
-USUAL = Extent(240.0, 48.0, 4.0)
+USUAL = Extent(240.0, 48.0, 4.0, 4.0)
 
 
 def _extent(asked: Asked) -> Extent:

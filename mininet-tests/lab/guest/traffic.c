@@ -14,7 +14,8 @@
  *
  * The clock of the guest counts instructions, so what this program executes is part of
  * the experiment: each end of a flow is a thread in a blocking system call, payload is
- * not copied to user space, sinks are read and files are written after the run.
+ * not copied to user space, files are written after the run, and sinks are read after it or,
+ * where a run has more packets than they hold, by small parts.
  *
  * Built with -DSPLIT=1 it has one machine's part of a run, the same plan being given to each
  * machine. Before "ready" it writes "listening", when all that others connect to is there, and
@@ -143,12 +144,15 @@
 #define MOST_PAYLOAD_BYTES 65507
 /* UDP_MAX_SEGMENTS of older kernels */
 #define MOST_BURST 64
-/* of a UDP socket: more than the packets of a run; the kernel doubles it */
+/* of a UDP socket; the kernel doubles it. It holds some 25,000 packets of 1,500 bytes. */
 #define UDP_BUFFER_BYTES (256 << 20)
+/* so many may be unread while more are sent */
+#define READ_EVERY_PACKETS 16384
 /* what is under way at the end is awaited for 20 times 50 ms */
 #define DRAIN_TRIES 20
 #define DRAIN_PERIOD_NS (50 * 1000 * 1000)
-#define BATCH 64
+/* messages per system call: twice what a burst brings */
+#define BATCH (2 * MOST_BURST)
 #define STACK_BYTES (256 << 10)
 /* of a flow that sizes its packets: a tenth of what the guest's CPU carries */
 #define MOST_PACKETS_PS 10000
@@ -1409,26 +1413,6 @@ static void send_burst(struct source *source)
 		die("%s: send: %m", source->ends.who);
 }
 
-static void *run_sources(void *unused __attribute__((unused)))
-{
-	size_t i;
-
-	for (i = 0; i < run.event_count; i++) {
-		s64 due_ns = run.events[i].time_ns;
-
-		if (now_ns() < due_ns)
-			sleep_until(due_ns);
-		if (run.over)
-			break;
-		send_burst(&run.sources[run.events[i].source]);
-	}
-	pthread_mutex_lock(&run.lock);
-	if (!run.end.with_flows)
-		one_finished();
-	pthread_mutex_unlock(&run.lock);
-	return NULL;
-}
-
 /* Record one message of a sink; what is too short to be from a source is ignored */
 static void note_received(struct msghdr *message, size_t bytes)
 {
@@ -1452,7 +1436,8 @@ static void note_received(struct msghdr *message, size_t bytes)
 	};
 }
 
-static void read_sink(int fd)
+/* Read one batch of messages; returns whether there may be more */
+static bool read_batch(int fd)
 {
 	_Alignas(struct cmsghdr) char controls[BATCH][CMSG_SPACE(sizeof(struct timespec))];
 	unsigned char payloads[BATCH][PAYLOAD_HEADER_BYTES];
@@ -1460,20 +1445,55 @@ static void read_sink(int fd)
 	struct iovec parts[BATCH];
 	int got, i;
 
-	do {
-		for (i = 0; i < BATCH; i++) {
-			parts[i] = (struct iovec){ payloads[i], sizeof(payloads[i]) };
-			messages[i].msg_hdr = (struct msghdr){
-				.msg_iov = &parts[i],
-				.msg_iovlen = 1,
-				.msg_control = controls[i],
-				.msg_controllen = sizeof(controls[i]),
-			};
-		}
-		got = recvmmsg(fd, messages, BATCH, MSG_DONTWAIT, NULL);
-		for (i = 0; i < got; i++)
-			note_received(&messages[i].msg_hdr, messages[i].msg_len);
-	} while (got == BATCH);
+	for (i = 0; i < BATCH; i++) {
+		parts[i] = (struct iovec){ payloads[i], sizeof(payloads[i]) };
+		messages[i].msg_hdr = (struct msghdr){
+			.msg_iov = &parts[i],
+			.msg_iovlen = 1,
+			.msg_control = controls[i],
+			.msg_controllen = sizeof(controls[i]),
+		};
+	}
+	got = recvmmsg(fd, messages, BATCH, MSG_DONTWAIT, NULL);
+	for (i = 0; i < got; i++)
+		note_received(&messages[i].msg_hdr, messages[i].msg_len);
+	return got == BATCH;
+}
+
+/*
+ * Beside a long run: once READ_EVERY_PACKETS were sent, a batch is read after each burst until
+ * all sinks are empty. A shorter run has no instruction of that.
+ */
+static void read_while_sending(size_t sent)
+{
+	static size_t unread, sink;
+
+	unread += sent;
+	if (unread < READ_EVERY_PACKETS || !run.sink_count)
+		return;
+	if (!read_batch(run.sinks[sink].socket) && ++sink == run.sink_count)
+		sink = unread = 0;
+}
+
+static void *run_sources(void *unused __attribute__((unused)))
+{
+	size_t i;
+
+	for (i = 0; i < run.event_count; i++) {
+		s64 due_ns = run.events[i].time_ns;
+
+		if (now_ns() < due_ns)
+			sleep_until(due_ns);
+		if (run.over)
+			break;
+		send_burst(&run.sources[run.events[i].source]);
+		read_while_sending(run.sources[run.events[i].source].burst);
+	}
+	pthread_mutex_lock(&run.lock);
+	if (!run.end.with_flows)
+		one_finished();
+	pthread_mutex_unlock(&run.lock);
+	return NULL;
 }
 
 /* When all is sent: await what is under way. No sink may have lost a packet. */
@@ -1490,7 +1510,8 @@ static void read_sinks(void)
 	for (try = 0; try <= DRAIN_TRIES && (!try || run.received_count < sent); try++) {
 		sleep_until(over_ns + try * DRAIN_PERIOD_NS);
 		for (i = 0; i < run.sink_count; i++)
-			read_sink(run.sinks[i].socket);
+			while (read_batch(run.sinks[i].socket))
+				;
 	}
 	for (i = 0; i < run.sink_count; i++) {
 		u32 memory[SK_MEMINFO_VARS] = { 0 };

@@ -22,8 +22,12 @@ SOURCES = 10
 # Section 9.3: packets of each source, and the loads of all of them.
 SOURCE_PACKETS = 2000
 LOADS = (0.5, 0.75, 0.9, 1.0, 1.5, 2.0, 5.0)
-# The memorandum does not state it. In the paper of 1995, which has the same loads, sources are on for so long.
+# The memorandum states neither how many packets a source makes while it is on, nor how fast. In the paper of 1995,
+# which has the same loads, it is what the link carries in so many round trips ...
 ON_ROUND_TRIPS = 2
+# ... and made at twice the source's mean rate, so that a source is on for half of its time; or at the link's rate.
+TWICE, LINK = "twice", "link"
+ON_RATES = (TWICE, LINK)
 
 
 def seconds(packets: float) -> float:
@@ -31,18 +35,30 @@ def seconds(packets: float) -> float:
     return packets * PACKET_S
 
 
-def mean_off_packets(load: float, is_open: bool = False) -> float:
+def gap_packets(load: float, on_rate: str) -> float:
+    """Between two packets of one source that is on, in packet times; PlanError for a load that is none.
+
+    :param load: of one source
+    :param on_rate: one of ON_RATES; none is faster than the link
+    """
+    if load <= 0:
+        raise PlanError(f"load {load:g} of a source: must be above 0")
+    return max(1.0, 1 / (2 * load)) if on_rate == TWICE else 1.0
+
+
+def mean_off_packets(load: float, is_open: bool = False, on_rate: str = LINK) -> float:
     """Between two messages of one source, if it has this part of the link while it is alone.
 
     PlanError where not even a source that is never off has it.
 
     :param is_open: from its last packet on; else from the last ACK on, a round trip later
     """
-    on, wait = ON_ROUND_TRIPS * ROUND_TRIP_PACKETS, 0 if is_open else ROUND_TRIP_PACKETS
-    most = on / (on + wait)
-    if not 0 < load < most:
+    packets = ON_ROUND_TRIPS * ROUND_TRIP_PACKETS
+    on, wait = packets * gap_packets(load, on_rate), 0 if is_open else ROUND_TRIP_PACKETS
+    most = packets / (on + wait)
+    if not load < most:
         raise PlanError(f"load {load:g} of a source: must be above 0 and below {most:.4f}")
-    return on / load - on - wait
+    return packets / load - on - wait
 
 
 def _drawn(mean_off_s: float, seed: int, source: int) -> tuple[float, list[tuple[int, float]]]:
@@ -60,26 +76,27 @@ def _drawn(mean_off_s: float, seed: int, source: int) -> tuple[float, list[tuple
     return start_s, told
 
 
-def messages(load: float, seed: int, source: int) -> tuple[float, list[Exchange]]:
+def messages(load: float, seed: int, source: int, on_rate: str) -> tuple[float, list[Exchange]]:
     """When a closed source begins, and its messages with the time off after each.
 
     :param load: of one source
+    :param on_rate: one of ON_RATES
     """
-    start_s, told = _drawn(seconds(mean_off_packets(load)), seed, source)
+    start_s, told = _drawn(seconds(mean_off_packets(load, on_rate=on_rate)), seed, source)
     return start_s, [Exchange(1, packets * PAYLOAD_BYTES, off_s) for packets, off_s in told]
 
 
-def writes(load: float, seed: int, source: int) -> tuple[float, list[float]]:
+def writes(load: float, seed: int, source: int, on_rate: str) -> tuple[float, list[float]]:
     """When an open source begins, and how long after that it makes each of its packets, in seconds.
 
-    It makes a packet each packet time while it is on. The time off begins with the last one, whatever the
-    network does.
+    The time off begins with the last one of a message, whatever the network does.
 
     :param load: of one source
+    :param on_rate: one of ON_RATES
     """
-    start_s, told = _drawn(seconds(mean_off_packets(load, is_open=True)), seed, source)
-    at_s, made = 0.0, []
+    start_s, told = _drawn(seconds(mean_off_packets(load, True, on_rate)), seed, source)
+    at_s, made, gap_s = 0.0, [], seconds(gap_packets(load, on_rate))
     for packets, off_s in told:
-        made += [round(at_s + number * PACKET_S, 9) for number in range(packets)]
-        at_s += packets * PACKET_S + off_s
+        made += [round(at_s + number * gap_s, 9) for number in range(packets)]
+        at_s += packets * gap_s + off_s
     return start_s, made

@@ -221,6 +221,7 @@ def test_what_the_judges_need_is_run() -> None:
     assert not [key for key in JUDGES if found.judged(Found(run), key)["measured"] is None]
     assert {cc for cc, _ in usual} == {JUDGED, DEFAULT, "bbr", "cubic", *found.READINGS}
     others = {(found.STAGGERED_STARTS, "b7 0.2"), (found.WHOLE_QUEUE, probing()), (found.FIXED_SETPOINT, "b1")}
+    others |= {(found.AT_LINK_RATE, found.closed(5.0)), (found.AT_LINK_RATE, found.opened(0.5))}
     assert others < usual and not {cc for cc, _ in quick} & set(found.READINGS)
 
 
@@ -268,25 +269,36 @@ def test_hosts_of_the_published_benchmarks() -> None:
     assert b1.plan(values, "cubic", "fq_rr", 1).module_parameters == {}
 
 
-def test_messages() -> None:
+@pytest.mark.parametrize("on_rate", memorandum.ON_RATES)
+def test_messages(on_rate: str) -> None:
     """A source has its packets in all, and its part of the link while it is alone."""
     for load in (0.05, 0.5):
-        start_s, drawn = memorandum.messages(load, 1, 1)
+        start_s, drawn = memorandum.messages(load, 1, 1, on_rate)
         assert sum(one.response_bytes for one in drawn) == 2000 * memorandum.PAYLOAD_BYTES and start_s > 0
     # a source's last message is what is left
-    many = [memorandum.messages(0.25, 1, source)[1][0] for source in range(3000)]
-    on_s = sum(one.response_bytes / memorandum.PAYLOAD_BYTES for one in many) * PACKET_S
+    many = [memorandum.messages(0.25, 1, source, on_rate)[1][0] for source in range(3000)]
+    packets = sum(one.response_bytes / memorandum.PAYLOAD_BYTES for one in many)
+    on_s = packets * PACKET_S * memorandum.gap_packets(0.25, on_rate)
     off_s = sum(one.think_s for one in many) + len(many) * memorandum.seconds(100)
-    assert on_s / (on_s + off_s) == pytest.approx(0.25, rel=0.05)
-    # an open source's time off begins with its last packet
-    of_source = [memorandum.writes(0.5, 1, source) for source in range(1, 301)]
+    assert packets * PACKET_S / (on_s + off_s) == pytest.approx(0.25, rel=0.05)
+    if on_rate == memorandum.TWICE:
+        assert on_s == pytest.approx(off_s, rel=0.05), "on for half of the time"
+    with pytest.raises(PlanError, match="load 0.7 of a source: must be above 0 and below 0.6667"):
+        memorandum.messages(0.7, 1, 1, on_rate)
+    with pytest.raises(PlanError, match="load 0 of a source: must be above 0"):
+        memorandum.writes(0.0, 1, 1, on_rate)
+
+
+@pytest.mark.parametrize(("on_rate", "load", "gap"), [("link", 0.5, 1), ("link", 0.05, 1), ("twice", 0.5, 1),
+                                                      ("twice", 0.05, 10)])  # fmt: skip
+def test_packets_of_an_open_source(on_rate: str, load: float, gap: int) -> None:
+    """One each packet time at the link's rate, or at twice its mean rate; its time off begins with its last packet."""
+    of_source = [memorandum.writes(load, 1, source, on_rate) for source in range(1, 301)]
     assert all(len(at_s) == memorandum.SOURCE_PACKETS and at_s == sorted(at_s) for _, at_s in of_source)
     gaps_s = [b - a for _, at_s in of_source for a, b in pairwise(at_s)]
-    assert min(gaps_s) == pytest.approx(PACKET_S, abs=2e-9), "times are whole nanoseconds"
+    assert min(gaps_s) == pytest.approx(gap * PACKET_S, abs=2e-9), "times are whole nanoseconds"
     # no time off follows the last message
-    assert PACKET_S / (sum(gaps_s) / len(gaps_s)) == pytest.approx(0.52, abs=0.02)
-    with pytest.raises(PlanError, match="load 0.7 of a source: must be above 0 and below 0.6667"):
-        memorandum.messages(0.7, 1, 1)
+    assert load < PACKET_S / (sum(gaps_s) / len(gaps_s)) < 1.15 * load
 
 
 def test_an_open_source_waits_for_nothing() -> None:

@@ -358,7 +358,9 @@ def campaign(tmp_path, monkeypatch):
     halves = dict.fromkeys(("tcp_long_bit_s", "tcp_short_bit_s", "other_short_bit_s", "other_long_bit_s"), 1e5)
     variations = dict.fromkeys(found.VARIATIONS, 0.5)
     metrics = {"goodput_bit_s": 2e6, "kernel_warnings": 0, "ratio": 1.0, **of_kinds, **halves, **variations}
-    monkeypatch.setattr(measuring, "figures_of", lambda run, raw: Figures(metrics=dict(metrics)))
+    monkeypatch.setattr(
+        measuring, "figures_of", lambda run, raw: Figures(metrics=dict(metrics), error=raw["error"])
+    )
 
     def run(*words):
         status = vptfrc.run(cli.parse(["vptfrc", "-j", "1", "--out", str(tmp_path / "out"), *words]), engine)
@@ -399,3 +401,35 @@ def test_what_is_kept_of_a_part(campaign):
     assert judged == {"vp-4.1.3-size", "vp-4.1.3-rate"}
     # of two seeds there is one: no cell is whole
     assert run("--seeds", "2", "--kept")[1]["rates"] == []
+
+
+def test_a_run_that_fails_leaves_the_others_judged(campaign, capsys):
+    engine, run = campaign
+    words = ("--seeds", "1", "--only", "gilbert")
+    failed = set()
+
+    def instead(one):
+        if one.values["method"] == "virtual":
+            failed.add(one.title)
+            return "the guest ended"
+        return None
+
+    engine.instead = instead
+    status, summary = run(*words)
+    said = capsys.readouterr()
+    assert status == 1 and "the guest ended" in said.err
+    decided = sum(row["measured"] is not None for row in summary["rows"])
+    assert f"of {decided} that were measured" in said.out
+    # what has failed is measured again, and the others are not
+    done, engine.instead = len(engine.titles), lambda one: None
+    again = run(*words)[1]["rows"]
+    assert 0 < len(failed) == len(engine.titles) - done < done
+    assert sum(row["measured"] is not None for row in again) > decided > len(OF_FORMULAS)
+
+
+def test_where_every_run_fails_nothing_is_judged(campaign):
+    engine, run = campaign
+
+    engine.instead = lambda one: "the guest ended"
+    with pytest.raises(measuring.MeasuringError, match="the guest ended"):
+        run("--seeds", "1", "--only", "gilbert")
