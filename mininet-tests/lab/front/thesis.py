@@ -24,7 +24,7 @@ from .paper import FULL, QUICK, Asked, Judged, Paper
 SCENARIO = "thesis-ch6"
 # An interval of scenarios without delay, and of those with three lines of two seconds. The thesis states neither.
 INTERVALS_S = {QUICK: (25.0, 120.0), FULL: (300.0, 600.0)}
-USUAL_S = (100.0, 200.0)
+USUAL_S = (100.0, 150.0)
 # One: what differs between seeds is who begins first, and deviations are of a run's intervals.
 SEEDS = 1
 LONG = (7, 8)
