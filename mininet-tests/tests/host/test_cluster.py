@@ -227,6 +227,8 @@ def test_no_other_worker_comes(bench, capsys) -> None:
     bench.later.touch()
     killed = bench.worker("a", HOLD=str(bench.later))
     held = bench.worker("b", HOLD=str(bench.hold))
+    # on a busy machine a worker takes longer than wait_s to come
+    bench.await_workers(2)
     status = bench.started("--seeds", "1-3", file=bench.file(wait_s=1))
     wait_for("run on b", lambda: bench.noted("begin b"))
     bench.later.unlink()
