@@ -16,7 +16,7 @@ from lab.analyse import memorandum as found
 from lab.model import memorandum
 from lab.model.benchmarks import OPEN_BUFFERS
 from lab.model.flows import dumbbell
-from lab.model.memorandum import PACKET_BYTES, PACKET_S, PAYLOAD_BYTES, ROUND_TRIP_PACKETS, SOURCES, seconds
+from lab.model.memorandum import PACKET_BYTES, PAYLOAD_BYTES, ROUND_TRIP_PACKETS, SOURCES, seconds
 from lab.model.plan import Flow, Plan, Record
 from lab.model.scenario import Check, Parameter, Value, Values
 
@@ -37,7 +37,7 @@ PARAMETERS = {
         1000, "packet times", "of the case joining: the first source is alone until then", 100, 5000
     ),
     "first_packets": Parameter(2000, "packets", "of the case joining: of the first source", 100, 10_000),
-    "load": Parameter(1.0, "", "of the cases on-off and open: of all sources, of the link's rate", 0.01, 6.6),
+    "load": Parameter(1.0, "", "of the cases on-off and open: of all sources, of the link's rate", 0.4, 6.6),
     "on_rate": Parameter(
         memorandum.TWICE, "", "of a source that is on: twice its mean, or the link's", choices=memorandum.ON_RATES
     ),

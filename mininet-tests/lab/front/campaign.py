@@ -111,7 +111,10 @@ def run(
 
 
 def kept(study: Study, engine: Engine, planned: Sequence[Request]) -> Measured:
-    """What a study has of these requests; PlanError if that is nothing."""
+    """What a study has of these requests, but for runs that failed or that the kernel complained in.
+
+    PlanError if that is nothing.
+    """
     try:
         study.exists()
         asked = expand_all(planned, engine)
@@ -121,7 +124,9 @@ def kept(study: Study, engine: Engine, planned: Sequence[Request]) -> Measured:
     if not digests:
         raise PlanError(f"--kept: {study.folder} has none of the {len(asked.runs)} runs")
     figures = {run: measuring.figures_of(run, study.load(digest)["raw"]) for run, digest in digests.items()}
-    sound = {run: one for run, one in figures.items() if one.error is None}
+    sound = {run: one for run, one in figures.items() if one.error is None and not one.metrics.get("kernel_warnings")}
+    if not sound:
+        raise PlanError(f"--kept: none of the {len(digests)} runs in {study.folder} ended well")
     return Measured(study, sound, digests, asked.surroundings, len(digests))
 
 
@@ -162,6 +167,8 @@ def run_checks(
                 measured = kept(study, engine, planned)
             except PlanError:
                 raise error from None
+    # what is published is of a whole campaign
+    arguments.document = not failure and getattr(arguments, "document", False)
     summary = write(arguments.out, measured)
     rows = summary["rows"]
     for line in (*map(check_line, rows), *more(summary)):

@@ -358,9 +358,7 @@ def campaign(tmp_path, monkeypatch):
     halves = dict.fromkeys(("tcp_long_bit_s", "tcp_short_bit_s", "other_short_bit_s", "other_long_bit_s"), 1e5)
     variations = dict.fromkeys(found.VARIATIONS, 0.5)
     metrics = {"goodput_bit_s": 2e6, "kernel_warnings": 0, "ratio": 1.0, **of_kinds, **halves, **variations}
-    monkeypatch.setattr(
-        measuring, "figures_of", lambda run, raw: Figures(metrics=dict(metrics), error=raw["error"])
-    )
+    monkeypatch.setattr(measuring, "figures_of", lambda run, raw: Figures(metrics=dict(metrics), error=raw["error"]))
 
     def run(*words):
         status = vptfrc.run(cli.parse(["vptfrc", "-j", "1", "--out", str(tmp_path / "out"), *words]), engine)
