@@ -64,6 +64,15 @@ def judged(judge: Judge[Found], found: Found, one_sided: bool = False) -> dict[s
     return {"measured": measured, "pass": judge.holds(measured)}
 
 
+def goal(what: str, measure: Callable[[], Any], holds: Callable[[Any], bool]) -> dict[str, Any]:
+    """A goal of this project beside the paper's checks: what, measured and met; what was not measured is not met."""
+    try:
+        measured = measure()
+    except NotMeasuredError:
+        return {"what": what, "measured": None, "met": False}
+    return {"what": what, "measured": measured, "met": holds(measured)}
+
+
 NOT_RUN: dict[str, Any] = {"preset": "", "cc": "", "qdisc": "", "seeds": [], "length_s": None, "parameters": {}}
 
 
@@ -90,6 +99,7 @@ def row(
         **of_runs,
         **own,
         "beside": {name: one for name, one in beside.items() if one["measured"] is not None},
-        **({"inferred": list(entry.inferred)} if entry.inferred else {}),
+        **({"inferred": entry.taken} if entry.inferred else {}),
+        **({"readings": list(entry.readings)} if entry.readings else {}),
         **({"why": text} if text and own["measured"] is not None and not own["pass"] else {}),
     }

@@ -457,6 +457,23 @@ JUDGES: dict[tuple[str, int], Judge] = {
     ("pp-b9", 3): within("pp-b9", 3, _apart, "less"),
     ("pp-9.4-summary", 0): within("pp-9.4-summary", 0, _percents({one: one for one in SUMMARY}), "less"),
 }
+
+
+def goals(points: Points) -> list[dict[str, Any]]:
+    """Of the default: sends no more again in 9.3 than is published, at any load."""
+    told = []
+    for kind, measure in {"closed": _CLOSED_GOODPUTS, "open": _OPEN_GOODPUTS}.items():
+        published = _rows(f"pp-9.3-{kind}", "nominal_load", "goodput")
+        told.append(
+            judging.goal(
+                f"9.3, {kind} sources: goodput of {DEFAULT} at each load is at least what is published",
+                functools.partial(measure, Found(points, DEFAULT)),
+                lambda found, least=published: all(one >= least[load] for load, one in found.items()),
+            )
+        )
+    return told
+
+
 # Judges that look at no run.
 ARITHMETIC = {("pp-eq9", 0), ("pp-tab3", 0)}
 

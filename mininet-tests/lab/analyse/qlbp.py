@@ -497,3 +497,26 @@ def rows(points: Points, seeds: Sequence[int], why: Mapping[str, str]) -> list[d
                 }
             told.append(judging.row(entry, number, own, others, of_runs, why))
     return told
+
+
+# Of the used part of the core link behind pacers with the greatest cutoff, of the paper's 0.985.
+LEAST_USED = 0.98
+# Checks of the paper that are goals as well, whatever their bound is called.
+AS_CHECKS = {
+    ("ql-tab2", 0): "Table II: the queue within one packet at each rate",
+    ("ql-tab3", 0): "Table III: the order of utilisation",
+    ("ql-th1", 0): "Theorem 1: no pacing delay is above its bound by more than a packet time",
+}
+
+
+def goals(points: Points) -> list[dict[str, Any]]:
+    """What the pacers have to do."""
+    found = Found(points)
+    told = [
+        judging.goal(what, functools.partial(JUDGES[key].measure, found), JUDGES[key].holds)
+        for key, what in AS_CHECKS.items()
+    ]
+    widest = max(qlbp.DUMBBELL_CUTOFFS)
+    used = functools.partial(_in_table("used", widest), found)
+    what = f"Table III: with a cutoff of {widest} packets at least {LEAST_USED} of the core link is used"
+    return [*told, judging.goal(what, used, lambda one: one >= LEAST_USED)]

@@ -269,6 +269,7 @@ def judged(measured: Measured, asked: Asked) -> Judged:
             for (cc, name), one in of_names.items()
         ],
         "curves": curves(measured),
+        "goals": found.goals(of_names),
         "estimators": of_estimators(measured),
     }
     return Judged(found.rows(of_names, range(1, asked.seeds + 1), show.WHY), data)

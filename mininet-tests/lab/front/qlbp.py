@@ -178,6 +178,7 @@ def judged(measured: Measured, asked: Asked) -> Judged:
     data = {
         "lags_s": list(LAGS_S),
         "tail_grid_s": list(TAIL_GRID_S),
+        "goals": found.goals(of_names),
         "points": [
             {"cc": cc, "run": name, "metrics": _drawn(one.metrics), "length_s": one.length_s}
             for (cc, name), one in of_names.items()

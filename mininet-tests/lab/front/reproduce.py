@@ -97,8 +97,9 @@ def document(summary: dict[str, Any], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     date = datetime.datetime.now(datetime.UTC).date().isoformat()
     for name in (name for name, one in summary["papers"].items() if one["run"]):
-        shown, drawn = results.picture(RERUN[name].section(summary["papers"][name]["data"])) or ("", "")
-        files.write(folder / f"{name}.rst", results.page(summary, name, date, shown))
+        section = RERUN[name].section(summary["papers"][name]["data"])
+        shown, drawn = results.picture(section) or ("", "")
+        files.write(folder / f"{name}.rst", results.page(summary, name, date, section, shown))
         if drawn:
             files.write(folder / f"{name}.svg", drawn)
         files.write(folder / f"{name}.json", results.raw(summary, name))

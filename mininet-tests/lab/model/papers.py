@@ -184,12 +184,27 @@ class Entry:
             raise PlanError(f"{self.id}: must be shown, the stack's, out or open")
 
     @property
+    def taken(self) -> dict[str, Any]:
+        """What was taken for each parameter that the text does not state, by its path ("link.delay_s", "at[].s")."""
+        return {path: _within(self.parameters, path.split(".")) for path in self.inferred}
+
+    @property
     def state(self) -> str:
         """One of STATES."""
         if self.shown:
             return "in part" if self.open or self.stack else "shown"
         # what is partly the stack's and else open is open
         return "out" if self.out else "open" if self.open else "stack"
+
+
+def _within(value: Any, path: Sequence[str]) -> Any:
+    """A part of a parameter; of a list's elements ("name[]") all that have it; None where there is none."""
+    if not path:
+        return value
+    if isinstance(value, list):
+        return [_within(one, path) for one in value]
+    name = path[0].removesuffix("[]")
+    return _within(value[name], path[1:]) if isinstance(value, Mapping) and name in value else None
 
 
 @dataclass(frozen=True)

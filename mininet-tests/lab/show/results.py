@@ -13,7 +13,7 @@ from . import checks
 from .pages import text
 from .reproduce import counts
 from .rst import heading, sentence, table
-from .section import Section
+from .section import Goal, Section, Table
 
 Row = Mapping[str, Any]
 Summary = Mapping[str, Any]
@@ -25,7 +25,7 @@ HEAD = """\
 # Which of a row's fields its raw result keeps.
 KEPT = (
     *("id", "number", "check", "origin", "preset", "cc", "qdisc", "published", "measured", "pass", "not_measured"),
-    *("beside", "seeds", "length_s", "parameters", "inferred", "why"),
+    *("beside", "seeds", "length_s", "parameters", "inferred", "readings", "why"),
 )
 # Numbers and lists are cut here; the raw result has them whole.
 LONGEST = 160
@@ -36,9 +36,23 @@ def _short(value: Any) -> str:
     return sentence(told if len(told) <= LONGEST else f"{told[:LONGEST]} ...")
 
 
-def _provenance(summary: Summary, date: str) -> str:
+def _goals(goals: Sequence[Goal]) -> str:
+    rows = [(sentence(one.what), _short(one.measured or "not measured"), "yes" if one.met else "no") for one in goals]
+    return f"\n{heading('Goals', '-')}{table(rows, ('goal', 'measured', 'met'), '50 40 10')}" if rows else ""
+
+
+def _tables(tables: Sequence[Table]) -> str:
+    parts = []
+    for one in tables:
+        rows = [[sentence(word) for word in row] for row in one.rows]
+        parts.append(f"\n{heading(sentence(one.name), '-')}{sentence(one.about)}\n\n{table(rows, one.head)}")
+    return "".join(parts)
+
+
+def _provenance(summary: Summary, paper: str, date: str) -> str:
     modules = ", ".join(f"``{name}`` {version}" for name, version in summary["modules"].items())
-    seeds = f"{summary['seeds']} seed{'' if summary['seeds'] == 1 else 's'}"
+    most = max((len(row["seeds"]) for row in summary["rows"] if row["paper"] == paper), default=0)
+    seeds = f"{most} seed{'' if most == 1 else 's'}"
     return (
         f"Commit {summary['commit']}, {date}; kernel {summary['kernel']}, clock {summary['clock']}; {modules}; "
         f"length: {summary['length']}, {seeds}.\n\n"
@@ -53,10 +67,12 @@ def _listed(group: checks.Group) -> str:
         if "why" in row:
             found = f"{found}. {sentence(row['why'])}"
         beside = "; ".join(f"{name} {_short(one['measured'])}" for name, one in row["beside"].items())
-        own = [f"``{row['id']}`` {row['number']}", sentence(checks.said(row["check"])), row["origin"], found]
-        rows.append([*own, beside] if is_run else own)
-    header = ["id, number", "check", "bound of", "measured" if is_run else "what decides it"]
-    return table(rows, [*header, "beside"] if is_run else header, "14 26 8 34 18" if is_run else "14 30 8 48")
+        own = [f"``{row['id']}`` {row['number']}", sentence(checks.said(row["check"])), row["origin"]]
+        rows.append([*own, _short(row["published"]), found, beside] if is_run else [*own, found])
+    header = ["id, number", "check", "bound of"]
+    if not is_run:
+        return table(rows, [*header, "what decides it"], "14 30 8 48")
+    return table(rows, [*header, "published", "measured", "beside"], "12 22 7 17 26 16")
 
 
 def picture(section: Section) -> tuple[str, str] | None:
@@ -67,10 +83,11 @@ def picture(section: Section) -> tuple[str, str] | None:
     return f"{first.name}: {first.about}", base64.b64decode(first.picture.partition(",")[2]).decode()
 
 
-def page(summary: Summary, paper: str, date: str, shown: str = "") -> str:
+def page(summary: Summary, paper: str, date: str, section: Section, shown: str = "") -> str:
     """A paper's page.
 
     :param date: of the day on which it is written
+    :param section: whose goals and tables are shown
     :param shown: what the picture beside the page shows; "" if there is none
     """
     rows = [row for row in summary["rows"] if row["paper"] == paper]
@@ -78,10 +95,14 @@ def page(summary: Summary, paper: str, date: str, shown: str = "") -> str:
     parts = [
         HEAD,
         heading(sentence(summary["papers"][paper]["title"]), "="),
-        _provenance(summary, date),
+        _provenance(summary, paper, date),
         f"{found['hold']} of {found['all']} checks hold, of {found['measured']} that were measured. "
         f"The raw result is ``{paper}.json`` beside this page.\n",
+        f"\n{sentence(section.intro)}\n",
+        f"\n{sentence(section.verdict)}\n" if section.verdict else "",
         f"\n.. figure:: {paper}.svg\n\n   {sentence(shown)}\n" if shown else "",
+        _goals(section.goals),
+        _tables(section.tables),
     ]
     for group in checks.groups(rows, paper):
         name = f"{group.verdict[0].upper()}{group.verdict[1:]}: {len(group.rows)}"
