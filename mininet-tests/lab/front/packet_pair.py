@@ -66,21 +66,13 @@ OF_SECTIONS = (
     STAGGERED,
     TWO_APART,
     *map(joined, COUNTS),
+    *(joined(count, 10_000) for count in COUNTS),
     *map(closed, LOADS),
     *map(opened, LOADS),
 )
 USUAL_EXTENTS: dict[str, Extent] = {
-    JUDGED: Extent(
-        (
-            *OF_SECTIONS,
-            found.probing(1),
-            *(joined(count, 10_000) for count in COUNTS),
-        ),
-        BENCHMARKS,
-        readings=True,
-    ),
-    DEFAULT: Extent((*OF_SECTIONS, *(joined(count, 10_000) for count in COUNTS)), BENCHMARKS),
-    **dict.fromkeys(PEERS, Extent(OF_SECTIONS, BENCHMARKS)),
+    JUDGED: Extent((*OF_SECTIONS, found.probing(1)), BENCHMARKS, readings=True),
+    **dict.fromkeys((DEFAULT, *PEERS), Extent(OF_SECTIONS, BENCHMARKS)),
 }
 # Runs of which the report draws the first seed's course.
 DRAWN = (FIXED, joined(SOURCES))

@@ -104,7 +104,8 @@ def document(summary: dict[str, Any], folder: Path) -> None:
             files.write(folder / f"{name}.svg", drawn)
         files.write(folder / f"{name}.json", results.raw(summary, name))
     known = [name for name in PAPERS if (folder / f"{name}.rst").exists()]
-    files.write(folder / "index.rst", results.index(known))
+    rows = {name: json.loads((folder / f"{name}.json").read_text())["rows"] for name in known}
+    files.write(folder / "index.rst", results.index(rows))
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -118,13 +118,28 @@ def raw(summary: Summary, paper: str) -> str:
     return json.dumps(head, indent=1)[:-2] + f',\n "rows": [\n{lines}\n]}}\n'
 
 
-def index(names: Sequence[str]) -> str:
-    """The list of the pages."""
+def tally(rows: Sequence[Row]) -> tuple[int, ...]:
+    """Checks, those that were measured, those that hold; bounds that a paper itself states, and those that hold."""
+    own = [row for row in rows if row["origin"] == "paper"]
+    known = sum(row["measured"] is not None for row in rows)
+    return len(rows), known, sum(row["pass"] for row in rows), len(own), sum(row["pass"] for row in own)
+
+
+def index(rows: Mapping[str, Sequence[Row]]) -> str:
+    """What became of the checks of each paper, and the list of the pages.
+
+    :param rows: of each paper that has a page
+    """
+    names = list(rows)
+    tallies = [[f"``{name}``", *tally(own)] for name, own in rows.items()]
+    tallies.append(["all", *tally([row for own in rows.values() for row in own])])
     titles = "".join(f"- :doc:`{name}`: {sentence(papers.load(name).title)}\n" for name in names)
     return (
         HEAD
         + heading("Results of the papers", "=")
         + "What :doc:`../reproduce` found, with commit and date on each page.\n\n"
+        + table(tallies, ("paper", "checks", "measured", "hold", "bounds that a paper states", "hold"))
+        + "\n"
         + titles
         + "\n.. toctree::\n   :hidden:\n\n"
         + "".join(f"   {name}\n" for name in names)

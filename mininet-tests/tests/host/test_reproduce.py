@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import TOP
 from lab.analyse import estimators
 from lab.analyse import memorandum as seen
 from lab.analyse import packet_pair as found
@@ -33,7 +34,7 @@ from lab.front.paper import LENGTHS, QUICK, Asked, Judged
 from lab.model import memorandum, papers, scenario
 from lab.model.errors import PlanError, RunError
 from lab.model.memorandum import PACKET_S
-from lab.show import checks
+from lab.show import checks, results
 from lab.show import packet_pair as show
 from lab.show.rst import sentence
 from lab.store.sweep import planned
@@ -578,3 +579,12 @@ def test_results_are_documented(tmp_path: Path) -> None:
 def test_the_overload_study_has_its_parameters() -> None:
     of_all, lone = overload_front.parameters(overload_front.FULL)
     assert (of_all["length_s"], lone["length_s"], lone["sources"]) == (420.0, 420.0, 1)
+
+
+def test_the_readme_says_what_was_found() -> None:
+    """Its counts are those of the results that it names."""
+    folder = TOP / "Documentation" / "results"
+    rows = [row for path in folder.glob("*.json") for row in json.loads(path.read_text())["rows"]]
+    checks, _, hold, bounds, bounds_hold = results.tally(rows)
+    said = f"Of {checks} checks {hold} hold, among them {bounds_hold} of the {bounds} orders and bounds"
+    assert said in (TOP / "README.md").read_text()
