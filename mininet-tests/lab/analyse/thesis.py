@@ -351,10 +351,37 @@ class Verdict:
     no_worse: bool | None
 
 
+# Of an order: the side that is to be the better one, and the other.
+BETTER_SIDES = {MORE: ("greater", "lesser"), LESS: ("lesser", "greater")}
+
+
+def better_of(words: str) -> str:
+    """Of what an order compares, by its words: MORE, LESS, or "" where neither is better. A ratio is best at 1."""
+    if "delay" in words:
+        return LESS
+    return "" if any(word in words for word in ("cwnd", "Bkg", "ratio")) else MORE
+
+
+def _stand_ins(found: Found) -> set[str]:
+    """Runs that were asked for with another in packet pair's or in JK's place."""
+    return {name for name, key in found.used.items() if key.cc in found.instead.values()}
+
+
 def _order(found: Found, check: papers.Check) -> Verdict:
-    greater, lesser = (str(check.terms[side]) for side in ("greater", "lesser"))
-    told = {words: compared(found.scenario, words)(found) for words in (greater, lesser)}
-    return Verdict(told, told[greater] > told[lesser], told[greater] > told[lesser])
+    """One figure is above another.
+
+    What stands in another's place is held against an order only on the side that is to be the better one. On the
+    other side it may be better than the paper's: a shorter delay, or more throughput, turns the order and is no worse.
+    """
+    sides = {side: replace(found, used={}) for side in ("greater", "lesser")}
+    words = {side: str(check.terms[side]) for side in sides}
+    told = {side: compared(found.scenario, words[side])(one) for side, one in sides.items()}
+    for one in sides.values():
+        found.used.update(one.used)
+    holds = told["greater"] > told["lesser"]
+    own, other = BETTER_SIDES.get(better_of(words["greater"]), ("", ""))
+    is_asked = bool(own) and _stand_ins(sides[other]) <= _stand_ins(sides[own])
+    return Verdict({words[side]: one for side, one in told.items()}, holds, holds if is_asked else None)
 
 
 def _of_words(found: Found, check: papers.Check, measure: Measure) -> Verdict:

@@ -227,6 +227,32 @@ def test_bounds_are_those_of_the_paper() -> None:
     assert row_of(points, "th-s1-claims", 0)["pass"] is False
 
 
+def test_an_order_is_asked_of_a_stand_in_on_the_better_side_alone() -> None:
+    """A shorter delay than G's, more throughput than JK's and a ratio nearer to 1 are no worse."""
+    queued = {name: pair for name, pair in PAIRS.items() if pair[1] == "fq_rr"}
+    points = {
+        Key(number, cc, queue): made_up(Key(number, cc, queue))
+        for number in (1, 7, 8)
+        for cc, queue in (*PAIRS.values(), ("pktpair", "fq_rr"), ("reno", "fq_rr"))
+    }
+    points[Key(1, *queued["pp-fq"])] |= {"file_delay_1": 1.2, "file_delay_2": 1.2}
+    points[Key(1, "pktpair", "fq_rr")] |= {"file_delay_1": 0.7, "file_delay_2": 0.7}
+    row = row_of(points, "th-s1-claims", 4)
+    assert row["pass"] is True and row["beside"]["pktpair"]["pass"] is None
+    points[Key(7, *queued["pp-fq"])]["sum"] = points[Key(7, "reno", "fq_rr")]["sum"] = 9.5
+    points[Key(7, "pktpair", "fq_rr")]["sum"] = 8.5
+    beside = row_of(points, "th-s7-claims", 0)["beside"]
+    assert {name: one["pass"] for name, one in beside.items()} == {"pktpair": False, "reno": None}
+    points[Key(8, "thesis_generic", "fcfs")]["file_rate_2"] = 1.8
+    assert row_of(points, "th-s8-claims", 0)["beside"]["pktpair"]["pass"] is None
+    mixes = [Key(5, *mix) for mix in found.MIXES.values()] + [Key(5, cc, "fq_rr", "generic") for cc in ("bbr", "reno")]
+    points = {key: {**made_up(key), "file_rate_3": 0.5, "file_rate_4": 0.5} for key in mixes}
+    assert row_of(points, "th-s5-pp-g-fq", 0)["beside"]["bbr"]["pass"] is True
+    points[Key(5, "reno", "fq_rr", "generic")] |= {"file_rate_1": 2.0, "file_rate_2": 2.0}
+    beside = row_of(points, "th-s5-pp-g-fq", 2)["beside"]
+    assert {name: one["pass"] for name, one in beside.items()} == {"bbr": False, "reno": None}
+
+
 def row_of(points: found.Points, name: str, number: int) -> dict[str, Any]:
     return next(row for row in found.rows(points, [1], {}) if (row["id"], row["number"]) == (name, number))
 
