@@ -462,8 +462,13 @@ def rows(points: Points, seeds: Sequence[int], why: Mapping[str, str]) -> list[d
         end = {"measured": None, "pass": False, "not_measured": f"not measured: {', '.join(unknown)}"}
     else:
         end = {"measured": {"claims": len(claims), "missed": missed}, "pass": not missed}
-    entry = entries()[CONCLUSION]
-    return [*told, judging.row(entry, 0, end, {}, {}, why)]
+    of_runs = {} if unknown else _of_runs(_runs_of(claims), points, seeds)
+    return [*told, judging.row(entries()[CONCLUSION], 0, end, {}, of_runs, why)]
+
+
+def _runs_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, Key]:
+    """All that several rows rest on, by name."""
+    return {name: Key(**own) for row in rows for name, own in row["parameters"].items()}
 
 
 def _of_runs(used: Mapping[str, Key], points: Points, seeds: Sequence[int]) -> dict[str, Any]:

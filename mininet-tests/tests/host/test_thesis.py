@@ -284,6 +284,27 @@ def test_recorded_results_are_judged() -> None:
     assert rows[-1]["id"] == CONCLUSION
 
 
+def test_rows_state_their_runs() -> None:
+    """Those of the conclusion are all that its claims rest on."""
+    keys = [
+        *(Key(number, *pair) for number in thesis.CASES for pair in PAIRS.values()),
+        *(Key(5, *mix) for mix in found.MIXES.values()),
+        Key(1, JUDGED, "fq_rr", found.SET_POINT_2),
+    ]
+    points = {key: {**made_up(key), "length_s": 100.0 * key.scenario} for key in keys}
+    rows = found.rows(points, [1], {})
+    known = [row for row in rows if row["measured"] is not None]
+    assert len(known) == len(rows)
+    assert all(row["length_s"] and row["cc"] and row["qdisc"] and row["seeds"] == [1] for row in known)
+    end = rows[-1]
+    claims = [row for row in known if row["id"].endswith("-claims")]
+    assert set(end["parameters"]) == {name for row in claims for name in row["parameters"]}
+    assert end["length_s"] == 800.0 and end["preset"] == "1994"
+    assert set(end["cc"].split(", ")) == {cc for cc, _ in PAIRS.values()}
+    missing = found.rows({}, [1], {})[-1]
+    assert missing["length_s"] is None and not missing["parameters"] and not missing["seeds"]
+
+
 def test_it_is_drawn() -> None:
     kept = json.loads(RECORDED.read_text())
     section = show.section({**kept, "goals": found.goals(recorded())})
