@@ -192,14 +192,15 @@ def _of_period(plan: Plan, raw: dict[str, Any], begin_s: float, end: float, part
             times = np.array(result["exchanges"], dtype=float).reshape(-1, 2) / 1e9
             own = times[(times[:, 1] >= begin_s) & (times[:, 1] < end)]
             counted = np.histogram(own[:, 1], edges_s)[0] / np.diff(edges_s)
-            told |= _told("telnet", name, counted, own[:, 1] - own[:, 0])
+            told |= _told("telnet", name, counted, own[:, 1] - own[:, 0], np.searchsorted(edges_s, own[:, 1], "right"))
             telnet_rates.append(float(np.mean(counted)))
             continue
         seen = acks[plan.port(flow)]
         at = np.array([seen.at(seen.acked_bytes, edge) for edge in edges_s]) / PAYLOAD_BYTES
         counted = np.diff(at) / np.diff(edges_s)
         chosen = (seen.time_s >= begin_s) & (seen.time_s < end) & (seen.rtt_s > 0)
-        told |= _told("file", name, counted, seen.rtt_s[chosen])
+        places = np.searchsorted(edges_s, seen.time_s[chosen], "right")
+        told |= _told("file", name, counted, seen.rtt_s[chosen], places)
         again = seen.at(seen.retransmits, end) - seen.at(seen.retransmits, begin_s)
         told[f"again_{name}"] = round(again / (end - begin_s), 4)
         rates.append(float(np.mean(counted)))
@@ -208,12 +209,29 @@ def _of_period(plan: Plan, raw: dict[str, Any], begin_s: float, end: float, part
     return {**told, **({"other_rate": round(sum(received), 4)} if received else {})}
 
 
-def _told(kind: str, name: str, rates: Any, delays_s: Any) -> dict[str, Any]:
+def _told(kind: str, name: str, rates: Any, delays_s: Any, places: Any) -> dict[str, Any]:
+    """Means, and deviations of the intervals' means.
+
+    :param rates: packets a second, of each interval
+    :param places: of delays, which interval each is in, from 1
+    """
     return {
         f"{kind}_rate_{name}": round(float(np.mean(rates)), 4),
-        f"{kind}_deviation_{name}": round(float(np.std(rates, ddof=1)), 4) if len(rates) > 1 else None,
+        f"{kind}_deviation_{name}": _deviation(rates),
         f"{kind}_delay_{name}": round(float(np.mean(delays_s)), 4) if len(delays_s) else None,
+        f"{kind}_delay_deviation_{name}": _deviation(_means(delays_s, places, len(rates))),
     }
+
+
+def _means(values: Any, places: Any, count: int) -> list[float]:
+    """Of each of so many intervals; nothing where one has no value."""
+    parts = [values[places == place] for place in range(1, count + 1)]
+    return [float(np.mean(part)) for part in parts] if all(len(part) for part in parts) else []
+
+
+def _deviation(means: Any) -> float | None:
+    """Of a sample; None of fewer than two."""
+    return round(float(np.std(means, ddof=1)), 4) if len(means) > 1 else None
 
 
 def _dropped(plan: Plan, raw: dict[str, Any], begin_s: float, end: float) -> int:

@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
+from ..analyse.statistics import t_quantile
 from ..analyse.thesis import DEFAULT, JUDGED, PAIRS, PEERS, QUEUE, RENO, entries, pair_of
-from ..model.thesis import CASES, PERIOD_S, SHARES
+from ..model.thesis import CASES, INTERVALS, PERIOD_S, SHARES
 from .pages import text
 from .pictures import COLOURS, panels
 from .section import Drawn, Section, Table
@@ -92,39 +95,68 @@ def shares(data: Data) -> str:
     return panels(len(shown), draw, columns=6)
 
 
-def utility(data: Data) -> str:
-    """Figures 6.5 to 6.8: throughput against delay of each file in scenario 2, with boxes of 95 % confidence."""
-    groups = {
-        "G": ("g-fcfs", "g-fq"),
-        "JK": ("jk-fcfs", "jk-fq"),
-        "DEC": ("dec-dec", "dec-fqb"),
-        "PP": ("pp-fq", f"{DEFAULT}-{QUEUE}"),
-    }
+# Of the utility diagrams: packets a second that an axis has, by scenario.
+WIDEST = {1: 7.0, 2: 3.5}
+GROUPS = {
+    "G": ("g-fcfs", "g-fq"),
+    "JK": ("jk-fcfs", "jk-fq"),
+    "DEC": ("dec-dec", "dec-fqb"),
+    "PP": ("pp-fq", f"{DEFAULT}-{QUEUE}"),
+}
 
-    def draw(all_axes: Sequence[Axes]) -> None:
-        of_pairs = _metrics(data, 2)
-        for axes, (title, pairs) in zip(all_axes, groups.items(), strict=True):
-            for pair in pairs:
-                metrics = of_pairs.get(pair, {})
-                for number in range(1, CASES[2].files + 1):
-                    rate, delay = metrics.get(f"file_rate_{number}"), metrics.get(f"file_delay_{number}")
-                    if rate is None or delay is None:
-                        continue
-                    # a mean of six intervals, and three of their deviations to each side
-                    half = 3 * (metrics.get(f"file_deviation_{number}") or 0.0)
-                    fair = pair.endswith(("fq", "fqb", QUEUE))
-                    colour = COLOURS[1] if fair else COLOURS[0]
-                    label = "fair queueing" if fair else "FIFO"
-                    if pair.startswith(DEFAULT):
-                        colour, label = COLOURS[2], "pktpair, fair queueing"
-                    axes.errorbar(rate, delay, xerr=half, fmt="o", ms=3, lw=0.6, capsize=2, color=colour, label=label)
-            axes.set_title(title)
-            axes.set_xlabel("packets/s")
-            axes.set_xlim(0, 3.5)
-            axes.set_ylim(bottom=0)
-        all_axes[0].set_ylabel("round trip, s")
 
-    return panels(len(groups), draw, columns=6)
+def half_box(deviation: float | None) -> float:
+    """Half of the 95 % confidence interval of a mean of a run's intervals; 0 where no deviation is known."""
+    count = INTERVALS - 1
+    return t_quantile(count - 1) * (deviation or 0.0) / math.sqrt(count)
+
+
+def _look(pair: str) -> tuple[str, str]:
+    """Colour and name of a pair in a utility diagram."""
+    if pair.startswith(DEFAULT):
+        return COLOURS[2], "pktpair, fair queueing"
+    return (COLOURS[1], "fair queueing") if pair.endswith(("fq", "fqb")) else (COLOURS[0], "FIFO")
+
+
+def _box(axes: Axes, metrics: Mapping[str, Any], number: int, look: tuple[str, str]) -> None:
+    """A file's throughput and delay, and their 95 % confidence."""
+    rate, delay = metrics.get(f"file_rate_{number}"), metrics.get(f"file_delay_{number}")
+    if rate is None or delay is None:
+        return
+    colour, label = look
+    wide = half_box(metrics.get(f"file_deviation_{number}"))
+    high = half_box(metrics.get(f"file_delay_deviation_{number}"))
+    axes.add_patch(
+        Rectangle((rate - wide, delay - high), 2 * wide, 2 * high, fill=False, lw=0.6, ec=colour, zorder=2.5)
+    )
+    axes.plot(rate, delay, "o", ms=2.5, color=colour, label=label)
+
+
+def utility(scenario: int) -> Callable[[Data], str]:
+    """Figures 6.3 and 6.5 to 6.8: throughput against delay of each file, with boxes of 95 % confidence."""
+
+    def draw_of(data: Data) -> str:
+        of_pairs = _metrics(data, scenario)
+
+        def draw(all_axes: Sequence[Axes]) -> None:
+            for axes, (title, pairs) in zip(all_axes, GROUPS.items(), strict=True):
+                for pair in pairs:
+                    look, published = _look(pair), _published(scenario, pair)
+                    for number in range(1, CASES[scenario].files + 1):
+                        _box(axes, of_pairs.get(pair, {}), number, look)
+                        said = [published.get(f"ftp_{name}", {}) for name in ("throughput_pkt_s", "delay_s")]
+                        if all(str(number) in one for one in said):
+                            place = [one[str(number)][0] for one in said]
+                            axes.plot(*place, "x", ms=4, color=look[0], label=f"published, {look[1]}")
+                axes.set_title(title)
+                axes.set_xlabel("packets/s")
+                axes.set_xlim(0, WIDEST[scenario])
+                axes.set_ylim(bottom=0)
+            all_axes[0].set_ylabel("round trip, s")
+
+        return panels(len(GROUPS), draw, columns=3)
+
+    return draw_of
 
 
 def windows(scenario: int) -> Callable[[Data], str]:
@@ -148,12 +180,18 @@ def windows(scenario: int) -> Callable[[Data], str]:
     return draw_of
 
 
+BOXES = (
+    "A dot is a file here, a cross a published one. A box is as wide and as high as the 95 % confidence intervals of "
+    "throughput and delay, by Student's t over the intervals; the thesis takes three deviations to each side, 2.9 "
+    "times as much. Where a deviation is not recorded it has no height."
+)
 FIGURES: dict[str, tuple[str, Callable[[Data], str]]] = {
     "Throughput over fair share": (
         "Each file is a dot, with its number's colour. Names are those of table 6.1; today's controls are over fq_rr.",
         shares,
     ),
-    "6.5 to 6.8, scenario 2": ("Bars are three deviations of the intervals' means.", utility),
+    "6.3, scenario 1": (f"{BOXES} The thesis draws G alone.", utility(1)),
+    "6.5 to 6.8, scenario 2": (BOXES, utility(2)),
     "6.10 to 6.13, scenario 3": (
         "The first source's window; of packet pair, what is outstanding. The background is off where it is grey.",
         windows(3),

@@ -18,6 +18,7 @@ from lab.model import papers, scenario, thesis
 from lab.model.errors import NotMeasuredError
 from lab.model.layout import lay_out
 from lab.show import thesis as show
+from matplotlib.figure import Figure
 
 SCENARIO = scenario.load("thesis-ch6")
 PAPER = papers.load(found.PAPER)
@@ -122,11 +123,28 @@ def test_a_run_is_measured() -> None:
     }
     told = SCENARIO.measure(values, plan, raw)
     assert told["file_rate_1"] == pytest.approx(5, abs=0.02) and told["file_delay_1"] == 1.0
+    assert (told["file_delay_deviation_1"], told["telnet_delay_deviation_2"]) == (0.0, 0.0)
     assert told["telnet_rate_2"] == 0.2 and told["telnet_delay_2"] == 0.25
     assert told["other_rate"] == pytest.approx(5, abs=0.02)
     assert (told["other_lost"], told["drops_of_tcp"], told["length_s"]) == (350, 3, 70.0)
     assert (told["most_window_1"], told["most_outstanding_1"]) == (5, 4)
     assert told["again_1"] == pytest.approx(3 / 60, abs=1e-3)
+
+
+def test_delays_deviate_between_intervals() -> None:
+    """Of the intervals' means; an interval without a delay leaves none."""
+    measured = SCENARIO.module._told
+    delays, places = np.array([1.0, 3.0, 5.0, 4.0, 4.0]), np.array([1, 1, 2, 3, 3])
+    told = measured("file", "1", np.array([4.0, 5.0, 6.0]), delays, places)
+    assert told == {
+        **{"file_rate_1": 5.0, "file_deviation_1": 1.0},
+        **{"file_delay_1": 3.4, "file_delay_deviation_1": pytest.approx(1.5275, abs=1e-4)},
+    }
+    assert measured("file", "1", np.array([4.0, 0.0, 6.0, 0.0]), delays, places)["file_delay_deviation_1"] is None
+    one_period = measured("on_file", "1", np.array([4.0]), delays, np.ones(5))
+    assert one_period["on_file_deviation_1"] is None and one_period["on_file_delay_deviation_1"] is None
+    nothing = measured("telnet", "1", np.array([0.0, 0.0]), np.zeros(0), np.zeros(0))
+    assert nothing["telnet_delay_1"] is None and nothing["telnet_delay_deviation_1"] is None
 
 
 def test_single_probes_are_of_scenario_3s_packet_pair() -> None:
@@ -303,6 +321,21 @@ def test_rows_state_their_runs() -> None:
     assert set(end["cc"].split(", ")) == {cc for cc, _ in PAIRS.values()}
     missing = found.rows({}, [1], {})[-1]
     assert missing["length_s"] is None and not missing["parameters"] and not missing["seeds"]
+
+
+def test_a_box_is_the_confidence_of_six_intervals() -> None:
+    """Throughput and delay to each side; of a recorded result without the delay's deviation, throughput alone."""
+    assert show.half_box(1.0) == pytest.approx(2.5706 / 6**0.5, abs=1e-4) and show.half_box(None) == 0
+    metrics = {"file_rate_1": 5.0, "file_delay_1": 1.0, "file_deviation_1": 0.2}
+    for known, high in (({"file_delay_deviation_1": 0.1}, 2 * show.half_box(0.1)), ({}, 0.0)):
+        axes = Figure().add_subplot()
+        show._box(axes, {**metrics, **known}, 1, ("black", "FIFO"))
+        (box,) = axes.patches
+        assert (box.get_width(), box.get_height()) == pytest.approx((2 * show.half_box(0.2), high))
+        assert box.get_center() == pytest.approx((5.0, 1.0))
+    axes = Figure().add_subplot()
+    show._box(axes, {}, 1, ("black", "FIFO"))
+    assert not axes.patches and not axes.lines
 
 
 def test_it_is_drawn() -> None:
