@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from ..analyse.statistics import t_quantile
-from ..analyse.thesis import DEFAULT, JUDGED, PAIRS, PEERS, QUEUE, RENO, entries, pair_of
+from ..analyse.thesis import DEFAULT, JUDGED, MIXES, PAIRS, PEERS, QUEUE, RENO, SET_POINT_2, entries, pair_of
 from ..model.thesis import CASES, INTERVALS, PERIOD_S, SHARES
 from .pages import text
 from .pictures import COLOURS, panels
@@ -200,51 +200,97 @@ FIGURES: dict[str, tuple[str, Callable[[Data], str]]] = {
 }
 
 
+# Entries of the paper that are not called as their pair is.
+ENTRIES = {
+    **{f"{pair_of(cc, queue)} {own}": name for name, (cc, queue, own) in MIXES.items()},
+    f"{pair_of(JUDGED, QUEUE)} {SET_POINT_2}": "setpoint2",
+}
+
+
 def _published(scenario: int, pair: str) -> Mapping[str, Any]:
-    entry = entries().get(f"th-s{scenario}-{pair}")
+    entry = entries().get(f"th-s{scenario}-{ENTRIES.get(pair, pair)}")
     return entry.published if entry else {}
 
 
-def _cell(values: Sequence[Any]) -> str:
-    known = [value for value in values if value is not None]
-    return " ".join(text(round(float(value), 2)) for value in known) if known else ""
+# Of a table: what a column has, and the names that the thesis' tables have for it, of files and of Telnet sources.
+COLUMNS = {
+    "packets/s": ("ftp_throughput_pkt_s", "throughput_pkt_s", "telnet_throughput_pkt_s"),
+    "round trip, s": ("ftp_delay_s", "delay_s", "telnet_delay_s"),
+    "dropped/s": ("ftp_drop_rate_pkt_s", "drop_rate_pkt_s", "telnet_drop_rate_pkt_s"),
+    "sent again/s": ("ftp_retransmission_rate_pkt_s", "retransmission_rate_pkt_s", "telnet_retransmission_rate_pkt_s"),
+}
+# The background and the malicious source, as the thesis' tables call them.
+UNCONTROLLED = {3: "Bkg", 4: "3"}
+# What is told apart.
+PERIODS = {3: ("off", "on")}
 
 
-def _published_rates(published: Mapping[str, Any]) -> list[Any]:
-    found = published.get("ftp_throughput_pkt_s") or published.get("throughput_pkt_s") or {}
-    return [value[0] for value in found.values()]
+def _published_of(published: Mapping[str, Any], column: str, period: str) -> dict[str, float]:
+    """Means of each source, by the thesis' names; those of scenario 1 have one rate for both kinds of sources."""
+    before = f"{period}_" if period else ""
+    told: dict[str, float] = {}
+    for name in COLUMNS[column]:
+        told |= {source: value[0] for source, value in published.get(f"{before}{name}", {}).items()}
+    return told
+
+
+def _measured_of(scenario: int, metrics: Mapping[str, Any], period: str) -> dict[str, dict[str, Any]]:
+    """Of each source, by its number, what each column has."""
+    before, case = f"{period}_" if period else "", CASES[scenario]
+    told: dict[str, dict[str, Any]] = {}
+    for number in range(1, case.files + case.telnets + 1):
+        kind = "file" if number <= case.files else "telnet"
+        told[str(number)] = {
+            "packets/s": metrics.get(f"{before}{kind}_rate_{number}"),
+            "round trip, s": metrics.get(f"{before}{kind}_delay_{number}"),
+            "sent again/s": metrics.get(f"{before}again_{number}"),
+        }
+    if scenario in UNCONTROLLED:
+        told[UNCONTROLLED[scenario]] = {"packets/s": metrics.get(f"{before}other_rate")}
+    return told
+
+
+def _rounded(value: float | None) -> str:
+    return "-" if value is None else text(round(float(value), 2))
+
+
+def _pair(published: float | None, measured: float | None) -> str:
+    """One beside the other, to the digits of the thesis."""
+    return "" if published is None and measured is None else f"{_rounded(published)} / {_rounded(measured)}"
+
+
+def _rows_of(scenario: int, pair: str, metrics: Mapping[str, Any], period: str) -> list[tuple[str, ...]]:
+    """A row for each source of a pair."""
+    published = {column: _published_of(_published(scenario, pair), column, period) for column in COLUMNS}
+    measured = _measured_of(scenario, metrics, period)
+    # mixes have names like JK1 and G2, in the order of the sources
+    names = list(published["packets/s"] or published["round trip, s"])
+    names += list(measured)[len(names) :]
+    return [
+        (f"{pair} {period}".strip(), name, *(_pair(published[one].get(name), own.get(one)) for one in COLUMNS))
+        for name, own in zip(names, measured.values(), strict=True)
+    ]
+
+
+def _drops_row(scenario: int, pair: str, metrics: Mapping[str, Any]) -> tuple[str, ...]:
+    """Drops of all sources that have flow control."""
+    said = _published_of(_published(scenario, pair), "dropped/s", "")
+    published = [one for source, one in said.items() if source != UNCONTROLLED.get(scenario)]
+    return pair, "all", "", "", _pair(sum(published) if published else None, metrics.get("drops_rate")), ""
 
 
 def table_of(data: Data, scenario: int) -> Table:
-    """Throughput, delay and losses of each pair, beside what is published."""
+    """Throughput, delay and losses of each source with each pair, what is published before what was measured."""
     rows = []
-    count, telnets = CASES[scenario].files, CASES[scenario].telnets
     for pair, metrics in _metrics(data, scenario).items():
-        told = [f"file_rate_{n}" for n in range(1, count + 1)]
-        delays = [f"file_delay_{n}" for n in range(1, count + 1)]
-        if scenario == 3:
-            told = [f"{period}_file_rate_{n}" for period in ("off", "on") for n in (1, 2)] + ["on_other_rate"]
-            delays = [f"on_file_delay_{n}" for n in (1, 2)]
-        keys = [f"telnet_{what}_{n}" for what in ("rate", "delay") for n in range(count + 1, count + telnets + 1)]
-        published = _published(scenario, pair.replace(" ", "-"))
-        rates = _published_rates(published)
-        if scenario == 3:
-            rates = [
-                value[0] for name in ("off", "on") for value in published.get(f"{name}_throughput_pkt_s", {}).values()
-            ]
-        rows.append(
-            (
-                pair,
-                _cell(rates),
-                _cell([metrics.get(name) for name in told]),
-                _cell([metrics.get(name) for name in delays]),
-                _cell([metrics.get(name) for name in keys]),
-                text(metrics.get("drops_rate")),
-            )
-        )
-    head = ("pair", "published, packets/s", "packets/s", "round trip, s", "Telnet: packets/s, s", "drops/s")
-    about = "Of each file in order; in scenario 3 without the background, with it, and the background's own."
-    return Table(f"Scenario {scenario}", about, head, rows)
+        for period in PERIODS.get(scenario, ("",)):
+            rows += _rows_of(scenario, pair, metrics, period)
+        rows.append(_drops_row(scenario, pair, metrics))
+    about = (
+        "Published / measured, of each source; Telnet sources, then one without flow control, are the last. Drops are "
+        "measured of all others together, from the first packet on."
+    )
+    return Table(f"Scenario {scenario}", about, ("pair", "source", *COLUMNS), rows)
 
 
 def _goals(data: Data) -> Table:

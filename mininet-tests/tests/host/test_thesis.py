@@ -323,6 +323,34 @@ def test_rows_state_their_runs() -> None:
     assert missing["length_s"] is None and not missing["parameters"] and not missing["seeds"]
 
 
+def tabled(scenario_number: int, cc: str, queue: str, own: str = "", **metrics: Any) -> dict[str, Any]:
+    """A table's rows, by source and period, of one pair."""
+    data = {"points": [{**vars(Key(scenario_number, cc, queue, own)), "metrics": metrics}]}
+    table = show.table_of(data, scenario_number)
+    assert all(len(row) == len(table.head) for row in table.rows)
+    return {f"{row[0]}, {row[1]}": tuple(row[2:]) for row in table.rows}
+
+
+def test_tables_have_what_is_published_beside_what_was_measured() -> None:
+    """Throughput, delay, drops and what was sent again: files, Telnet sources, and those without flow control."""
+    rates = {f"file_rate_{n}": 1.666 for n in range(1, 7)}
+    rows = tabled(2, "thesis_generic", "fcfs", **rates, again_1=0.013, telnet_delay_7=2.5, drops_rate=0.21)
+    assert rows["g-fcfs, 1"] == ("1.69 / 1.67", "3.19 / -", "0.02 / -", "0.02 / 0.01")
+    assert rows["g-fcfs, 7"] == ("0.05 / -", "2.3 / 2.5", "0.06 / -", "0.04 / -")
+    assert rows["g-fcfs, all"] == ("", "", "0.24 / 0.21", "") and len(rows) == 9
+    rows = tabled(3, JUDGED, "fq_rr", off_file_rate_1=4.9, on_other_rate=3.2, on_file_delay_2=6.0, on_again_2=0.05)
+    assert rows["pp-fq off, 1"] == ("4.92 / 4.9", "", "0.0 / -", "0.0 / -")
+    assert rows["pp-fq on, 2"] == ("3.35 / -", "- / 6.0", "0.05 / -", "0.06 / 0.05")
+    assert rows["pp-fq on, Bkg"] == ("3.23 / 3.2", "", "1.65 / -", "0.0 / -") and len(rows) == 7
+    rows = tabled(4, "thesis_jk", "fcfs", other_rate=7.6, drops_rate=0.1)
+    assert rows["jk-fcfs, 3"][0] == "7.62 / 7.6" and rows["jk-fcfs, all"][2] == "0.0 / 0.1"
+    rows = tabled(5, "thesis_jk", "fcfs", "generic", file_rate_4=3.2, file_delay_4=1.5)
+    assert rows["jk-fcfs generic, G2"] == ("3.21 / 3.2", "1.56 / 1.5", "0.0 / -", "0.0 / -")
+    rows = tabled(1, JUDGED, "fq_rr", found.SET_POINT_2, file_delay_1=0.5)
+    assert rows["pp-fq setpoint 2, 1"][1] == "0.85 / 0.5" and len(rows) == 5
+    assert tabled(8, "bbr", "fq_rr", file_rate_2=0.77)["bbr-fq_rr, 2"] == ("- / 0.77", "", "", "")
+
+
 def test_a_box_is_the_confidence_of_six_intervals() -> None:
     """Throughput and delay to each side; of a recorded result without the delay's deviation, throughput alone."""
     assert show.half_box(1.0) == pytest.approx(2.5706 / 6**0.5, abs=1e-4) and show.half_box(None) == 0
