@@ -18,10 +18,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from ..model import papers
 from ..model.errors import NotMeasuredError
-from ..model.thesis import CASES, SHARES
+from ..model.plan import Plan
+from ..model.thesis import CASES, PAYLOAD_BYTES, SHARES
 from . import judging
+from .figures import SAMPLE, Floats, acks_of_flows, unpacked
 from .judging import bounds, numbers
 
 PAPER = "thesis-ch6"
@@ -51,6 +55,8 @@ SET_POINT, SET_POINT_2 = 5, "setpoint 2"
 WHOLE_QUEUE, FOUR_THROUGH_ALL, NO_PANIC = "longest queue dropped whole", "four Poisson sources in all", "no panic mode"
 WINDOW_OF_FIVE, OPEN_WINDOW = "packet pair with the window of five", "packet pair with an open window"
 READINGS = (WHOLE_QUEUE, FOUR_THROUGH_ALL, NO_PANIC, WINDOW_OF_FIVE, OPEN_WINDOW)
+# Pacing rate of a sample of a flow that is not paced.
+NOT_PACED = 2**64 - 1
 # To the digits of the thesis' tables.
 DIGITS = 2
 
@@ -498,6 +504,29 @@ def _row(
         own = {"measured": None, "pass": False, "not_measured": str(error)}
         found.used.clear()
     return judging.row(entry, number, own, beside, _of_runs(found.used, points, seeds), why)
+
+
+def spacings(plan: Plan, raw: Mapping[str, Any], begin_s: float, end_s: float) -> dict[str, list[list[float]]]:
+    """Of the first flow between two moments of the run: when, and the seconds from a packet to the next.
+
+    "sent" is a packet's payload over the rate at which the flow is paced, of each sample that has one. "acked" is the
+    time between two ACKs of which the latter is of one packet.
+    """
+    samples = unpacked(raw["samples"], SAMPLE)
+    paced = (samples["flow"] == 0) & (samples["pacing_rate"] > 0) & (samples["pacing_rate"] < NOT_PACED)
+    own = samples[paced]
+    seen = acks_of_flows(raw["trace"], raw["begin_s"])[plan.port(plan.flows[0])]
+    of_one = np.diff(seen.delivered_packets) == 1
+    return {
+        "sent": _between(own["time_ns"] / 1e9, PAYLOAD_BYTES / own["pacing_rate"], begin_s, end_s),
+        "acked": _between(seen.time_s[1:][of_one], np.diff(seen.time_s)[of_one], begin_s, end_s),
+    }
+
+
+def _between(time_s: Floats, values: Floats, begin_s: float, end_s: float) -> list[list[float]]:
+    """Moments and values of a part of a run."""
+    chosen = (time_s >= begin_s) & (time_s < end_s)
+    return [[round(float(at), 3), round(float(one), 4)] for at, one in zip(time_s[chosen], values[chosen], strict=True)]
 
 
 def _is_no_worse(share: float, best: float, loss: float, least: float) -> bool:

@@ -30,6 +30,8 @@ SEEDS = 1
 LONG = (7, 8)
 # Of which windows are drawn, as in figures 6.10 to 6.12 and 6.18 to 6.20.
 DRAWN = (3, 7)
+# What figure 6.21 has of a run; here from its middle on.
+SPACINGS_S = 100.0
 OTHER_DROP, OTHER_CROSS = "longest-queue", "all"
 
 
@@ -137,7 +139,7 @@ def points(measured: Measured, seeds: int) -> dict[Key, dict[str, Any]]:
 
 
 def curves(measured: Measured) -> dict[str, Any]:
-    """Windows of the first source over time, of the first seed."""
+    """Windows of the first source over time, of the first seed; of packet pair in scenario 7, also spacings."""
     told = {}
     for run in measured.runs:
         if run.scenario.name != SCENARIO or run.seed != 1 or run.values["scenario"] not in DRAWN:
@@ -153,6 +155,9 @@ def curves(measured: Measured) -> dict[str, Any]:
             [round(float(at) / 1e9, 1), int(value)]
             for at, value in zip(own["time_ns"][::step], np.asarray(own[which])[::step], strict=True)
         ]
+        if (run.values["scenario"], run.cc) == (7, JUDGED):
+            begin_s = run.scenario.module.end_s(run.values) / 2
+            told[show.SPACINGS] = found.spacings(run.plan, raw, begin_s, begin_s + SPACINGS_S)
     return told
 
 

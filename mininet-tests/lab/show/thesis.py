@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
@@ -14,7 +15,7 @@ from ..analyse.statistics import t_quantile
 from ..analyse.thesis import DEFAULT, JUDGED, MIXES, PAIRS, PEERS, QUEUE, RENO, SET_POINT_2, entries, pair_of
 from ..model.thesis import CASES, INTERVALS, PERIOD_S, SHARES
 from .pages import text
-from .pictures import COLOURS, panels
+from .pictures import COLOURS, bounded, panels
 from .section import Drawn, Section, Table
 
 Data = Mapping[str, Any]
@@ -95,6 +96,8 @@ def shares(data: Data) -> str:
     return panels(len(shown), draw, columns=6)
 
 
+# Curves of figure 6.21, beside those of windows.
+SPACINGS = "7 pp-fq spacings"
 # Of the utility diagrams: packets a second that an axis has, by scenario.
 WIDEST = {1: 7.0, 2: 3.5}
 GROUPS = {
@@ -180,6 +183,22 @@ def windows(scenario: int) -> Callable[[Data], str]:
     return draw_of
 
 
+def spacings(data: Data) -> str:
+    """Figure 6.21: what is between packets of packet pair's first source, and between their ACKs, in scenario 7."""
+    curves = data.get("curves", {}).get(SPACINGS, {})
+
+    def draw(all_axes: Sequence[Axes]) -> None:
+        (axes,) = all_axes
+        for place, (name, label) in enumerate({"acked": "between ACKs", "sent": "between packets"}.items()):
+            if curves.get(name):
+                axes.plot(*zip(*curves[name], strict=True), color=COLOURS[place], lw=0.8, label=label)
+        bounded(axes, *(np.array([spacing for _, spacing in curve]) for curve in curves.values()))
+        axes.set_xlabel("s")
+        axes.set_ylabel("s")
+
+    return panels(1, draw)
+
+
 BOXES = (
     "A dot is a file here, a cross a published one. A box is as wide and as high as the 95 % confidence intervals of "
     "throughput and delay, by Student's t over the intervals; the thesis takes three deviations to each side, 2.9 "
@@ -197,6 +216,13 @@ FIGURES: dict[str, tuple[str, Callable[[Data], str]]] = {
         windows(3),
     ),
     "6.18 to 6.22, scenario 7": ("Likewise, without a background.", windows(7)),
+    "6.21, scenario 7": (
+        "Of packet pair's first source, in 100 s from the middle of the run: the payload of a packet over the pacing "
+        "rate, every 2 s, and the time between ACKs of single packets, which is a probe's value where the packets are "
+        "a pair, and longer where the line was free between two pairs. The thesis' constant of its average is not "
+        "recorded.",
+        spacings,
+    ),
 }
 
 

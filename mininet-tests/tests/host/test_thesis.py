@@ -5,6 +5,7 @@ import base64
 import json
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from lab.model import papers, scenario, thesis
 from lab.model.errors import NotMeasuredError
 from lab.model.layout import lay_out
 from lab.show import thesis as show
+from lab.store.run import Run
 from matplotlib.figure import Figure
 
 SCENARIO = scenario.load("thesis-ch6")
@@ -145,6 +147,43 @@ def test_delays_deviate_between_intervals() -> None:
     assert one_period["on_file_deviation_1"] is None and one_period["on_file_delay_deviation_1"] is None
     nothing = measured("telnet", "1", np.array([0.0, 0.0]), np.zeros(0), np.zeros(0))
     assert nothing["telnet_delay_1"] is None and nothing["telnet_delay_deviation_1"] is None
+
+
+def test_spacings_are_of_the_first_sources_packets_and_acks() -> None:
+    """Figure 6.21: a packet's payload over the pacing rate, and times between ACKs of one packet."""
+    _, plan = planned(JUDGED, "fq_rr", scenario=7)
+    first, second = (plan.port(flow) for flow in plan.flows)
+    times = ((9.6, first, 1), (10.0, first, 2), (10.1, second, 1), (10.3, first, 3), (10.9, first, 5), (11.4, first, 6))
+    times += ((20.5, first, 7),)
+    packet = thesis.PAYLOAD_BYTES
+    rates = ((0, 8.0, packet), (0, 10.0, 2 * packet), (1, 10.0, packet), (0, 12.0, 2**64 - 1), (0, 14.0, 0))
+    rates += ((0, 16.0, 4 * packet),)
+    raw = {
+        **{"trace": "\n".join(ack(at, port, count, 12.0) for at, port, count in times), "begin_s": 1.0},
+        "samples": packed([(flow, 5, int(at * 1e9), 0, rate, *[0] * 8) for flow, at, rate in rates], SAMPLE),
+    }
+    assert found.spacings(plan, raw, 10.0, 20.0) == {
+        "sent": [[10.0, 0.5], [16.0, 0.25]],
+        "acked": [[10.0, 0.4], [10.3, 0.3], [11.4, 0.5]],
+    }
+
+
+def test_curves_have_the_spacings_of_scenario_7() -> None:
+    """From the middle of the sources' time, of packet pair alone."""
+    values, plan = planned(JUDGED, "fq_rr", scenario=7, interval=40)
+    port, rate = plan.port(plan.flows[0]), 5 * thesis.PAYLOAD_BYTES // 2
+    raw = {
+        **{"trace": "\n".join(ack(at / 2, port, at, 12.0) for at in range(1, 600)), "begin_s": 1.0},
+        "samples": packed([(0, 5, int(at * 1e9), 0, rate, *[0] * 8) for at in range(0, 280, 2)], SAMPLE),
+    }
+    run = Run(SCENARIO, values, JUDGED, "fq_rr", 1, "", "", plan)
+    study = SimpleNamespace(load=lambda _: {"raw": raw})
+    measured = SimpleNamespace(runs=[run], digests={run: ""}, study=study)
+    curves = front.curves(measured)  # type: ignore[arg-type]
+    assert set(curves) == {"7 pp-fq", show.SPACINGS}
+    for name, one in (("sent", 0.4), ("acked", 0.5)):
+        assert {spacing for _, spacing in curves[show.SPACINGS][name]} == {one}
+        assert (curves[show.SPACINGS][name][0][0], int(curves[show.SPACINGS][name][-1][0])) in ((140, 238), (140, 239))
 
 
 def test_single_probes_are_of_scenario_3s_packet_pair() -> None:
@@ -368,8 +407,10 @@ def test_a_box_is_the_confidence_of_six_intervals() -> None:
 
 def test_it_is_drawn() -> None:
     kept = json.loads(RECORDED.read_text())
+    kept["curves"][show.SPACINGS] = {"sent": [[10.0, 0.5], [12.0, 0.4]], "acked": [[10.0, 0.3], [10.3, 0.4]]}
     section = show.section({**kept, "goals": found.goals(recorded())})
     pictures = [base64.b64decode(one.picture.partition("base64,")[2]).decode() for one in section.figures]
     assert len(pictures) == len(show.FIGURES) and all("pp-fq" in pictures[0] for _ in pictures[:1])
+    assert "between ACKs" in pictures[list(show.FIGURES).index("6.21, scenario 7")]
     assert section.tables[0].rows and len(section.tables) == 1 + len(thesis.CASES)
     assert show.section({}).figures, "of nothing, empty figures"
