@@ -87,7 +87,7 @@ def _readings(number: int) -> Iterable[tuple[str, str, dict[str, Any]]]:
     if number == 5:
         for partner in ("generic", "jk"):
             yield JUDGED, QUEUE, {"partner": partner, "pair_window": other}
-    if number in (3, 6):
+    if number != 5:
         yield found.DECBIT, "decbit", {"panic": "no"}
     if number in LONG:
         for cc, queue in PAIRS.values():
