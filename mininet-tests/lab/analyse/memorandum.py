@@ -343,7 +343,11 @@ MEASURES: dict[str, Callable[[Values, Plan, Mapping[str, Any]], dict[str, Any]]]
 
 
 def curves(values: Values, plan: Plan, raw: Mapping[str, Any], most: int = 1500) -> dict[str, list[list[float]]]:
-    """What is drawn of a run: the first source's queue, setpoint and departures, thinned out, and a part in full."""
+    """What is drawn of a run: the first source's queue, setpoint and departures, thinned out, and a part in full.
+
+    With what others join, also the sending rates of the first source and of all others, in each round trip, and the
+    rate that its service time says (nan before the first pair, and of other congestion controls).
+    """
     run = seen(plan, raw, values["limit"])
     sampled, (begin, end) = run.samples[0], (at * ROUND_TRIP_PACKETS for at in STEADY_ROUND_TRIPS)
     steady = (run.queue_tu >= begin) & (run.queue_tu < end)
@@ -353,6 +357,16 @@ def curves(values: Values, plan: Plan, raw: Mapping[str, Any], most: int = 1500)
         "departed": (run.flows[0].left_tu, np.arange(1.0, len(run.flows[0].left_tu) + 1)),
         "steady": (run.queue_tu[steady], run.queue[steady]),
     }
+    if len(run.flows) > 1:
+        half = ROUND_TRIP_PACKETS / 2
+        ends = np.arange(2 * half, run.flows[0].came_tu[-1], half)
+        rates = [[own.sent(at - 2 * half, at) for at in ends] for own in run.flows]
+        known = sampled["service_tu"] > 0
+        pairs |= {
+            "rate": (ends, np.array(rates[0])),
+            "others": (ends, np.sum(rates[1:], axis=0)),
+            "service": (sampled["tu"][known], 1 / sampled["service_tu"][known]),
+        }
     told = {}
     for name, (times, numbers) in pairs.items():
         step = max(1, len(times) // most)

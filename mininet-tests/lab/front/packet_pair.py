@@ -75,7 +75,7 @@ USUAL_EXTENTS: dict[str, Extent] = {
     **dict.fromkeys((DEFAULT, *PEERS), Extent(OF_SECTIONS, BENCHMARKS)),
 }
 # Runs of which the report draws the first seed's course.
-DRAWN = (FIXED, joined(SOURCES))
+DRAWN = (FIXED, STAGGERED, joined(SOURCES))
 FEW = (2, 5, SOURCES)
 QUICK_EXTENTS: dict[str, Extent] = {
     JUDGED: Extent(

@@ -11,7 +11,19 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from ..analyse.memorandum import STEADY_ROUND_TRIPS
-from ..analyse.packet_pair import AT_LINK_RATE, COUNTS, DEFAULT, FIXED, JUDGED, PEERS, closed, entries, joined, opened
+from ..analyse.packet_pair import (
+    AT_LINK_RATE,
+    COUNTS,
+    DEFAULT,
+    FIXED,
+    JUDGED,
+    PEERS,
+    STAGGERED,
+    closed,
+    entries,
+    joined,
+    opened,
+)
 from ..model.memorandum import LOADS, PACKET_S, ROUND_TRIP_PACKETS, SOURCES
 from .pages import text
 from .pictures import CC_COLOURS, COLOURS, PANELS_INCHES, panels
@@ -28,6 +40,7 @@ LATE_RISE = (
     "A source that joins rises for four to five round trips, and the first one is slower only as the others rise, "
     "not within a round trip of their start."
 )
+IN_THE_TRACE = "The trace of figure 17 on this page has both rates and what its service time says."
 ONE_BUILD_UP = (
     "Nine pairs come at 1000 packet times, and again once in a round trip. Between them the first source meets an "
     "empty link: gaps of up to 9 alternate with 1, and the median of its service time is 1.0 until 1400, where the "
@@ -38,11 +51,12 @@ OF_THE_START = (
     "of which the start is most: the 2000 packets of b3, which are little else, end 0.09 s later than in its table."
 )
 WHY: dict[str, str] = {
-    "pp-9.2-fig17 0": f"{LATE_RISE} At 1000 packet times the first source still has 0.25 of the link, and its "
-    "service time is 1.2; from 1200 to 1300 it sends 0.01 while its 68 packets drain.",
-    "pp-9.2-fig18 0": f"{LATE_RISE} It has about half of the link at 1100, six round trips after the first "
-    "join, and is within 26 % of the fair rate from the sixth source on.",
+    "pp-9.2-fig17 0": f"{LATE_RISE} {IN_THE_TRACE}",
+    "pp-9.2-fig18 0": f"{LATE_RISE} It has about half of the link six round trips after the first join. {IN_THE_TRACE}",
     "pp-9.2-fig18 1": f"{LATE_RISE} The first joins take the longest to show, so that the steps are not in order.",
+    "pp-9.2-tab4 5": "For every N the peak is that of phase 2, about the change of the share times the round trip, "
+    "(1 - 1/N) x 100, which the text gives as the least. Published peaks for N = 3 to 6 lie below that, and those of "
+    "2 and 7 are of phase 4, which does not come here (see figures 19 to 21).",
     "pp-9.2-fig19-21 0": ONE_BUILD_UP,
     "pp-9.2-tab5 2": f"{ONE_BUILD_UP} The 45 packets of phase 4 are what is left of the first queue.",
     "pp-b1 2": f"Within the 15 % that the note allows. It ends 0.07 s later than the memorandum's, {OF_THE_START}",
@@ -121,6 +135,28 @@ def joining(data: Data) -> str:
                 axes.plot(*curve, color=LOOKS[cc], lw=0.9, label=cc)
             axes.set_xlabel("round trips")
             axes.set_ylabel("queue of the first source, packets")
+
+    return panels(2, draw)
+
+
+def giving_way(data: Data) -> str:
+    """Figures 17 and 19: how a source gives way to those that join, and what its pairs tell it."""
+
+    def draw(all_axes: Sequence[Axes]) -> None:
+        for axes, (run, title) in zip(
+            all_axes, ((STAGGERED, "17: half a round trip apart"), (joined(SOURCES), "19: nine at once")), strict=True
+        ):
+            for what, label, colour in (
+                ("others", "the nine others send", COLOURS[0]),
+                ("rate", "the first sends", COLOURS[3]),
+                ("service", "its service time allows", "black"),
+            ):
+                style = ":" if what == "service" else "-"
+                axes.plot(*_curve(data, run, JUDGED, what, 0, 30), style, color=colour, lw=0.9, label=label)
+            axes.set_title(title)
+            axes.set_ylim(0, 1.5)
+            axes.set_xlabel("round trips")
+        all_axes[0].set_ylabel("rate, of the link's")
 
     return panels(2, draw)
 
@@ -220,6 +256,11 @@ FIGURES: dict[str, tuple[str, Callable[[Data], str]]] = {
         queue_and_setpoint,
     ),
     "9.2, figures 19 to 21": ("Nine sources join the first one at ten round trips.", joining),
+    "9.2, figures 17 to 19": (
+        f"{JUDGED}: who joins rises for some round trips, and the first source gives way as its pairs find the others' "
+        "packets, not a round trip after they begin.",
+        giving_way,
+    ),
     "9.2, table 4": (
         "N - 1 sources join the first one at ten round trips; the buffer has 100 packets.",
         table_4,
