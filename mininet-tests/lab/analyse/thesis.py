@@ -54,7 +54,8 @@ SET_POINT, SET_POINT_2 = 5, "setpoint 2"
 # What the text leaves open is run both ways; a check is judged without these.
 WHOLE_QUEUE, FOUR_THROUGH_ALL, NO_PANIC = "longest queue dropped whole", "four Poisson sources in all", "no panic mode"
 WINDOW_OF_FIVE, OPEN_WINDOW = "packet pair with the window of five", "packet pair with an open window"
-READINGS = (WHOLE_QUEUE, FOUR_THROUGH_ALL, NO_PANIC, WINDOW_OF_FIVE, OPEN_WINDOW)
+FIRST_TIME_ON = "the background's first time on"
+READINGS = (WHOLE_QUEUE, FOUR_THROUGH_ALL, NO_PANIC, WINDOW_OF_FIVE, OPEN_WINDOW, FIRST_TIME_ON)
 # Pacing rate of a sample of a flow that is not paced.
 NOT_PACED = 2**64 - 1
 # To the digits of the thesis' tables.
@@ -540,6 +541,16 @@ def least_share(scenario: int, metrics: Mapping[str, Any]) -> float:
         both = {"off": 5.0, "on": 10 / 3}
         return min(metrics[f"{name}_file_rate_{n}"] / share for name, share in both.items() for n in (1, 2))
     return min(float(metrics[f"file_rate_{n}"]) for n in range(1, count + 1)) / SHARES[scenario]
+
+
+def with_first_time_on(points: Points) -> dict[Key, dict[str, Any]]:
+    """Points, and those of scenario 3 once more, in which the background's first time on is its time on."""
+    told = {key: dict(one) for key, one in points.items()}
+    for key, one in points.items():
+        if key.scenario == 3 and not key.reading:
+            first = {name.removeprefix("first_"): value for name, value in one.items() if name.startswith("first_on_")}
+            told[replace(key, reading=FIRST_TIME_ON)] = {**one, **first}
+    return told
 
 
 def goals(points: Points) -> list[dict[str, Any]]:

@@ -163,7 +163,7 @@ def curves(measured: Measured) -> dict[str, Any]:
 
 def judged(measured: Measured, asked: Asked) -> Judged:
     """The paper's rows, and what is drawn."""
-    of_keys = points(measured, SEEDS)
+    of_keys = found.with_first_time_on(points(measured, SEEDS))
     data = {
         "points": [{**vars(key), "metrics": one} for key, one in of_keys.items()],
         "curves": curves(measured),
