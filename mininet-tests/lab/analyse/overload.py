@@ -16,6 +16,10 @@ heavy load
     5
 
 A curve's points are judged as far as they were run; what a row has measured names them.
+
+A check is judged with ``pktpair_1994``, as the paper has it: two-sided, if it is. The default beside it is held
+against the better side of the bound alone, and against none where neither is better: a number of intervals, or an
+order of buffers or of disciplines.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..model import overload, papers
 from ..model.errors import NotMeasuredError
@@ -112,24 +116,41 @@ class Found:
         return self.points[LONE]
 
 
-Judged = tuple[Any, bool]
-Judge = Callable[[Found], Judged]
+class Verdict(NamedTuple):
+    """What a judge says.
+
+    :param told: what was measured
+    :param no_worse: whether the better side of the bound is kept; None: neither side is better
+    """
+
+    told: Any
+    holds: bool
+    no_worse: bool | None = None
+
+
+Judge = Callable[[Found], Verdict]
 
 
 def _round(value: float) -> float:
     return round(value, 4)
 
 
-def _near(value: float, expected: float, tolerance: float) -> Judged:
-    return _round(value), abs(value - expected) <= tolerance
+def _one_sided(told: Any, holds: bool) -> Verdict:
+    """Of a bound that has but its better side."""
+    return Verdict(told, holds, holds)
+
+
+def _near(value: float, expected: float, tolerance: float) -> Verdict:
+    return Verdict(_round(value), abs(value - expected) <= tolerance)
 
 
 def _near_goodput(mix: int, drop: str, expected: float, tolerance: float) -> Judge:
-    """At a load of 5 with half a window; what the other buffers have is told."""
+    """At a load of 5 with half a window; what the other buffers have is told. More is no worse."""
 
-    def judge(found: Found) -> Judged:
+    def judge(found: Found) -> Verdict:
         told = {f"B={one:g}": _round(found.at(mix, drop, one)["goodput"]) for one in found.buffers(mix, drop)}
-        return told, abs(found.at(mix, drop)["goodput"] - expected) <= tolerance
+        off = found.at(mix, drop)["goodput"] - expected
+        return Verdict(told, abs(off) <= tolerance, off >= -tolerance)
 
     return judge
 
@@ -150,23 +171,23 @@ def _plateaus(found: Found, curves: Iterable[tuple[int, str]]) -> dict[str, floa
 
 
 def _plateau(mix: int, drop: str) -> Judge:
-    def judge(found: Found) -> Judged:
+    def judge(found: Found) -> Verdict:
         told = _plateaus(found, [(mix, drop)])
-        return told, min(told.values()) >= NEAR_PLATEAU
+        return _one_sided(told, min(told.values()) >= NEAR_PLATEAU)
 
     return judge
 
 
 def _in_all_curves(least: float) -> Judge:
-    def judge(found: Found) -> Judged:
+    def judge(found: Found) -> Verdict:
         told = _plateaus(found, itertools.product(MIXES, DROPS))
-        return told, min(told.values()) >= least
+        return _one_sided(told, min(told.values()) >= least)
 
     return judge
 
 
 def _nondecreasing(mix: int, drop: str) -> Judge:
-    def judge(found: Found) -> Judged:
+    def judge(found: Found) -> Verdict:
         told, passed, compared = {}, True, False
         for load in sorted({load for one in BUFFERS for load in found.loads(mix, drop, one)}):
             points = [found.at(mix, drop, one, load) for one in found.buffers(mix, drop, load)]
@@ -177,7 +198,7 @@ def _nondecreasing(mix: int, drop: str) -> Judge:
                 passed = passed and smaller["goodput"] <= larger["goodput"] + open_part
         if not compared:
             raise NotMeasuredError("one buffer")
-        return told, passed
+        return Verdict(told, passed)
 
     return judge
 
@@ -191,9 +212,9 @@ def _value(mix: int, drop: str, metric: str = "goodput") -> Value:
 
 
 def _order(greater: Value, lesser: Value, mix: int, drop: str, buffers: Iterable[float] = BUFFERS) -> Judge:
-    """With each of the buffers that the curve of the greater one has."""
+    """With each of the buffers that a mix's curve has."""
 
-    def judge(found: Found) -> Judged:
+    def judge(found: Found) -> Verdict:
         pairs = {
             f"B={one:g}": (greater(found, one), lesser(found, one))
             for one in found.buffers(mix, drop)
@@ -201,29 +222,37 @@ def _order(greater: Value, lesser: Value, mix: int, drop: str, buffers: Iterable
         }
         if not pairs:
             raise NotMeasuredError(found.cell(mix, drop, next(iter(buffers)), HEAVY))
-        return {name: [_round(a), _round(b)] for name, (a, b) in pairs.items()}, all(a > b for a, b in pairs.values())
+        told = {name: [_round(a), _round(b)] for name, (a, b) in pairs.items()}
+        return Verdict(told, all(a > b for a, b in pairs.values()))
 
     return judge
+
+
+def _above(greater: Value, lesser: Value, mix: int, drop: str) -> Judge:
+    """An order in which the greater one is of controlled sources: more of it is better."""
+    order = _order(greater, lesser, mix, drop)
+    return lambda found: _one_sided(*order(found)[:2])
 
 
 def _beats(mix: int, drop: str) -> Judge:
     """A controlled source has more than an uncontrolled one."""
     controlled, uncontrolled = (_value(mix, drop, f"{kind}_source") for kind in ("controlled", "uncontrolled"))
-    return _order(controlled, uncontrolled, mix, drop)
+    return _above(controlled, uncontrolled, mix, drop)
 
 
 def _more_than_its_share(drop: str) -> Judge:
-    def judge(found: Found) -> Judged:
+    def judge(found: Found) -> Verdict:
         told = {f"B={one:g}": found.at(NINE, drop, one)["controlled_source"] for one in found.buffers(NINE, drop)}
-        return {name: _round(one) for name, one in told.items()}, min(told.values()) > 1 / overload.SOURCES
+        rounded = {name: _round(one) for name, one in told.items()}
+        return _one_sided(rounded, min(told.values()) > 1 / overload.SOURCES)
 
     return judge
 
 
 def _better_with_less(drop: str) -> Judge:
-    def judge(found: Found) -> Judged:
+    def judge(found: Found) -> Verdict:
         small, large = (found.at(NINE, drop, one)["controlled_source"] for one in (BUFFERS[0], BUFFERS[-1]))
-        return {"B=0.25": _round(small), "B=1": _round(large)}, small > large
+        return Verdict({"B=0.25": _round(small), "B=1": _round(large)}, small > large)
 
     return judge
 
@@ -242,38 +271,40 @@ def _ratios(found: Found, mix: int, drop: str, least_load: float = 1.0) -> dict[
 
 
 def _incentive(mix: int) -> Judge:
-    def judge(found: Found) -> Judged:
+    def judge(found: Found) -> Verdict:
         told = {name: ratio for drop in DROPS for name, ratio in _ratios(found, mix, drop).items()}
-        return told, min(told.values()) > 1
+        return _one_sided(told, min(told.values()) > 1)
 
     return judge
 
 
-def _most_with_longest(found: Found) -> Judged:
+def _most_with_longest(found: Found) -> Verdict:
     """Geometric means over buffers, at a load of 5."""
     means = {}
     for drop in DROPS:
         ratios = _ratios(found, ONE, drop, HEAVY).values()
         means[drop] = _round(math.exp(math.fsum(map(math.log, ratios)) / len(ratios)))
-    return means, means["longest"] > means["last"]
+    return Verdict(means, means["longest"] > means["last"])
 
 
-def _driven_out(found: Found) -> Judged:
+def _driven_out(found: Found) -> Verdict:
     told = {f"B={one:g}": _round(1 / _ratio(found.at(ONE, "longest", one))) for one in found.buffers(ONE, "longest")}
-    return told, max(told.values()) <= 0.5
+    return _one_sided(told, max(told.values()) <= 0.5)
 
 
-def _difference(found: Found) -> Judged:
+def _difference(found: Found) -> Verdict:
+    """What drop-longest costs: less is no worse."""
     last, longest = (found.at(NONE, drop)["goodput"] for drop in DROPS)
-    return _round(last - longest), 0.0 <= last - longest <= 0.15
+    cost = last - longest
+    return Verdict(_round(cost), 0.0 <= cost <= 0.15, cost <= 0.15)
 
 
-def _small_buffer(found: Found) -> Judged:
+def _small_buffer(found: Found) -> Verdict:
     told = {drop: _round(found.at(NONE, drop)["goodput"]) for drop in DROPS}
-    return told, min(told.values()) >= 0.8
+    return _one_sided(told, min(told.values()) >= 0.8)
 
 
-def _packets_of_a_source(found: Found) -> Judged:
+def _packets_of_a_source(found: Found) -> Verdict:
     """The most of the mixes of one kind, in an interval of the paper's length."""
     told = {}
     for mix, kind in ((NONE, "controlled"), (ALL, "uncontrolled")):
@@ -284,10 +315,15 @@ def _packets_of_a_source(found: Found) -> Judged:
                 for load in found.loads(mix, drop, buffer)
             ]
             told[f"{kind} {drop}"] = round(max(parts) * INTERVAL_S / overload.packet_s())
-    return told, max(told.values()) <= 4048
+    return Verdict(told, max(told.values()) <= 4048)
 
 
-def _drawn_messages(_: Found) -> Judged:
+def _intervals(found: Found) -> Verdict:
+    count = int(found.at(NONE, "last")["intervals"])
+    return Verdict(count, count == overload.INTERVALS)
+
+
+def _drawn_messages(_: Found) -> Verdict:
     """Of ten sources at a load of 5, for as long as the paper's runs last."""
     load = HEAVY / overload.SOURCES
     drawn = [
@@ -298,12 +334,12 @@ def _drawn_messages(_: Found) -> Judged:
     return _near(sum(drawn) / len(drawn), 202.4, 202.4 * 0.05)
 
 
-def _table_1(_: Found) -> Judged:
+def _table_1(_: Found) -> Verdict:
     told = {f"{rate / 1e6:g} Mbit/s": overload.window_of(rate) for rate in (1.5e6, 45e6, 155e6, 622e6)}
     (table,) = [one for one in papers.load(PAPER).entries if one.id == "ovl-tab1"]
     published = [row["window_bits"] for row in table.published["rows"]]
     good = all(abs(bits - one) <= one * 1e-3 for (bits, _cells), one in zip(told.values(), published, strict=True))
-    return {name: [round(bits), round(cells)] for name, (bits, cells) in told.items()}, good
+    return Verdict({name: [round(bits), round(cells)] for name, (bits, cells) in told.items()}, good)
 
 
 # By id and number among the checks of the id.
@@ -311,7 +347,7 @@ JUDGES: dict[tuple[str, int], Judge] = {
     ("ovl-eq3", 0): lambda f: _near(f.lone()["round_trip_s"], 0.050001, 0.050001 * 0.02),
     ("ovl-eq4-5", 0): _drawn_messages,
     ("ovl-eq6-7", 0): lambda f: _near(f.lone()["goodput"], LONE_LOAD, LONE_LOAD * 0.05),
-    ("ovl-eq8-9", 0): lambda f: (int(f.at(NONE, "last")["intervals"]), f.at(NONE, "last")["intervals"] == 20),
+    ("ovl-eq8-9", 0): _intervals,
     ("ovl-tab1", 0): _table_1,
     ("ovl-fig2a", 0): _near_goodput(NONE, "last", 0.92, 0.06),
     ("ovl-fig2a", 1): _plateau(NONE, "last"),
@@ -327,11 +363,11 @@ JUDGES: dict[tuple[str, int], Judge] = {
     ("ovl-fig3a", 0): _plateau(NINE, "last"),
     ("ovl-fig3a", 1): _nondecreasing(NINE, "last"),
     ("ovl-fig3b", 0): _near_goodput(ALL, "last", 0.5, 0.12),
-    ("ovl-fig3b", 1): _order(_value(NONE, "last"), _value(ALL, "last"), ALL, "last"),
+    ("ovl-fig3b", 1): _above(_value(NONE, "last"), _value(ALL, "last"), ALL, "last"),
     ("ovl-fig3c", 0): _plateau(NINE, "longest"),
     ("ovl-fig3c", 1): _nondecreasing(NINE, "longest"),
     ("ovl-fig3d", 0): _near_goodput(ALL, "longest", 0.5, 0.12),
-    ("ovl-fig3d", 1): _order(_value(NONE, "longest"), _value(ALL, "longest"), ALL, "longest"),
+    ("ovl-fig3d", 1): _above(_value(NONE, "longest"), _value(ALL, "longest"), ALL, "longest"),
     ("ovl-fig4a", 0): _beats(ONE, "last"),
     ("ovl-fig4b", 0): _beats(ONE, "last"),
     ("ovl-fig4c", 0): _beats(ONE, "longest"),
@@ -359,20 +395,23 @@ JUDGES: dict[tuple[str, int], Judge] = {
 # Judges that look at the source alone, and those that look at no run.
 OF_LONE = {("ovl-eq3", 0), ("ovl-eq6-7", 0)}
 ARITHMETIC = {("ovl-eq4-5", 0), ("ovl-tab1", 0), ("ovl-c3-min-buffer", 0)}
-# Beside the judged one: the same with a shorter timeout, and the default.
+# Beside the judged one: the same with a shorter timeout, which is another reading, and the default.
 BESIDE = {
     f"{JUDGED}, rto_min {SHORT_MS} ms": (JUDGED, SHORT_MS),
     DEFAULT: (DEFAULT, STOCK_MS),
 }
 
 
-def judged(found: Found, key: tuple[str, int]) -> dict[str, Any]:
-    """What a judge says: what was measured, whether it passes, or why nothing was."""
+def judged(found: Found, key: tuple[str, int], one_sided: bool = False) -> dict[str, Any]:
+    """What was measured, whether it passes, or why nothing was.
+
+    :param one_sided: no worse is enough; "pass" is None where neither side is better
+    """
     try:
-        measured, passed = JUDGES[key](found)
+        told, holds, no_worse = JUDGES[key](found)
     except NotMeasuredError as error:
         return {"measured": None, "pass": False, "not_measured": f"not run: {error}"}
-    return {"measured": measured, "pass": passed}
+    return {"measured": told, "pass": no_worse if one_sided else holds}
 
 
 def rows(
@@ -395,7 +434,8 @@ def rows(
         is_known, is_run = own["measured"] is not None, key not in ARITHMETIC
         told = {**parameters, **(lone if key in OF_LONE else {})} if is_known and is_run else {}
         has_preset = is_run and key not in OF_LONE
-        beside = {name: judged(Found(points, cc, rto_min), key) for name, (cc, rto_min) in BESIDE.items() if has_preset}
+        others = BESIDE.items() if has_preset else ()
+        beside = {name: judged(Found(points, cc, rto_min), key, cc != JUDGED) for name, (cc, rto_min) in others}
         of_runs = {
             **{"preset": "1994" if has_preset else "", "cc": JUDGED if has_preset else "", "qdisc": "fq_rr"},
             **{"seeds": seeds if told else [], "length_s": told.get("length_s"), "parameters": told},

@@ -2,6 +2,7 @@
 """lab overload: the paper's arithmetic, what its sources draw, and what is made of a run's samples."""
 
 import base64
+import dataclasses
 import itertools
 import json
 import math
@@ -193,10 +194,10 @@ def test_what_was_not_measured_has_not_passed():
 
 @pytest.mark.parametrize("key", JUDGES, ids=lambda key: f"{key[0]} {key[1]}")
 def test_each_judge_says_yes_and_no(key):
-    assert JUDGES[key](Found(as_published()))[1] is True
+    assert JUDGES[key](Found(as_published())).holds is True
     # equal ones are in no order, and what is arithmetic has no opposite
     if key not in found.ARITHMETIC:
-        assert JUDGES[key](Found(as_opposite()))[1] is False
+        assert JUDGES[key](Found(as_opposite())).holds is False
 
 
 def test_rows_state_length_and_reason():
@@ -215,6 +216,36 @@ def test_the_default_stands_beside():
     assert [goal["met"] for goal in found.goals(both)] == [False, False]
     good = {found.Cell("pktpair", 0, drop, 0.5, 5.0): point(0.95) for drop in found.DROPS}
     assert [goal["met"] for goal in found.goals(good)] == [True, True]
+
+
+def with_goodput(value):
+    """Points of the judged one, of its reading and of the default with the same goodput in each."""
+    cells = [cell for cc in (found.JUDGED, found.DEFAULT) for cell in as_published(cc)]
+    cells += [dataclasses.replace(cell, rto_min=75) for cell in as_published() if cell is not found.LONE]
+    return dict.fromkeys(cells, point(value))
+
+
+def test_to_be_better_is_no_failure_of_the_default():
+    """More goodput than published is none, less is; the reading stays two-sided."""
+    reading = f"{found.JUDGED}, rto_min 75 ms"
+    for value, own, default in ((1.0, False, True), (0.9, True, True), (0.8, False, False)):
+        (row,) = [one for one in rows_of(with_goodput(value)) if (one["id"], one["number"]) == ("ovl-fig2a", 0)]
+        assert (row["pass"], row["beside"][reading]["pass"], row["beside"]["pktpair"]["pass"]) == (own, own, default)
+    rows = {(one["id"], one["number"]): one for one in rows_of({**as_opposite(), **as_published(found.DEFAULT)})}
+    assert rows["ovl-c4-discipline", 0]["beside"]["pktpair"]["pass"] is True
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *(("ovl-eq8-9", 0), ("ovl-c6-source-goodput-range", 0), ("ovl-c5-incentive", 2), ("ovl-c2-small-buffer", 1)),
+        *((f"ovl-fig2{one}", number) for one, number in zip("abcda", (2, 1, 2, 1, 3), strict=True)),
+        *(("ovl-fig3a", 1), ("ovl-fig3c", 1), ("ovl-fig4d", 0), ("ovl-fig5a", 1), ("ovl-fig5c", 1)),
+    ],
+)
+def test_an_order_of_buffers_or_disciplines_is_not_asked_of_the_default(key):
+    for points in (as_published(), as_opposite()):
+        assert JUDGES[key](Found(points)).no_worse is None
 
 
 def cells_of(extent):
