@@ -27,7 +27,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..model import overload, papers
@@ -80,11 +80,24 @@ class Found:
     """Points of curves, with one congestion control and timeout of the controlled sources.
 
     :param points: metrics of the scenario, by cell; of several seeds, their means
+    :param used: cells that were asked for
     """
 
     points: Mapping[Cell, Point]
     cc: str = JUDGED
     rto_min: int = STOCK_MS
+    used: set[Cell] = field(default_factory=set)
+
+    @property
+    def ccs(self) -> set[str]:
+        """Of the cells that were asked for."""
+        return {cell.cc for cell in self.used}
+
+    def _of(self, cell: Cell) -> Point:
+        if cell not in self.points:
+            raise NotMeasuredError(cell)
+        self.used.add(cell)
+        return self.points[cell]
 
     def cell(self, mix: int, drop: str, buffer: float, load: float) -> Cell:
         """Where all sources are uncontrolled, nobody has this congestion control."""
@@ -92,10 +105,7 @@ class Found:
 
     def at(self, mix: int, drop: str, buffer: float = HALF, load: float = HEAVY) -> Point:
         """One point."""
-        cell = self.cell(mix, drop, buffer, load)
-        if cell not in self.points:
-            raise NotMeasuredError(cell)
-        return self.points[cell]
+        return self._of(self.cell(mix, drop, buffer, load))
 
     def loads(self, mix: int, drop: str, buffer: float) -> list[float]:
         """Of a curve."""
@@ -111,9 +121,7 @@ class Found:
 
     def lone(self) -> Point:
         """Of a source alone."""
-        if LONE not in self.points:
-            raise NotMeasuredError(LONE)
-        return self.points[LONE]
+        return self._of(LONE)
 
 
 class Verdict(NamedTuple):
@@ -392,9 +400,6 @@ JUDGES: dict[tuple[str, int], Judge] = {
     ("ovl-c5-incentive", 2): _most_with_longest,
     ("ovl-c6-source-goodput-range", 0): _packets_of_a_source,
 }
-# Judges that look at the source alone, and those that look at no run.
-OF_LONE = {("ovl-eq3", 0), ("ovl-eq6-7", 0)}
-ARITHMETIC = {("ovl-eq4-5", 0), ("ovl-tab1", 0), ("ovl-c3-min-buffer", 0)}
 # Beside the judged one: the same with a shorter timeout, which is another reading, and the default.
 BESIDE = {
     f"{JUDGED}, rto_min {SHORT_MS} ms": (JUDGED, SHORT_MS),
@@ -414,6 +419,24 @@ def judged(found: Found, key: tuple[str, int], one_sided: bool = False) -> dict[
     return {"measured": told, "pass": no_worse if one_sided else holds}
 
 
+def _who(found: Found) -> dict[str, str]:
+    """Whom a judge looked at: sources of the judged controller, those without control alone, or none."""
+    if JUDGED in found.ccs:
+        return {"preset": "1994", "cc": JUDGED}
+    return {"preset": "", "cc": UNCONTROLLED if found.ccs else ""}
+
+
+def _beside(points: Mapping[Cell, Point], key: tuple[str, int]) -> dict[str, Any]:
+    """What the same judge says of others, of those that have a source in what it looks at."""
+    told = {}
+    for name, (cc, rto_min) in BESIDE.items():
+        found = Found(points, cc, rto_min)
+        one = judged(found, key, cc != JUDGED)
+        if cc in found.ccs:
+            told[name] = one
+    return told
+
+
 def rows(
     points: Mapping[Cell, Point],
     seeds: Iterable[int],
@@ -429,18 +452,15 @@ def rows(
     """
     result, seeds = [], list(seeds)
     for entry, number in ((one, number) for one in papers.load(PAPER).entries for number in range(len(one.checks))):
-        key = (entry.id, number)
-        own = judged(Found(points), key)
-        is_known, is_run = own["measured"] is not None, key not in ARITHMETIC
-        told = {**parameters, **(lone if key in OF_LONE else {})} if is_known and is_run else {}
-        has_preset = is_run and key not in OF_LONE
-        others = BESIDE.items() if has_preset else ()
-        beside = {name: judged(Found(points, cc, rto_min), key, cc != JUDGED) for name, (cc, rto_min) in others}
+        found = Found(points)
+        own = judged(found, (entry.id, number))
+        told = {**parameters, **(lone if LONE in found.used else {})} if found.used else {}
         of_runs = {
-            **{"preset": "1994" if has_preset else "", "cc": JUDGED if has_preset else "", "qdisc": "fq_rr"},
-            **{"seeds": seeds if told else [], "length_s": told.get("length_s"), "parameters": told},
+            **_who(found),
+            **{"qdisc": "fq_rr", "seeds": seeds if told else []},
+            **{"length_s": told.get("length_s"), "parameters": told},
         }
-        result.append(judging.row(entry, number, own, beside, of_runs, why))
+        result.append(judging.row(entry, number, own, _beside(points, (entry.id, number)), of_runs, why))
     return result
 
 

@@ -23,6 +23,8 @@ from lab.store.sweep import planned
 PAPER = papers.load("overload-1995")
 BY_ID = {one.id: one for one in PAPER.entries}
 SCENARIO = scenario.load("overload")
+# Checks that no run decides.
+ARITHMETIC = {("ovl-eq4-5", 0), ("ovl-tab1", 0), ("ovl-c3-min-buffer", 0)}
 
 
 def values(**more):
@@ -186,7 +188,7 @@ def test_each_judge_is_of_a_check_and_each_check_has_one():
 
 def test_what_was_not_measured_has_not_passed():
     for row in rows_of({}):
-        if (row["id"], row["number"]) in found.ARITHMETIC:
+        if (row["id"], row["number"]) in ARITHMETIC:
             assert row["pass"] and row["length_s"] is None
         else:
             assert row["measured"] is None and row["pass"] is False and row["not_measured"]
@@ -196,7 +198,7 @@ def test_what_was_not_measured_has_not_passed():
 def test_each_judge_says_yes_and_no(key):
     assert JUDGES[key](Found(as_published())).holds is True
     # equal ones are in no order, and what is arithmetic has no opposite
-    if key not in found.ARITHMETIC:
+    if key not in ARITHMETIC:
         assert JUDGES[key](Found(as_opposite())).holds is False
 
 
@@ -246,6 +248,21 @@ def test_to_be_better_is_no_failure_of_the_default():
 def test_an_order_of_buffers_or_disciplines_is_not_asked_of_the_default(key):
     for points in (as_published(), as_opposite()):
         assert JUDGES[key](Found(points)).no_worse is None
+
+
+def test_who_is_judged():
+    """Ten sources without control are no packet pair, and nothing stands beside them."""
+    points = {**as_published(), **as_published(found.DEFAULT)}
+    rows = {(row["id"], row["number"]): row for row in rows_of(points)}
+
+    def who(key):
+        return rows[key]["preset"], rows[key]["cc"], list(rows[key]["beside"])
+
+    for key in (("ovl-fig3b", 0), ("ovl-fig3d", 0), ("ovl-eq3", 0)):
+        assert who(key) == ("", "fixed_window", [])
+    assert who(("ovl-fig3b", 1)) == ("1994", "pktpair_1994", ["pktpair"])
+    assert all(who(key) == ("", "", []) for key in ARITHMETIC)
+    assert not any(row["cc"] for row in rows_of({}))
 
 
 def cells_of(extent):
