@@ -69,6 +69,11 @@ class Cell:
     rto_min: int = STOCK_MS
     sources: int = overload.SOURCES
 
+    @property
+    def curve(self) -> str:
+        """What its curve is called, of those of one congestion control and timeout."""
+        return f"{self.sources - self.uncontrolled}+{self.uncontrolled} {self.drop} B={self.buffer:g}"
+
 
 # A source alone: its load, and for how long an interval is measured.
 LONE_LOAD = 0.5
@@ -172,8 +177,7 @@ def _plateaus(found: Found, curves: Iterable[tuple[int, str]]) -> dict[str, floa
             loads = found.loads(mix, drop, buffer)
             if len(loads) > 1:
                 best = max(found.at(mix, drop, buffer, load)["goodput"] for load in loads)
-                name = f"{overload.SOURCES - mix}+{mix} {drop} B={buffer:g}"
-                told[name] = _round(found.at(mix, drop, buffer)["goodput"] / best)
+                told[found.cell(mix, drop, buffer, HEAVY).curve] = _round(found.at(mix, drop, buffer)["goodput"] / best)
     if not told:
         raise NotMeasuredError("one load of the curve")
     return told
@@ -432,6 +436,16 @@ def _who(found: Found) -> dict[str, str]:
     return {"preset": "", "cc": UNCONTROLLED if found.ccs else ""}
 
 
+def _curves(found: Found) -> dict[str, dict[str, Any]]:
+    """What a judge looked at: mix, drop policy, buffer, least timeout and loads of each curve, by its name."""
+    told: dict[str, dict[str, Any]] = {}
+    for cell in sorted(found.used, key=lambda one: (one.uncontrolled, one.drop, one.buffer, one.load)):
+        own = {"uncontrolled": cell.uncontrolled, "drop": cell.drop, "buffer": cell.buffer}
+        own |= {"rto_min_ms": cell.rto_min or "stock", "loads": []}
+        told.setdefault(cell.curve, own)["loads"].append(cell.load)
+    return told
+
+
 def _beside(points: Mapping[Cell, Point], key: tuple[str, int]) -> dict[str, Any]:
     """What the same judge says of others, of those that have a source in what it looks at."""
     told = {}
@@ -452,6 +466,8 @@ def rows(
 ) -> list[dict[str, Any]]:
     """A row for each check of the paper; one that was not measured has not passed.
 
+    A row's parameters are those of all runs, and the curves that its judge looked at.
+
     :param parameters: of all runs, ``length_s`` among them
     :param lone: those that differ where a source is alone
     :param why: what is known of a check that does not hold, by id and number ("ovl-fig2a 0")
@@ -460,7 +476,7 @@ def rows(
     for entry, number in ((one, number) for one in papers.load(PAPER).entries for number in range(len(one.checks))):
         found = Found(points)
         own = judged(found, (entry.id, number))
-        told = {**parameters, **(lone if LONE in found.used else {})} if found.used else {}
+        told = {**parameters, **(lone if LONE in found.used else {}), "curves": _curves(found)} if found.used else {}
         of_runs = {
             **_who(found),
             **{"qdisc": "fq_rr", "seeds": seeds if told else []},

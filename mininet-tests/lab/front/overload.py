@@ -144,7 +144,7 @@ def parameters(extent: Extent) -> tuple[dict[str, Any], dict[str, Any]]:
     of_all = {
         **{"sources": overload.SOURCES, "intervals": overload.INTERVALS},
         **{"interval_s": extent.interval_s, "settle_s": extent.settle_s, "length_s": length_s(extent.interval_s)},
-        **{"published_length_s": found.RUN_S, "published_interval_s": found.INTERVAL_S, "rto_min_ms": "stock"},
+        **{"published_length_s": found.RUN_S, "published_interval_s": found.INTERVAL_S},
     }
     return of_all, {"sources": 1, "interval_s": extent.lone_s, "length_s": length_s(extent.lone_s)}
 

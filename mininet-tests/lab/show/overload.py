@@ -26,6 +26,7 @@ from ..analyse.overload import (
     STOCK_MS,
     UNCONTROLLED,
 )
+from ..model import overload, papers
 from . import checks
 from .pages import rendered, text
 from .pictures import CC_COLOURS, COLOURS, STYLE, address
@@ -159,6 +160,39 @@ def picture(points: Sequence[Row], name: str) -> str:
         return address(figure)
 
 
+def _listed(words: Sequence[Any]) -> str:
+    told = [f"{one:g}" if isinstance(one, float) else str(one) for one in words]
+    return " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
+
+
+def _loads_of(points: Sequence[Row]) -> dict[tuple[tuple[float, ...], str], list[str]]:
+    """Who was run at which loads, by these, most of them first, and by the buffers, where they are not all."""
+    of_curves: dict[tuple[str, float], set[float]] = {}
+    for one in points:
+        if one["sources"] == overload.SOURCES:
+            who = one["cc"] + (f" (rto_min {one['rto_min']} ms)" if one["rto_min"] else "")
+            of_curves.setdefault((who, one["buffer"]), set()).add(one["load"])
+    buffers: dict[tuple[str, tuple[float, ...]], list[float]] = {}
+    for (who, buffer), loads in sorted(of_curves.items()):
+        buffers.setdefault((who, tuple(sorted(loads))), []).append(buffer)
+    told: dict[tuple[tuple[float, ...], str], list[str]] = {}
+    for (who, own), having in buffers.items():
+        at = "" if len(having) == len(BUFFERS) else f" at B = {_listed(having)}"
+        told.setdefault((own, at), []).append(who)
+    return dict(sorted(told.items(), key=lambda one: len(one[0][0]), reverse=True))
+
+
+def loads_run(points: Sequence[Row]) -> str:
+    """A sentence on the loads that were run, where they are fewer than the paper's; "" where they are not."""
+    count = papers.load(PAPER).common["derived"]["load_points_per_curve"]
+    told = [
+        f"{_listed(loads)}{at} with {_listed(whose)}"
+        for (loads, at), whose in _loads_of(points).items()
+        if len(loads) < count
+    ]
+    return f"The paper's curves have {count} loads from 0.5 to 5; these were run: {'; '.join(told)}." if told else ""
+
+
 def section(data: Summary) -> Section:
     """The paper's part of lab reproduce's report."""
     points, parameters = data.get("points", ()), data.get("parameters", {})
@@ -168,6 +202,7 @@ def section(data: Summary) -> Section:
     )
     if parameters:
         intro += " A run lasts {length_s} s; the paper's lasts {published_length_s} s.".format_map(parameters)
+    intro = f"{intro} {loads_run(points)}".rstrip()
     return Section(
         intro, [Drawn(f"Figure {name}", f"{about}.", picture(points, name)) for name, about in ABOUT.items()]
     )

@@ -3,6 +3,7 @@
 
 import base64
 import dataclasses
+import functools
 import itertools
 import json
 import math
@@ -265,6 +266,31 @@ def test_who_is_judged():
     assert not any(row["cc"] for row in rows_of({}))
 
 
+def test_a_row_has_the_parameters_of_what_it_is_from():
+    rows = {(row["id"], row["number"]): row["parameters"] for row in rows_of(as_published())}
+    of_one = {"uncontrolled": 0, "drop": "last", "buffer": 0.5, "rto_min_ms": "stock"}
+    assert rows["ovl-eq8-9", 0] == {"length_s": 8.1, "curves": {"10+0 last B=0.5": {**of_one, "loads": [5.0]}}}
+    assert list(rows["ovl-eq3", 0]["curves"]) == ["0+1 last B=0.5"] and rows["ovl-eq3", 0]["length_s"] == 122.1
+    both = {"10+0 last B=0.5", "10+0 longest B=0.5"}
+    assert set(rows["ovl-fig2a", 3]["curves"]) == set(rows["ovl-c4-discipline", 0]["curves"]) == both
+    curves = rows["ovl-c1-stability", 0]["curves"]
+    assert len(curves) == 24 and all(one["loads"] == [0.5, 5.0] for one in curves.values())
+    assert all(rows[key] == {} for key in ARITHMETIC) and not any(row["parameters"] for row in rows_of({}))
+
+
+def test_loads_that_were_run_are_stated():
+    def told(extent):
+        return show.loads_run([vars(cell) for cell in sorted(cells_of(extent), key=str)])
+
+    peers = "1.5 and 5 at B = 0.5 with bbr and cubic"
+    usual = told(front.USUAL)
+    assert "7 loads" in usual and "0.5, 1, 1.5, 2 and 5 with fixed_window and pktpair_1994" in usual and peers in usual
+    assert "fixed_window" not in told(front.FULL).replace("fixed_window (rto_min 75 ms)", ""), "all seven"
+    assert "5 at B = 0.25 and 1 with fixed_window and pktpair_1994" in told(front.QUICK)
+    assert show.loads_run([]) == ""
+
+
+@functools.cache
 def cells_of(extent):
     return {
         front.cell(run.cc, run.values)
