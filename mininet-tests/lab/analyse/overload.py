@@ -17,9 +17,9 @@ heavy load
 
 A curve's points are judged as far as they were run; what a row has measured names them.
 
-A check is judged with ``pktpair_1994``, as the paper has it: two-sided, if it is. The default beside it is held
-against the better side of the bound alone, and against none where neither is better: a number of intervals, or an
-order of buffers or of disciplines.
+A check is judged with ``pktpair_1994``, as the paper has it: two-sided, if it is. The default, bbr and cubic
+stand beside it where their points were run: they are held against the better side of the bound alone, and against
+none where neither is better: a number of intervals, or an order of buffers or of disciplines.
 """
 
 from __future__ import annotations
@@ -98,6 +98,11 @@ class Found:
     def ccs(self) -> set[str]:
         """Of the cells that were asked for."""
         return {cell.cc for cell in self.used}
+
+    @property
+    def mixes(self) -> tuple[int, ...]:
+        """Those in which somebody is judged; beside them, nobody has another's where all are uncontrolled."""
+        return tuple(mix for mix in MIXES if mix != ALL or self.cc == JUDGED)
 
     def _of(self, cell: Cell) -> Point:
         if cell not in self.points:
@@ -193,7 +198,7 @@ def _plateau(mix: int, drop: str) -> Judge:
 
 def _in_all_curves(least: float) -> Judge:
     def judge(found: Found) -> Verdict:
-        told = _plateaus(found, itertools.product(MIXES, DROPS))
+        told = _plateaus(found, itertools.product(found.mixes, DROPS))
         return _one_sided(told, min(told.values()) >= least)
 
     return judge
@@ -216,41 +221,42 @@ def _nondecreasing(mix: int, drop: str) -> Judge:
     return judge
 
 
-Value = Callable[[Found, float], float]
+@dataclass(frozen=True)
+class Value:
+    """A figure at a load of 5."""
+
+    mix: int
+    drop: str
+    metric: str = "goodput"
+
+    def of(self, found: Found, buffer: float) -> float:
+        """With a buffer."""
+        return found.at(self.mix, self.drop, buffer)[self.metric]
 
 
-def _value(mix: int, drop: str, metric: str = "goodput") -> Value:
-    """At a load of 5, of a buffer."""
-    return lambda found, buffer: found.at(mix, drop, buffer)[metric]
-
-
-def _order(greater: Value, lesser: Value, mix: int, drop: str, buffers: Iterable[float] = BUFFERS) -> Judge:
-    """With each of the buffers that a mix's curve has."""
+def _order(greater: Value, lesser: Value, buffers: Iterable[float] = BUFFERS) -> Judge:
+    """With each of the buffers that both curves have."""
 
     def judge(found: Found) -> Verdict:
-        pairs = {
-            f"B={one:g}": (greater(found, one), lesser(found, one))
-            for one in found.buffers(mix, drop)
-            if one in tuple(buffers)
-        }
-        if not pairs:
-            raise NotMeasuredError(found.cell(mix, drop, next(iter(buffers)), HEAVY))
+        common = set(buffers).intersection(*(found.buffers(one.mix, one.drop) for one in (greater, lesser)))
+        if not common:
+            raise NotMeasuredError(found.cell(greater.mix, greater.drop, next(iter(buffers)), HEAVY))
+        pairs = {f"B={one:g}": (greater.of(found, one), lesser.of(found, one)) for one in sorted(common)}
         told = {name: [_round(a), _round(b)] for name, (a, b) in pairs.items()}
         return Verdict(told, all(a > b for a, b in pairs.values()))
 
     return judge
 
 
-def _above(greater: Value, lesser: Value, mix: int, drop: str) -> Judge:
+def _above(greater: Value, lesser: Value) -> Judge:
     """An order in which the greater one is of controlled sources: more of it is better."""
-    order = _order(greater, lesser, mix, drop)
+    order = _order(greater, lesser)
     return lambda found: _one_sided(*order(found)[:2])
 
 
 def _beats(mix: int, drop: str) -> Judge:
     """A controlled source has more than an uncontrolled one."""
-    controlled, uncontrolled = (_value(mix, drop, f"{kind}_source") for kind in ("controlled", "uncontrolled"))
-    return _above(controlled, uncontrolled, mix, drop)
+    return _above(*(Value(mix, drop, f"{kind}_source") for kind in ("controlled", "uncontrolled")))
 
 
 def _more_than_its_share(drop: str) -> Judge:
@@ -321,7 +327,7 @@ def _packets_of_a_source(found: Found) -> Verdict:
     """The most of the mixes of one kind, in an interval of the paper's length."""
     told = {}
     for mix, kind in ((NONE, "controlled"), (ALL, "uncontrolled")):
-        for drop in DROPS:
+        for drop in DROPS if mix in found.mixes else ():
             parts = [
                 found.at(mix, drop, buffer, load)[f"{kind}_source"]
                 for buffer in found.buffers(mix, drop)
@@ -370,7 +376,7 @@ JUDGES: dict[tuple[str, int], Judge] = {
     ("ovl-fig2a", 0): _near_goodput(NONE, "last", 0.92, 0.06),
     ("ovl-fig2a", 1): _plateau(NONE, "last"),
     ("ovl-fig2a", 2): _nondecreasing(NONE, "last"),
-    ("ovl-fig2a", 3): _order(_value(NONE, "last"), _value(NONE, "longest"), NONE, "last", [HALF]),
+    ("ovl-fig2a", 3): _order(Value(NONE, "last"), Value(NONE, "longest"), [HALF]),
     ("ovl-fig2b", 0): _plateau(ONE, "last"),
     ("ovl-fig2b", 1): _nondecreasing(ONE, "last"),
     ("ovl-fig2c", 0): _near_goodput(NONE, "longest", 0.83, 0.07),
@@ -381,17 +387,15 @@ JUDGES: dict[tuple[str, int], Judge] = {
     ("ovl-fig3a", 0): _plateau(NINE, "last"),
     ("ovl-fig3a", 1): _nondecreasing(NINE, "last"),
     ("ovl-fig3b", 0): _near_goodput(ALL, "last", 0.5, 0.12),
-    ("ovl-fig3b", 1): _above(_value(NONE, "last"), _value(ALL, "last"), ALL, "last"),
+    ("ovl-fig3b", 1): _above(Value(NONE, "last"), Value(ALL, "last")),
     ("ovl-fig3c", 0): _plateau(NINE, "longest"),
     ("ovl-fig3c", 1): _nondecreasing(NINE, "longest"),
     ("ovl-fig3d", 0): _near_goodput(ALL, "longest", 0.5, 0.12),
-    ("ovl-fig3d", 1): _above(_value(NONE, "longest"), _value(ALL, "longest"), ALL, "longest"),
+    ("ovl-fig3d", 1): _above(Value(NONE, "longest"), Value(ALL, "longest")),
     ("ovl-fig4a", 0): _beats(ONE, "last"),
     ("ovl-fig4b", 0): _beats(ONE, "last"),
     ("ovl-fig4c", 0): _beats(ONE, "longest"),
-    ("ovl-fig4d", 0): _order(
-        _value(ONE, "last", "uncontrolled_source"), _value(ONE, "longest", "uncontrolled_source"), ONE, "longest"
-    ),
+    ("ovl-fig4d", 0): _order(*(Value(ONE, drop, "uncontrolled_source") for drop in DROPS)),
     ("ovl-fig4d", 1): _driven_out,
     ("ovl-fig5a", 0): _more_than_its_share("last"),
     ("ovl-fig5a", 1): _better_with_less("last"),
@@ -402,7 +406,7 @@ JUDGES: dict[tuple[str, int], Judge] = {
     ("ovl-c1-stability", 0): _in_all_curves(NEAR_PLATEAU),
     ("ovl-c1-stability", 1): _in_all_curves(COLLAPSED),
     ("ovl-c2-small-buffer", 0): _small_buffer,
-    ("ovl-c2-small-buffer", 1): _order(_value(NONE, "last"), _value(NONE, "longest"), NONE, "last", [HALF]),
+    ("ovl-c2-small-buffer", 1): _order(Value(NONE, "last"), Value(NONE, "longest"), [HALF]),
     ("ovl-c3-min-buffer", 0): lambda _: _near(overload.least_buffer_windows(), 0.2, 0.005),
     ("ovl-c4-discipline", 0): _difference,
     ("ovl-c5-incentive", 0): _incentive(ONE),
@@ -410,10 +414,10 @@ JUDGES: dict[tuple[str, int], Judge] = {
     ("ovl-c5-incentive", 2): _most_with_longest,
     ("ovl-c6-source-goodput-range", 0): _packets_of_a_source,
 }
-# Beside the judged one: the same with a shorter timeout, which is another reading, and the default.
+# Beside the judged one: the same with a shorter timeout, which is another reading; the default and its peers.
 BESIDE = {
     f"{JUDGED}, rto_min {SHORT_MS} ms": (JUDGED, SHORT_MS),
-    DEFAULT: (DEFAULT, STOCK_MS),
+    **{cc: (cc, STOCK_MS) for cc in (DEFAULT, *PEERS)},
 }
 
 

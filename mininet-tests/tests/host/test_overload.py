@@ -251,6 +251,21 @@ def test_an_order_of_buffers_or_disciplines_is_not_asked_of_the_default(key):
         assert JUDGES[key](Found(points)).no_worse is None
 
 
+def test_peers_stand_beside_where_they_were_run():
+    """With half a window alone, and not where an order of buffers is asked for, nor where all are uncontrolled."""
+    peers = {cell: own for cc in found.PEERS for cell, own in as_published(cc).items() if cell.buffer == 0.5}
+    rows = {(row["id"], row["number"]): row["beside"] for row in rows_of({**as_published(), **peers})}
+    without = {key for key, beside in rows.items() if not set(found.PEERS) <= set(beside)}
+    of_buffers = {(f"ovl-fig{one}", number) for one, number in (("2a", 2), ("2b", 1), ("2c", 2), ("2d", 1))}
+    of_buffers |= {(f"ovl-fig{one}", 1) for one in ("3a", "3c", "5a", "5c")}
+    of_none = {("ovl-eq3", 0), ("ovl-eq6-7", 0), ("ovl-fig3b", 0), ("ovl-fig3d", 0)}
+    assert without == of_buffers | of_none | ARITHMETIC
+    assert list(rows["ovl-fig3b", 1]["bbr"]["measured"]) == ["B=0.5"] and rows["ovl-fig4a", 0]["cubic"]["pass"] is True
+    stable = rows["ovl-c1-stability", 0]["bbr"]["measured"]
+    assert len(stable) == 6 and not any(name.startswith("0+10") for name in stable)
+    assert set(rows["ovl-c6-source-goodput-range", 0]["bbr"]["measured"]) == {"controlled last", "controlled longest"}
+
+
 def test_who_is_judged():
     """Ten sources without control are no packet pair, and nothing stands beside them."""
     points = {**as_published(), **as_published(found.DEFAULT)}
