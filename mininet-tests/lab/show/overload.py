@@ -65,35 +65,37 @@ ABOUT = {
 WIDTH_INCHES, HEIGHT_INCHES = 8.0, 7.0
 BUFFER_STYLES = dict(zip(sorted(BUFFERS, reverse=True), (("-", "o"), ("--", "s"), (":", "^")), strict=True))
 OWN_COLOUR = COLOURS[3]
-# What is known of checks that do not hold.
-# A load of 5, the stock timeout, seed 1.
+# What is known of checks that do not hold: how it comes. What a campaign measured is in its rows.
 SENT_ONCE = (
-    "The stack sends a packet again as often as it was dropped, and no more: ten sources without control and a "
-    "buffer of one window send 29,740 again, and 29,745 were dropped. The link carries nothing twice, and a dropped "
-    "packet costs it nothing. A timeout of the paper's sources sends again all that is not known to have arrived."
+    "The stack sends a packet again as often as it was dropped, and no more. The link carries nothing twice, and a "
+    "dropped packet costs it nothing. A timeout of the paper's sources sends again all that is not known to have "
+    "arrived."
 )
 FULL_FOR_ALL = (
-    "With drop-last a full buffer drops whoever comes. Nine sources of packet pair, whose own queues are short, "
-    "lose 13, 23 and 30 % of their packets with buffers of 1, 0.5 and 0.25 windows, and 1, 4 and 9 % with "
-    "drop-longest, where the paper's order holds. The source without control loses 31 to 40 %, has them sent again a "
-    "round trip later, and takes the turns that others leave: they are off for 5 % of the time. In the paper what "
-    "is lost twice waits for a timer."
+    "With drop-last a full buffer drops whoever comes. Packet pair, whose own queues are short, loses the more the "
+    "smaller the buffer is, and several times as much as with drop-longest, where the paper's order holds. The "
+    "source without control loses most, has its packets sent again a round trip later, and takes the turns that "
+    "others leave while they are off. In the paper what is lost twice waits for a timer."
+)
+DROPPED_WHEN_FULL = (
+    "The longest queue is dropped only when the buffer is full: the larger the buffer, the more of a message may "
+    "pass before."
 )
 MINORITY = (
-    "With drop-last packet pair loses 27 to 39 % of its packets beside nine sources that keep the buffer full, and "
-    "pairs with them: with half a window it ends 4 messages, with drop-longest 18. With timers alone "
-    "(recovery=timers, one window) it has 0.096 and each of the nine 0.075: RACK is a part of their advantage here."
+    "With drop-last packet pair loses packets, and pairs with them, beside nine sources that keep the buffer full, "
+    "and ends fewer messages than with drop-longest. With timers alone (recovery=timers, one window, another run) it "
+    "has 0.096 and each of the nine 0.075: RACK is a part of their advantage here."
+)
+FEW_MESSAGES = (
+    "At a load of 1 a source ends a few messages in a short run: there the difference is within what both bars "
+    "leave open, with drop-longest too."
 )
 WHY: dict[str, str] = {
     **dict.fromkeys(("ovl-fig2a 0", "ovl-fig2c 0", "ovl-fig3b 0", "ovl-fig3d 0"), SENT_ONCE),
-    **dict.fromkeys(
-        ("ovl-fig2a 3", "ovl-c2-small-buffer 1", "ovl-c4-discipline 0"),
-        f"{SENT_ONCE} Both disciplines keep the link busy, and differ by less than their bars.",
-    ),
-    **dict.fromkeys(("ovl-fig4a 0", "ovl-fig4b 0"), FULL_FOR_ALL),
-    "ovl-fig4d 1": "Holds with a quarter and a half of a window (0.43 and 0.46), and not with a whole one (0.68).",
-    **dict.fromkeys(("ovl-fig5a 0", "ovl-fig5a 1", "ovl-fig5b 0", "ovl-c5-incentive 1"), MINORITY),
-    "ovl-c5-incentive 0": FULL_FOR_ALL,
+    **dict.fromkeys(("ovl-fig4a 0", "ovl-fig4b 0", "ovl-c5-incentive 0"), FULL_FOR_ALL),
+    "ovl-fig4d 1": DROPPED_WHEN_FULL,
+    **dict.fromkeys(("ovl-fig5a 0", "ovl-fig5a 1", "ovl-fig5b 0"), MINORITY),
+    "ovl-c5-incentive 1": f"{MINORITY} {FEW_MESSAGES}",
 }
 
 
