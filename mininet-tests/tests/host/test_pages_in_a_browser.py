@@ -20,6 +20,7 @@ import test_overload
 import test_qlbp
 import test_reproduce
 import test_thesis
+from lab.analyse import overload as found_overload
 from lab.analyse import qlbp as found_qlbp
 from lab.analyse import thesis as found_thesis
 from lab.checkout import TOP
@@ -69,6 +70,7 @@ def _reproduce(folder: Path) -> str:
             {**thesis, "goals": found_thesis.goals(test_thesis.recorded())},
             found_thesis.rows(test_thesis.recorded(), [1], show_thesis.WHY),
         ),
+        found_overload.PAPER: test_overload.recorded(),
         found_qlbp.PAPER: (test_qlbp.recorded()["data"], test_qlbp.recorded()["rows"]),
     }
     for paper, (data, rows) in recorded.items():
@@ -80,7 +82,7 @@ def _reproduce(folder: Path) -> str:
 
 PAGES: dict[str, tuple[Callable[[Path], str], str]] = {
     "demo": (_demo, "pktpair"),
-    "overload": (lambda folder: overload.page(test_overload.recorded()), "ovl-"),
+    "overload": (lambda folder: overload.page(test_overload.published()), "ovl-"),
     "reproduce": (_reproduce, "pp-9.1-fig12"),
 }
 
