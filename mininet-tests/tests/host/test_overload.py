@@ -3,7 +3,6 @@
 
 import base64
 import dataclasses
-import functools
 import itertools
 import json
 import math
@@ -20,7 +19,6 @@ from lab.model import overload, papers, scenario
 from lab.model.errors import PlanError
 from lab.model.overload import Mean
 from lab.show import overload as show
-from lab.store.sweep import planned
 
 PAPER = papers.load("overload-1995")
 BY_ID = {one.id: one for one in PAPER.entries}
@@ -308,12 +306,13 @@ def test_loads_that_were_run_are_stated():
     assert show.loads_run([]) == ""
 
 
-@functools.cache
 def cells_of(extent):
+    """Of all runs that are asked for; none is planned."""
     return {
-        front.cell(run.cc, run.values)
+        front.cell(cc, one)
         for request in front.requests(extent, 1)
-        for run in planned(request, [("6.1", "")])
+        for one in SCENARIO.values(SCENARIO.axes(request.settings))
+        for cc in request.ccs
     }
 
 
