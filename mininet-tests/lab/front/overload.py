@@ -164,7 +164,8 @@ def judged(measured: Measured, asked: Asked) -> Judged:
     of_cells = points(Measured(measured.study, own, measured.digests, measured.surroundings, measured.kept), SEEDS)
     of_all, lone = parameters(_extent(asked))
     rows = found.rows(of_cells, range(1, SEEDS + 1), of_all, lone, show.WHY)
-    return Judged(rows, {"parameters": of_all, "points": [{**vars(one), **point} for one, point in of_cells.items()]})
+    drawn = [{**vars(one), **point} for one, point in of_cells.items()]
+    return Judged(rows, {"parameters": of_all, "points": drawn, "goals": found.goals(of_cells)})
 
 
 PAPER = Paper(found.PAPER, asked_for, judged, show.section)

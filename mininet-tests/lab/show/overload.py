@@ -30,7 +30,7 @@ from ..model import overload, papers
 from . import checks
 from .pages import rendered, text
 from .pictures import CC_COLOURS, COLOURS, STYLE, address
-from .section import Drawn, Section
+from .section import Drawn, Section, goals
 
 Row = Mapping[str, Any]
 Summary = Mapping[str, Any]
@@ -99,10 +99,14 @@ WHY: dict[str, str] = {
 }
 
 
+def asked_of(goal: Row) -> str:
+    """A goal of the default."""
+    return f"goodput of {DEFAULT} at a load of 5, B=0.5, drop-{goal['drop']}: at least {goal['least']}"
+
+
 def goal_text(goal: Row) -> str:
     """A goal of the default and what was measured."""
-    asked = f"goodput of {DEFAULT} at a load of 5, B=0.5, drop-{goal['drop']}: at least {goal['least']}"
-    return f"{asked}, measured {'nothing' if goal['measured'] is None else goal['measured']}"
+    return f"{asked_of(goal)}, measured {'nothing' if goal['measured'] is None else goal['measured']}"
 
 
 def curve(
@@ -195,6 +199,15 @@ def loads_run(points: Sequence[Row]) -> str:
     return f"The paper's curves have {count} loads from 0.5 to 5; these were run: {'; '.join(told)}." if told else ""
 
 
+VERDICT = (
+    "Held: packet-pair sources keep the link used with every buffer and both ways to drop, and drop-longest-queue turns "
+    "the gain around: who controls itself has more. Not held: the losses without control. The stack sends a dropped "
+    "packet again once, where the paper's sources send again all that is not known to have arrived, so that goodput is "
+    "above what is published. With drop-last who controls itself pays more than is published, since a full buffer "
+    "drops whoever comes."
+)
+
+
 def section(data: Summary) -> Section:
     """The paper's part of lab reproduce's report."""
     points, parameters = data.get("points", ()), data.get("parameters", {})
@@ -206,7 +219,10 @@ def section(data: Summary) -> Section:
         intro += " A run lasts {length_s} s; the paper's lasts {published_length_s} s.".format_map(parameters)
     intro = f"{intro} {loads_run(points)}".rstrip()
     return Section(
-        intro, [Drawn(f"Figure {name}", f"{about}.", picture(points, name)) for name, about in ABOUT.items()]
+        intro,
+        [Drawn(f"Figure {name}", f"{about}.", picture(points, name)) for name, about in ABOUT.items()],
+        goals=goals([{**one, "what": asked_of(one)} for one in data.get("goals", ())], text),
+        verdict=VERDICT,
     )
 
 
