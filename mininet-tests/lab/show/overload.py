@@ -200,7 +200,7 @@ def loads_run(points: Sequence[Row]) -> str:
 
 
 VERDICT = (
-    "Held: packet-pair sources keep the link used with every buffer and both ways to drop, and drop-longest-queue turns "
+    "Held: packet-pair sources use the link with every buffer and both ways to drop, and drop-longest-queue turns "
     "the gain around: who controls itself has more. Not held: the losses without control. The stack sends a dropped "
     "packet again once, where the paper's sources send again all that is not known to have arrived, so that goodput is "
     "above what is published. With drop-last who controls itself pays more than is published, since a full buffer "
