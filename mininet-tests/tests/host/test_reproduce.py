@@ -469,11 +469,15 @@ def estimated() -> dict[str, Any]:
     return estimators.drawn(samples, truth, kept["round_trip_s"], kept["steps_s"], service_ns[0])
 
 
+# Of a quick campaign, which is recorded, the peaks of table 4 are too few.
+WHY_OF_FEW = set(show.WHY) - {"pp-9.2-tab4 5"}
+
+
 def recorded() -> dict[str, Any]:
     """A campaign's summary, its rows judged now."""
     kept = json.loads(RECORDED.read_text())
     known = {(one["cc"], one["run"]): Point(one["metrics"], {}, one["length_s"]) for one in kept["points"]}
-    data = {name: kept[name] for name in ("parameters", "points", "curves")}
+    data = {**{name: kept[name] for name in ("parameters", "points", "curves")}, "goals": found.goals(known)}
     judged = {name: reproduce.not_measured(name) for name in reproduce.PAPERS}
     judged[found.PAPER] = Judged(found.rows(known, [1], show.WHY), {**data, "estimators": estimated()})
     return {
@@ -492,7 +496,7 @@ def test_recorded_results_are_judged() -> None:
     rows = {(row["id"], row["number"]): row for row in recorded()["rows"]}
     verdicts = {f"{name} {number}": row["pass"] for (name, number), row in rows.items() if row["measured"] is not None}
     assert verdicts == json.loads(RECORDED.read_text())["verdicts"]
-    assert all(name in verdicts and not verdicts[name] for name in show.WHY)
+    assert all(name in verdicts and not verdicts[name] for name in WHY_OF_FEW)
 
 
 def test_the_page() -> None:
@@ -501,10 +505,11 @@ def test_the_page() -> None:
     ids = [entry.id for name in reproduce.PAPERS for entry in papers.load(name).entries]
     assert all(f">{one}&nbsp;" in text for one in ids) and "http" not in text
     pictures = [base64.b64decode(part.split('"')[0]).decode() for part in text.split("svg+xml;base64,")[1:]]
-    assert len(pictures) == len(show.FIGURES)
-    *of_runs, of_estimators = pictures
-    assert "setpoint" in of_runs[0] and all("pktpair_1994" in one for one in of_runs)
-    assert all("published" in one for one in of_runs[2:])
+    drawn = dict(zip(show.FIGURES, pictures, strict=True))
+    of_estimators, trace = drawn.pop("4.4 and 4.5"), drawn.pop("9.2, figures 17 to 19")
+    assert "its service time allows" in trace and "setpoint" in drawn["9.1, figures 11, 12 and 14"]
+    assert all("pktpair_1994" in one for one in drawn.values())
+    assert all("published" in one for name, one in drawn.items() if name.startswith(("9.3", "9.4", "9.2, table")))
     assert all(name in of_estimators for name in ("truth", *show.DRAWN_ESTIMATORS))
     assert all(f"<td>{name}</td>" in text for name in estimators.ESTIMATORS)
 
@@ -542,7 +547,7 @@ def test_checks_are_grouped_by_what_became_of_them() -> None:
     assert [one for one in checks.VERDICTS if one in groups] == list(groups), "what is not held stands first"
     names = {verdict: {f"{row['id']} {row['number']}" for row in rows} for verdict, rows in groups.items()}
     assert len(names[checks.MISSED]) + len(names[checks.HELD]) == 68
-    assert names[checks.MISSED] >= set(show.WHY)
+    assert names[checks.MISSED] >= WHY_OF_FEW
     # a unit test, the stack, a run that is not made yet
     assert {"pp-eq14 0", "pp-eq19 0"} <= names[checks.ELSEWHERE] and "pp-b7 2" in names[checks.OPEN]
     assert sum(map(len, groups.values())) == sum(len(entry.checks) for entry in BY_ID.values())
@@ -567,7 +572,10 @@ def test_results_are_documented(tmp_path: Path) -> None:
         for number in range(len(entry.checks)):
             assert page.count(f'``{entry.id}`` {number}"') == 1
     assert summary["commit"] in page and "57 of 79 checks hold, of 68 that were measured" in page
-    assert all(sentence(one) in page for one in show.WHY.values())
+    assert all(sentence(show.WHY[name]) in page for name in WHY_OF_FEW)
+    goals = [line for line in page.splitlines() if line.strip().startswith('"9.3, ')]
+    assert len(goals) == 2 and all(line.endswith(('"yes"', '"no"')) for line in goals)
+    assert '"2";"2761";' in page and "Held: the queue stays" in page
     assert f".. figure:: {found.PAPER}.svg" in page and "setpoint" in (folder / f"{found.PAPER}.svg").read_text()
     raw = json.loads((folder / f"{found.PAPER}.json").read_text())
     assert [(row["id"], row["number"], row["measured"]) for row in raw["rows"]] == [
