@@ -144,10 +144,11 @@
 #define MOST_PAYLOAD_BYTES 65507
 /* UDP_MAX_SEGMENTS of older kernels */
 #define MOST_BURST 64
-/* of a UDP socket; the kernel doubles it. It holds some 25,000 packets of 1,500 bytes. */
+/* of a UDP socket; the kernel doubles it, and all sockets together hold a part of the memory */
 #define UDP_BUFFER_BYTES (256 << 20)
-/* so many may be unread while more are sent */
+/* so many may be unread while more are sent; a packet of more than 1,500 bytes counts as several */
 #define READ_EVERY_PACKETS 16384
+#define COUNTED_BYTES 1500
 /* what is under way at the end is awaited for 20 times 50 ms */
 #define DRAIN_TRIES 20
 #define DRAIN_PERIOD_NS (50 * 1000 * 1000)
@@ -1462,7 +1463,7 @@ static bool read_batch(int fd)
 
 /*
  * Beside a long run: once READ_EVERY_PACKETS were sent, a batch is read after each burst until
- * all sinks are empty. A shorter run has no instruction of that.
+ * all sinks are empty. A shorter run reads nothing before its end.
  */
 static void read_while_sending(size_t sent)
 {
@@ -1475,8 +1476,18 @@ static void read_while_sending(size_t sent)
 		sink = unread = 0;
 }
 
+static void read_all(void)
+{
+	size_t i;
+
+	for (i = 0; i < run.sink_count; i++)
+		while (read_batch(run.sinks[i].socket))
+			;
+}
+
 static void *run_sources(void *unused __attribute__((unused)))
 {
+	struct source *source;
 	size_t i;
 
 	for (i = 0; i < run.event_count; i++) {
@@ -1486,13 +1497,19 @@ static void *run_sources(void *unused __attribute__((unused)))
 			sleep_until(due_ns);
 		if (run.over)
 			break;
-		send_burst(&run.sources[run.events[i].source]);
-		read_while_sending(run.sources[run.events[i].source].burst);
+		source = &run.sources[run.events[i].source];
+		send_burst(source);
+		read_while_sending(source->burst * (1 + source->payload_bytes / COUNTED_BYTES));
 	}
 	pthread_mutex_lock(&run.lock);
 	if (!run.end.with_flows)
 		one_finished();
 	pthread_mutex_unlock(&run.lock);
+	/* nothing on this machine tells how many packets others send here */
+	while (SPLIT && run.sink_count && !run.over) {
+		sleep_until(now_ns() + DRAIN_PERIOD_NS);
+		read_all();
+	}
 	return NULL;
 }
 
@@ -1509,9 +1526,7 @@ static void read_sinks(void)
 		sent += run.sources[i].sent;
 	for (try = 0; try <= DRAIN_TRIES && (!try || run.received_count < sent); try++) {
 		sleep_until(over_ns + try * DRAIN_PERIOD_NS);
-		for (i = 0; i < run.sink_count; i++)
-			while (read_batch(run.sinks[i].socket))
-				;
+		read_all();
 	}
 	for (i = 0; i < run.sink_count; i++) {
 		u32 memory[SK_MEMINFO_VARS] = { 0 };

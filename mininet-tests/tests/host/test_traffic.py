@@ -269,6 +269,26 @@ def test_udp_packets_at_their_times(programs: dict[str, Path], tmp_path: Path, a
 
 
 @needs_root
+def test_more_packets_than_sinks_hold(programs: dict[str, Path], tmp_path: Path) -> None:
+    """540 MB of large packets and many small ones, for two sinks: none is lost in a socket, or out of its order."""
+    ends = [f"from={OWN} to={OWN} from_address=127.0.0.1 to_address=127.0.0.{place}" for place in (1, 2)]
+    found = drive(
+        programs["plain"],
+        tmp_path,
+        f"source name=large {ends[0]} port=21001 packet_bytes=60000 times={times(tmp_path, *[0] * 9000)}",
+        f"source name=small {ends[1]} port=22001 packet_bytes=100 burst=64 times={times(tmp_path, *[0] * 500)}",
+        END,
+    )
+    assert [(one["sent"] + one["not_sent"], one["received"] - one["sent"]) for one in found.sources] == [
+        (9000, 0),
+        (32_000, 0),
+    ]
+    for source in (0, 1):
+        sent = [sent_ns for one, _, sent_ns, _ in found.received if one == source]
+        assert sent == sorted(sent)
+
+
+@needs_root
 def test_sources_end_with_the_last_flow(programs: dict[str, Path], tmp_path: Path) -> None:
     times = tmp_path / "times"
     times.write_bytes(struct.pack("<2Q", 0, 4000 * MS))
