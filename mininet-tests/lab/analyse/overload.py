@@ -395,7 +395,7 @@ JUDGES: dict[tuple[str, int], Judge] = {
     ("ovl-fig4a", 0): _beats(ONE, "last"),
     ("ovl-fig4b", 0): _beats(ONE, "last"),
     ("ovl-fig4c", 0): _beats(ONE, "longest"),
-    ("ovl-fig4d", 0): _order(*(Value(ONE, drop, "uncontrolled_source") for drop in DROPS)),
+    ("ovl-fig4d", 0): _order(Value(ONE, DROPS[0], "uncontrolled_source"), Value(ONE, DROPS[1], "uncontrolled_source")),
     ("ovl-fig4d", 1): _driven_out,
     ("ovl-fig5a", 0): _more_than_its_share("last"),
     ("ovl-fig5a", 1): _better_with_less("last"),

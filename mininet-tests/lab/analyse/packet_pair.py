@@ -464,11 +464,15 @@ def goals(points: Points) -> list[dict[str, Any]]:
     told = []
     for kind, measure in {"closed": _CLOSED_GOODPUTS, "open": _OPEN_GOODPUTS}.items():
         published = _rows(f"pp-9.3-{kind}", "nominal_load", "goodput")
+
+        def holds(told: Mapping[str, float], least: Mapping[str, float] = published) -> bool:
+            return all(one >= least[load] for load, one in told.items())
+
         told.append(
             judging.goal(
                 f"9.3, {kind} sources: goodput of {DEFAULT} at each load is at least what is published",
                 functools.partial(measure, Found(points, DEFAULT)),
-                lambda found, least=published: all(one >= least[load] for load, one in found.items()),
+                holds,
             )
         )
     return told

@@ -140,7 +140,7 @@ def points(measured: Measured, seeds: int) -> dict[Key, dict[str, Any]]:
 
 def curves(measured: Measured) -> dict[str, Any]:
     """Windows of the first source over time, of the first seed; of packet pair in scenario 7, also spacings."""
-    told = {}
+    told: dict[str, Any] = {}
     for run in measured.runs:
         if run.scenario.name != SCENARIO or run.seed != 1 or run.values["scenario"] not in DRAWN:
             continue
