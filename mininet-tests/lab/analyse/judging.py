@@ -64,13 +64,10 @@ def judged(judge: Judge[Found], found: Found, one_sided: bool = False) -> dict[s
     return {"measured": measured, "pass": judge.holds(measured)}
 
 
-def goal(what: str, measure: Callable[[], Any], holds: Callable[[Any], bool]) -> dict[str, Any]:
+def goal(what: str, judge: Judge[Found], found: Found) -> dict[str, Any]:
     """A goal of this project beside the paper's checks: what, measured and met; what was not measured is not met."""
-    try:
-        measured = measure()
-    except NotMeasuredError:
-        return {"what": what, "measured": None, "met": False}
-    return {"what": what, "measured": measured, "met": holds(measured)}
+    own = judged(judge, found)
+    return {"what": what, "measured": own["measured"], "met": own["pass"]}
 
 
 NOT_RUN: dict[str, Any] = {"preset": "", "cc": "", "qdisc": "", "seeds": [], "length_s": None, "parameters": {}}

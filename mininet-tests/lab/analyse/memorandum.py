@@ -346,7 +346,7 @@ def curves(values: Values, plan: Plan, raw: Mapping[str, Any], most: int = 1500)
     """What is drawn of a run: the first source's queue, setpoint and departures, thinned out, and a part in full.
 
     With what others join, also the sending rates of the first source and of all others, in each round trip, and the
-    rate that its service time says (nan before the first pair, and of other congestion controls).
+    rate that its service time says, where there is one: other congestion controls have none.
     """
     run = seen(plan, raw, values["limit"])
     sampled, (begin, end) = run.samples[0], (at * ROUND_TRIP_PACKETS for at in STEADY_ROUND_TRIPS)

@@ -468,13 +468,8 @@ def goals(points: Points) -> list[dict[str, Any]]:
         def holds(told: Mapping[str, float], least: Mapping[str, float] = published) -> bool:
             return all(one >= least[load] for load, one in told.items())
 
-        told.append(
-            judging.goal(
-                f"9.3, {kind} sources: goodput of {DEFAULT} at each load is at least what is published",
-                functools.partial(measure, Found(points, DEFAULT)),
-                holds,
-            )
-        )
+        what = f"9.3, {kind} sources: goodput of {DEFAULT} at each load is at least what is published"
+        told.append(judging.goal(what, Judge(measure, holds), Found(points, DEFAULT)))
     return told
 
 

@@ -512,11 +512,7 @@ AS_CHECKS = {
 def goals(points: Points) -> list[dict[str, Any]]:
     """What the pacers have to do."""
     found = Found(points)
-    told = [
-        judging.goal(what, functools.partial(JUDGES[key].measure, found), JUDGES[key].holds)
-        for key, what in AS_CHECKS.items()
-    ]
+    told = [judging.goal(what, JUDGES[key], found) for key, what in AS_CHECKS.items()]
     widest = max(qlbp.DUMBBELL_CUTOFFS)
-    used = functools.partial(_in_table("used", widest), found)
     what = f"Table III: with a cutoff of {widest} packets at least {LEAST_USED} of the core link is used"
-    return [*told, judging.goal(what, used, lambda one: one >= LEAST_USED)]
+    return [*told, judging.goal(what, Judge(_in_table("used", widest), lambda one: one >= LEAST_USED), found)]

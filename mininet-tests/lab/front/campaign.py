@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -155,20 +156,16 @@ def run_checks(
     """
     began = time.monotonic()
     study = Study(arguments.out / STUDY)
-    failure = ""
     if arguments.kept:
         measured = kept(study, engine, planned)
     else:
         try:
             measured = measure(program, study, engine, planned, guests=arguments.j, fresh=arguments.fresh)
         except measuring.MeasuringError as error:
-            failure = str(error)
             try:
-                measured = kept(study, engine, planned)
+                measured = replace(kept(study, engine, planned), failure=str(error))
             except PlanError:
                 raise error from None
-    # what is published is of a whole campaign
-    arguments.document = not failure and getattr(arguments, "document", False)
     summary = write(arguments.out, measured)
     rows = summary["rows"]
     for line in (*map(check_line, rows), *more(summary)):
@@ -178,6 +175,6 @@ def run_checks(
     minutes = (time.monotonic() - began) / 60
     print(f"\n{passed} of {len(rows)} checks hold, of {known} that were measured. {minutes:.1f} minutes.")
     print(last)
-    if failure:
-        print(f"{program}: {failure}", file=sys.stderr)
-    return 0 if passed == len(rows) and not failure else FAILED
+    if measured.failure:
+        print(f"{program}: {measured.failure}", file=sys.stderr)
+    return 0 if passed == len(rows) and not measured.failure else FAILED

@@ -46,6 +46,7 @@ class Measured:
     :param digests: of the runs
     :param surroundings: by kernel and build
     :param kept: how many results were there before
+    :param failure: of runs that failed, where the others are judged nevertheless; else ""
     """
 
     study: Study
@@ -53,6 +54,7 @@ class Measured:
     digests: Mapping[Run, str]
     surroundings: Mapping[tuple[str, str], Surroundings]
     kept: int
+    failure: str = ""
 
     def cpu_s(self, run: Run) -> float:
         """What a run took of a core when it was measured; 0 if that was not noted."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -161,7 +161,7 @@ def asked_for(asked: Asked) -> list[Request]:
 def judged(measured: Measured, asked: Asked) -> Judged:
     """The paper's rows, and what is drawn, of a campaign of several papers."""
     own = {run: one for run, one in measured.runs.items() if run.scenario.name == SCENARIO}
-    of_cells = points(Measured(measured.study, own, measured.digests, measured.surroundings, measured.kept), SEEDS)
+    of_cells = points(replace(measured, runs=own), SEEDS)
     of_all, lone = parameters(_extent(asked))
     rows = found.rows(of_cells, range(1, SEEDS + 1), of_all, lone, show.WHY)
     drawn = [{**vars(one), **point} for one, point in of_cells.items()]

@@ -60,7 +60,7 @@ class Extent:
     on_off_s: float
     trace_s: float
     core_s: float
-    settle_s: float = 6.0
+    settle_s: float
     starts_s: float = 1.0
     traces: tuple[int, ...] = qlbp.TRACE_CUTOFFS
     buffers: tuple[int, ...] = BUFFERS

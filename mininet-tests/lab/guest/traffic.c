@@ -146,7 +146,10 @@
 #define MOST_BURST 64
 /* of a UDP socket; the kernel doubles it, and all sockets together hold a part of the memory */
 #define UDP_BUFFER_BYTES (256 << 20)
-/* so many may be unread while more are sent; a packet of more than 1,500 bytes counts as several */
+/*
+ * So many may be unread while more are sent: with 25,000 in each of three sinks a packet was
+ * lost. One of more than 1,500 bytes counts as several, since it takes as much of the room.
+ */
 #define READ_EVERY_PACKETS 16384
 #define COUNTED_BYTES 1500
 /* what is under way at the end is awaited for 20 times 50 ms */

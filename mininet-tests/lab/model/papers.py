@@ -198,7 +198,7 @@ class Entry:
 
 
 def _within(value: Any, path: Sequence[str]) -> Any:
-    """A part of a parameter; of a list's elements ("name[]") all that have it; None where there is none."""
+    """A part of a parameter; of a list ("name[]") that of each element; None where there is none."""
     if not path:
         return value
     if isinstance(value, list):

@@ -172,6 +172,10 @@ def test_tests_are_found_in_each_kind_of_file() -> None:
 
 def test_a_good_entry_is_loaded() -> None:
     (one,) = of_one(inferred=["rate", "link.delay_s"]).entries
+    assert one.taken == {"rate": 1, "link.delay_s": 0}
+    (one,) = of_one(parameters={"at": [{"s": 1}, {"s": 2}, {}]}, inferred=["at[].s"]).entries
+    assert one.taken == {"at[].s": [1, 2, None]}
+    (one,) = of_one(inferred=["rate", "link.delay_s"]).entries
     assert one.state == "open" and one.checks[0].as_data() == {"op": "ge", "quantity": "rate", "value": 1}
 
 

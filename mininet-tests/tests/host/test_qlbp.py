@@ -267,6 +267,19 @@ def test_recorded_results_are_judged() -> None:
     assert all(name in verdicts and not verdicts[name] for name in show.WHY)
 
 
+def test_goals() -> None:
+    """Three are checks of the paper as well; what was not run is not met."""
+    kept = recorded()
+    known = {(one["cc"], one["run"]): Point(one["metrics"], {}, one["length_s"]) for one in kept["data"]["points"]}
+    of_rows = {(row["id"], row["number"]): row["pass"] for row in kept["rows"]}
+    told = found.goals(known)
+    assert [one["met"] for one in told[:-1]] == [of_rows[key] for key in found.AS_CHECKS]
+    for used, met in ((0.979, False), (0.98, True)):
+        known[found.JUDGED, found.core(160, found.TABLE_BUFFER)] = Point({"used": used}, {}, 4.0)
+        assert (found.goals(known)[-1]["measured"], found.goals(known)[-1]["met"]) == (used, met)
+    assert [(one["measured"], one["met"]) for one in found.goals({})] == [(None, False)] * 4
+
+
 def test_the_section() -> None:
     """Each figure is drawn, and of no runs as well."""
     kept = recorded()

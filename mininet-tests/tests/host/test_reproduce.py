@@ -6,11 +6,13 @@ import json
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from conftest import TOP
+from lab import cli
 from lab.analyse import estimators
 from lab.analyse import memorandum as seen
 from lab.analyse import packet_pair as found
@@ -596,3 +598,16 @@ def test_the_readme_says_what_was_found() -> None:
     checks, _, hold, bounds, bounds_hold = results.tally(rows)
     said = f"Of {checks} checks {hold} hold, among them {bounds_hold} of the {bounds} orders and bounds"
     assert said in (TOP / "README.md").read_text()
+
+
+def test_a_failed_campaign_is_not_published(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its report is made, and Documentation/results stays as it is."""
+    done: list[str] = []
+    monkeypatch.setattr(reproduce, "write", lambda *_: done.append("report") or {})
+    monkeypatch.setattr(reproduce, "document", lambda *_: done.append("documentation"))
+    for failure, expected in (("the guest ended", ["report"]), ("", ["report", "documentation"])):
+        measured = SimpleNamespace(failure=failure)
+        monkeypatch.setattr(reproduce.campaign, "run_checks", lambda *said, own=measured: len(said[4](tmp_path, own)))
+        done.clear()
+        reproduce.run(cli.parse(["reproduce", "--only", "qlbp-2011", "--document"]), None)
+        assert done == expected
