@@ -45,6 +45,19 @@ RUN_DOWN, RUN_UP, RUN_SHIFT, RUN_MAX, DOUBT_SHIFT = 2, 3, 8, (1 << 29) - 1, 5
 SERVICE_SHIFT = 10
 # An estimate has followed when it is so near the truth, and stays there for a round trip.
 NEAR = 0.1
+# Cases of kmod/tests/simulator: alone on 10 Mbit/s, but for half of it from 4 to 6 s. A neighbour takes that half, or
+# the link has it no longer, and ACKs are late by a random time.
+SIMULATED = {
+    "neighbour": "flows=2 queue=rr rate_mbit=10 path_ms=50 seconds=8 seed=1 ack_every=1 trains=1 cc=pktpair_1994 "
+    "cc.1=constant send_mbit.1=5.05 start_s.1=4 stop_s.1=6",
+    "noise": "flows=1 queue=rr rate_mbit=10 rate_mbit@4=5 rate_mbit@6=10 path_ms=50 seconds=8 seed=1 ack_every=1 "
+    "trains=1 cc=pktpair jitter_ms=0.5 jitter=exponential",
+}
+# A frame of 1514 bytes at 10 Mbit/s; the path, with a frame's own time; both steps; what is compared begins before them.
+SIMULATED_PACKET_S = 1514 * 8 / 10e6
+SIMULATED_ROUND_TRIP_S = 0.05 + SIMULATED_PACKET_S
+SIMULATED_STEPS_S = (4.0, 6.0)
+SIMULATED_SPAN_S = (3.5, 7.0)
 # What the memorandum leaves to "the system administrator": the variance of the rate's changes from one epoch to the
 # next, over that of an observation. The gain depends on nothing else. Both are ours: a steady system and a noisy one.
 RATIOS = (0.01, 1.0)
@@ -86,7 +99,13 @@ class Samples:
 
     def since(self, moment_s: float) -> Samples:
         """Those from a moment on."""
-        kept = self.at_s >= moment_s
+        return self._of(self.at_s >= moment_s)
+
+    def before(self, moment_s: float) -> Samples:
+        """Those that came before a moment."""
+        return self._of(self.at_s < moment_s)
+
+    def _of(self, kept: Any) -> Samples:
         return Samples(*(one[kept] for one in (self.at_s, self.gap_ns, self.segments, self.rtt_s, self.delivered)))
 
 
@@ -334,6 +353,14 @@ def of_simulator(flow: Mapping[str, Any]) -> Samples:
         raise ValueError("the simulated flow has no trains: its case must say trains=1")
     at_us, gap_ns, segments, rtt_us, delivered, _ = rows[(rows[:, 1] > 0) & (rows[:, 4] > 0)].T
     return Samples(at_us / 1e6, gap_ns, segments, rtt_us / 1e6, delivered)
+
+
+def of_simulated(flow: Mapping[str, Any]) -> dict[str, Any]:
+    """What the first flow of a case of SIMULATED met: the table of ``compared``, and what is drawn."""
+    packet_ns, (begin_s, end_s) = SIMULATED_PACKET_S * 1e9, SIMULATED_SPAN_S
+    truth = Truth(np.array([0.0, *SIMULATED_STEPS_S]), packet_ns * np.array([1.0, 2.0, 1.0]))
+    samples = of_simulator(flow).since(begin_s).before(end_s)
+    return drawn(samples, truth, SIMULATED_ROUND_TRIP_S, SIMULATED_STEPS_S, packet_ns)
 
 
 def of_events(of_trace: Sequence[tuple[float, Mapping[str, str]]], port: int) -> Samples:

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import json
 import statistics
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +27,7 @@ from ..analyse.packet_pair import (
     joined,
     opened,
 )
+from ..checkout import TOP
 from ..model import memorandum, scenario
 from ..model.memorandum import LOADS, PACKET_S, SOURCES
 from ..model.scenario import Values
@@ -238,7 +242,7 @@ def curves(measured: Measured) -> dict[str, Any]:
     return told
 
 
-def of_estimators(measured: Measured) -> dict[str, Any]:
+def of_lab_trains(measured: Measured) -> dict[str, Any]:
     """Estimators over the trains of section 9.2's first source, with one that joins it; nothing if it was not run."""
     for run in measured.runs:
         if run.scenario.name == SCENARIO and (name_of(run.values), run.cc, run.seed) == (joined(2), JUDGED, 1):
@@ -249,6 +253,20 @@ def of_estimators(measured: Measured) -> dict[str, Any]:
                 # a run with losses has no record to hold them against; all else of the report has its own
                 return {"why": str(error)}
     return {}
+
+
+def of_simulated_trains(name: str) -> dict[str, Any]:
+    """The same over a case of the simulator, which is run now."""
+    simulate = [sys.executable, str(TOP / "scripts/simulate"), "--case", estimators.SIMULATED[name]]
+    done = subprocess.run(simulate, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return {"why": done.stderr.strip() or f"scripts/simulate ended with status {done.returncode}"}
+    return estimators.of_simulated(json.loads(done.stdout)["flows"][0])
+
+
+def of_estimators(measured: Measured) -> dict[str, Any]:
+    """Estimators over recorded trains, by where these are from."""
+    return {"lab": of_lab_trains(measured), **{name: of_simulated_trains(name) for name in estimators.SIMULATED}}
 
 
 def judged(measured: Measured, asked: Asked) -> Judged:

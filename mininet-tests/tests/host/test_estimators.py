@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from lab.analyse import estimators as found
 from lab.analyse.estimators import ESTIMATORS, Fuzzy, Samples, Truth
+from lab.front import packet_pair as front
 from lab.model import scenario
 
 SCENARIO = scenario.load("packet-pair-1994")
@@ -132,6 +133,26 @@ def test_the_twin_of_the_header(header: Path, how: str) -> None:
 
 # What the recorded trains give: median and 95th percentile of the error, and round trips to follow both steps.
 EXPECTED = json.loads(Path(__file__).with_name("recorded-estimators-figures.json").read_text())
+
+
+@pytest.mark.parametrize("case", found.SIMULATED)
+def test_the_reports_cases_are_the_recorded_ones(case: str) -> None:
+    """The same words, rate, path and steps: what the report draws of them has the same figures."""
+    assert found.SIMULATED[case] == RECORDED["cases"][case]["case"]
+    told = found.of_simulated(RECORDED["cases"][case])
+    assert told["table"] == EXPECTED[case]
+    assert told["steps"] == pytest.approx([step / RECORDED["round_trip_s"] for step in RECORDED["steps_s"]], abs=0.001)
+
+
+def test_the_simulator_runs_the_reports_cases() -> None:
+    """pktpair_1994 reads its gaps as ever; of the default, whose law moves on, the trains of the noise are many."""
+    assert front.of_simulated_trains("neighbour")["table"] == EXPECTED["neighbour"]
+    assert len(front.of_simulated_trains("noise")["curves"]["truth"]) > 300
+
+
+def test_a_simulator_that_does_not_run_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(found.SIMULATED, "noise", "flows=0")
+    assert "flows=0" in front.of_simulated_trains("noise")["why"]
 
 
 @pytest.mark.parametrize("case", EXPECTED)

@@ -98,6 +98,19 @@ def test_trains_are_told_to_who_asks(tmp_path) -> None:
     assert {name: told[name] for name in silent} == silent
 
 
+def test_one_case() -> None:
+    """Its result is that of the program, and what is wrong with it is named"""
+    case = "flows=1 queue=rr rate_mbit=10 path_ms=50 seconds=2 cc=pktpair"
+    done = simulate("--case", case)
+    assert (done.returncode, done.stderr) == (0, "")
+    program = subprocess.run([TOP / "build/simulate/simulate"], input=case, capture_output=True, text=True)
+    assert done.stdout == program.stdout and json.loads(done.stdout)["flows"][0]["cc"] == "pktpair"
+    for words, said in (("rate_mbit=x", "rate_mbit"), ("a\nb", "not one line"), ("", "not one line")):
+        done = simulate("--case", words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith("simulate: --case") and said in done.stderr
+
+
 def test_the_labs_cases(tmp_path, monkeypatch) -> None:
     """Ten cases that the lab can run, and that the simulator reads"""
     monkeypatch.syspath_prepend(str(TOP / "kmod/tests/simulator"))
