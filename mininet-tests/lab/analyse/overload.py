@@ -46,6 +46,8 @@ HEAVY = 5.0
 NONE, ONE, NINE, ALL = 0, 1, 9, 10
 MIXES = (NONE, ONE, NINE, ALL)
 STOCK_MS, SHORT_MS = 0, 75
+# How a packet that was lost twice is found; the paper's sources have timers alone.
+STACK, TIMERS = "stack", "timers"
 NEAR_PLATEAU, COLLAPSED = 0.75, 0.5
 # Of the paper's reports, and its runs.
 INTERVAL_S, RUN_S = 20, 420
@@ -59,6 +61,7 @@ class Cell:
 
     :param cc: of the controlled sources; where all are uncontrolled, ``fixed_window``
     :param rto_min: ms, 0 is the stack's
+    :param recovery: STACK or TIMERS
     """
 
     cc: str
@@ -68,6 +71,7 @@ class Cell:
     load: float
     rto_min: int = STOCK_MS
     sources: int = overload.SOURCES
+    recovery: str = STACK
 
     @property
     def curve(self) -> str:
@@ -83,7 +87,7 @@ Point = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Found:
-    """Points of curves, with one congestion control and timeout of the controlled sources.
+    """Points of curves, with one congestion control of the controlled sources, and one reading of timeouts.
 
     :param points: metrics of the scenario, by cell; of several seeds, their means
     :param used: cells that were asked for
@@ -92,6 +96,7 @@ class Found:
     points: Mapping[Cell, Point]
     cc: str = JUDGED
     rto_min: int = STOCK_MS
+    recovery: str = STACK
     used: set[Cell] = field(default_factory=set)
 
     @property
@@ -112,7 +117,8 @@ class Found:
 
     def cell(self, mix: int, drop: str, buffer: float, load: float) -> Cell:
         """Where all sources are uncontrolled, nobody has this congestion control."""
-        return Cell(UNCONTROLLED if mix == ALL else self.cc, mix, drop, buffer, load, self.rto_min)
+        who = UNCONTROLLED if mix == ALL else self.cc
+        return Cell(who, mix, drop, buffer, load, self.rto_min, recovery=self.recovery)
 
     def at(self, mix: int, drop: str, buffer: float = HALF, load: float = HEAVY) -> Point:
         """One point."""
@@ -414,10 +420,11 @@ JUDGES: dict[tuple[str, int], Judge] = {
     ("ovl-c5-incentive", 2): _most_with_longest,
     ("ovl-c6-source-goodput-range", 0): _packets_of_a_source,
 }
-# Beside the judged one: the same with a shorter timeout, which is another reading; the default and its peers.
+# Beside the judged one: two other readings, a shorter timeout and timers alone; the default and its peers.
 BESIDE = {
-    f"{JUDGED}, rto_min {SHORT_MS} ms": (JUDGED, SHORT_MS),
-    **{cc: (cc, STOCK_MS) for cc in (DEFAULT, *PEERS)},
+    f"{JUDGED}, rto_min {SHORT_MS} ms": (JUDGED, SHORT_MS, STACK),
+    f"{JUDGED}, timers alone": (JUDGED, STOCK_MS, TIMERS),
+    **{cc: (cc, STOCK_MS, STACK) for cc in (DEFAULT, *PEERS)},
 }
 
 
@@ -453,8 +460,8 @@ def _curves(found: Found) -> dict[str, dict[str, Any]]:
 def _beside(points: Mapping[Cell, Point], key: tuple[str, int]) -> dict[str, Any]:
     """What the same judge says of others, of those that have a source in what it looks at."""
     told = {}
-    for name, (cc, rto_min) in BESIDE.items():
-        found = Found(points, cc, rto_min)
+    for name, (cc, rto_min, recovery) in BESIDE.items():
+        found = Found(points, cc, rto_min, recovery)
         one = judged(found, key, cc != JUDGED)
         if cc in found.ccs:
             told[name] = one

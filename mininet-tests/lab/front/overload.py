@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Overload as published in 1995, on the real stack: packet pair beside sources without control, BBR and CUBIC.
 
-    scripts/lab overload            what make overload runs: 229 runs, each some five seconds of a core
+    scripts/lab overload            what make overload runs: 237 runs, each some five seconds of a core
     scripts/lab overload --quick    a part of each curve: four minutes of one core
     scripts/lab overload --full     seven loads, and the lengths of the paper: 420 s a run, not 8
     scripts/lab overload --kept     judge what there is, and run nothing
@@ -34,6 +34,7 @@ from ..analyse.overload import (
     PEERS,
     SHORT_MS,
     STOCK_MS,
+    TIMERS,
     UNCONTROLLED,
     Cell,
     Point,
@@ -97,11 +98,12 @@ def requests(extent: Extent, seeds: int, kernel: str = "") -> list[Request]:
         )
         return Request((one,), words, tuple(ccs), (QUEUE,), tuple(range(1, seeds + 1)), ("",), (kernel,))
 
-    def curves(cc: str, loads: Sequence[float], buffers: Sequence[float], rto_min: int = STOCK_MS) -> list[Request]:
-        mixed = request([cc], loads, buffers, uncontrolled=MIXES, rto_min=rto_min)
+    def curves(cc: str, loads: Sequence[float], buffers: Sequence[float], **reading: Any) -> list[Request]:
+        of = {"rto_min": STOCK_MS, **reading}
+        mixed = request([cc], loads, buffers, uncontrolled=MIXES, **of)
         if cc != JUDGED:
             return [mixed]
-        return [mixed, request([UNCONTROLLED], loads, buffers, uncontrolled=ALL, rto_min=rto_min)]
+        return [mixed, request([UNCONTROLLED], loads, buffers, uncontrolled=ALL, **of)]
 
     asked = curves(JUDGED, [HEAVY], BUFFERS)
     asked += curves(JUDGED, [load for load in extent.loads if load != HEAVY], extent.buffers)
@@ -109,7 +111,8 @@ def requests(extent: Extent, seeds: int, kernel: str = "") -> list[Request]:
     asked.append(request([UNCONTROLLED], [LONE.load], [LONE.buffer], **lone))
     if extent.other_loads:
         asked += curves(DEFAULT, extent.other_loads, BUFFERS)
-        asked += curves(JUDGED, extent.other_loads, BUFFERS, SHORT_MS)
+        asked += curves(JUDGED, extent.other_loads, BUFFERS, rto_min=SHORT_MS)
+        asked += curves(JUDGED, [HEAVY], [HALF], recovery=TIMERS)
     elif not extent.peers:
         asked.append(request([DEFAULT], [HEAVY], [HALF], uncontrolled=found.NONE))
     if extent.peers:
@@ -120,7 +123,7 @@ def requests(extent: Extent, seeds: int, kernel: str = "") -> list[Request]:
 def cell(cc: str, values: Values) -> Cell:
     """Which one a run is of."""
     numbers = (values["uncontrolled"], values["drop"], float(values["buffer"]), values["load"])
-    return Cell(cc, *numbers, values["rto_min"], values["sources"])
+    return Cell(cc, *numbers, values["rto_min"], values["sources"], values["recovery"])
 
 
 def points(measured: Measured, seeds: int) -> dict[Cell, Point]:
