@@ -23,6 +23,7 @@ from ..model import papers
 from ..model.errors import NotMeasuredError
 from ..model.memorandum import LOADS, SOURCES
 from . import judging
+from .estimators import ONE_Q16, Fuzzy
 from .judging import numbers
 
 PAPER = "packet-pair-1994"
@@ -307,6 +308,15 @@ def _poles(_: Found) -> dict[str, float]:
     return told
 
 
+def _alphas(_: Found) -> dict[str, float]:
+    """The weight of history by the smoothed error, of kmod/fuzzy_average.h in Python, which a test holds against it."""
+    return {f"{error / 20:g}": round(Fuzzy.alpha_q16(error * ONE_Q16 // 20) / ONE_Q16, 4) for error in range(21)}
+
+
+def _never_rises(told: Mapping[str, float]) -> bool:
+    return all(later <= sooner for sooner, later in itertools.pairwise(told.values()))
+
+
 def _pipes(_: Found) -> dict[str, float]:
     rows = entries()["pp-tab3"].published["rows"]
     return {row["type"]: round(row["rate_bit_s"] * row["delay_s"] / 8 / row["packet_size_bytes"], 2) for row in rows}
@@ -366,6 +376,8 @@ JUDGES: dict[tuple[str, int], Judge] = {
     ("pp-startup", 0): within("pp-startup", 0, _of(FIXED, "round_trips_to_full"), "less"),
     ("pp-retx", 0): within("pp-retx", 0, _per_drop(probing()), "less"),
     ("pp-setpoint", 0): within("pp-setpoint", 0, _of(probing(), "setpoint_slope")),
+    ("pp-fuzzy", 0): Judge(_alphas, _never_rises),
+    ("pp-fuzzy", 1): within("pp-fuzzy", 1, _alphas),
     ("pp-tab3", 0): within("pp-tab3", 0, _pipes),
     ("pp-9.1-fig11", 0): within("pp-9.1-fig11", 0, _of(FIXED, "mean_queue"), "less"),
     ("pp-9.1-fig11", 1): within("pp-9.1-fig11", 1, _of(FIXED, "mean_outstanding"), "less"),
@@ -474,7 +486,7 @@ def goals(points: Points) -> list[dict[str, Any]]:
 
 
 # Judges that look at no run.
-ARITHMETIC = {("pp-eq9", 0), ("pp-tab3", 0)}
+ARITHMETIC = {("pp-eq9", 0), ("pp-fuzzy", 0), ("pp-fuzzy", 1), ("pp-tab3", 0)}
 
 
 def judged(found: Found, key: tuple[str, int], one_sided: bool = False) -> dict[str, Any]:
