@@ -41,6 +41,9 @@ PARAMETERS = {
     "on_rate": Parameter(
         memorandum.TWICE, "", "of a source that is on: twice its mean, or the link's", choices=memorandum.ON_RATES
     ),
+    "at_once": Parameter(
+        1, "packets", "that a source of these cases hands over: one as it is made, or two, as who holds it for a pair", 1, 2
+    ),
     "limit": Parameter(memorandum.BUFFER_PACKETS, "packets", "of the buffer", 10, 10_000),
     "drop": Parameter(DROPS[0], "", "what a full buffer drops", choices=DROPS),
     "round_trips": Parameter(60, "round trips", "that the cases fixed and probing last", 20, 2000),
@@ -71,13 +74,14 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
             own["start_s"] += seconds(joins) if number > 1 else 0.0
             own["bytes"] = (values["first_packets"] if number == 1 else OTHER_PACKETS) * PAYLOAD_BYTES
         elif case == "on-off":
-            load, on_rate = values["load"] / count, values["on_rate"]
+            load, on_rate, at_once = values["load"] / count, values["on_rate"], values["at_once"]
             own["start_s"], exchanges = memorandum.messages(load, seed, number, on_rate)
-            gap_s = round(seconds(memorandum.gap_packets(load, on_rate)), 9)
-            own |= {"exchanges": tuple(exchanges), "write_bytes": PAYLOAD_BYTES, "write_gap_s": gap_s}
+            gap_s = round(at_once * seconds(memorandum.gap_packets(load, on_rate)), 9)
+            own |= {"exchanges": tuple(exchanges), "write_bytes": at_once * PAYLOAD_BYTES, "write_gap_s": gap_s}
         elif case == "open":
-            own["start_s"], made_s = memorandum.writes(values["load"] / count, seed, number, values["on_rate"])
-            own |= {"bytes": memorandum.SOURCE_PACKETS * PAYLOAD_BYTES, "write_bytes": PAYLOAD_BYTES}
+            load, on_rate, at_once = values["load"] / count, values["on_rate"], values["at_once"]
+            own["start_s"], made_s = memorandum.writes(load, seed, number, on_rate, at_once)
+            own |= {"bytes": memorandum.SOURCE_PACKETS * PAYLOAD_BYTES, "write_bytes": at_once * PAYLOAD_BYTES}
             own |= {"writes_s": tuple(made_s), "window_bytes": WINDOW_BYTES}
         else:
             own["seconds"] = seconds(values["round_trips"] * ROUND_TRIP_PACKETS)

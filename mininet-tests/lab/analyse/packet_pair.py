@@ -30,11 +30,14 @@ PAPER = "packet-pair-1994"
 JUDGED, DEFAULT = "pktpair_1994", "pktpair"
 PEERS = ("bbr", "cubic")
 # What the text leaves open is run both ways; a check is judged with the first.
-FIXED_SETPOINT, WHOLE_QUEUE, STAGGERED_STARTS, AT_LINK_RATE = (
+FIXED_SETPOINT, WHOLE_QUEUE, STAGGERED_STARTS, SINGLY, AT_LINK_RATE = (
     f"{JUDGED}, {words}"
-    for words in ("fixed setpoint", "longest queue dropped whole", "sources start in turn", "on at the link's rate")
+    for words in (
+        *("fixed setpoint", "longest queue dropped whole", "sources start in turn"),
+        *("each packet sent as it is made", "each packet sent as it is made, at the link's rate"),
+    )
 )
-READINGS = (FIXED_SETPOINT, WHOLE_QUEUE, STAGGERED_STARTS, AT_LINK_RATE)
+READINGS = (FIXED_SETPOINT, WHOLE_QUEUE, STAGGERED_STARTS, SINGLY, AT_LINK_RATE)
 COUNTS = tuple(range(2, SOURCES + 1))
 INTENSITIES = ("0.2", "0.4", "0.6", "0.8", "0.9")
 TABLE_SIZES, SIZES = (4, 20, 200, 2000), (4, 20, 50, 100, 200, 2000)

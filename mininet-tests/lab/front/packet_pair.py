@@ -108,7 +108,7 @@ def settings_of(name: str) -> dict[str, Any]:
     if kind == "probing":
         return {"case": "probing", "sources": 4, "step": said["step"], "round_trips": 100}
     if kind in (on_off := {"closed": "on-off", "open": "open"}):
-        return {"case": on_off[kind], "sources": SOURCES, "load": said["load"]}
+        return {"case": on_off[kind], "sources": SOURCES, "load": said["load"], "at_once": 2}
     if name in (STAGGERED, TWO_APART):
         spacing = 0.5 if name == STAGGERED else 2
         return {"case": "joining", "sources": SOURCES, "spacing": spacing, "first_join": 500, "first_packets": 1500}
@@ -160,7 +160,8 @@ def requests(extents: Mapping[str, Extent], seeds: int, kernel: str = "") -> lis
         if extent.readings:
             ask(one, cc, {**settings_of(found.probing()), "drop": "longest-queue"})
             for name in (*map(closed, LOADS), *map(opened, LOADS)):
-                ask(one, cc, {**settings_of(name), "on_rate": memorandum.LINK})
+                ask(one, cc, {**settings_of(name), "at_once": 1})
+                ask(one, cc, {**settings_of(name), "at_once": 1, "on_rate": memorandum.LINK})
             both = {**_benchmark_settings("b7", extent), "staggered": "yes"}
             ask(scenario.load(numbered["b7"]), cc, {"hosts": HOSTS[cc], **both})
     return asked
@@ -175,6 +176,8 @@ def label_of(run: Run) -> str:
         return found.FIXED_SETPOINT
     if values.get("on_rate") == memorandum.LINK:
         return found.AT_LINK_RATE
+    if values.get("case") in ("on-off", "open") and values["at_once"] == 1:
+        return found.SINGLY
     return found.STAGGERED_STARTS if values.get("staggered") == "yes" else run.cc
 
 

@@ -86,17 +86,18 @@ def messages(load: float, seed: int, source: int, on_rate: str) -> tuple[float, 
     return start_s, [Exchange(1, packets * PAYLOAD_BYTES, off_s) for packets, off_s in told]
 
 
-def writes(load: float, seed: int, source: int, on_rate: str) -> tuple[float, list[float]]:
-    """When an open source begins, and how long after that it makes each of its packets, in seconds.
+def writes(load: float, seed: int, source: int, on_rate: str, at_once: int = 1) -> tuple[float, list[float]]:
+    """When an open source begins, and how long after that it hands over its packets, in seconds.
 
     The time off begins with the last one of a message, whatever the network does.
 
     :param load: of one source
     :param on_rate: one of ON_RATES
+    :param at_once: packets, which wait for the last of them; the source's all are a multiple
     """
     start_s, told = _drawn(seconds(mean_off_packets(load, True, on_rate)), seed, source)
     at_s, made, gap_s = 0.0, [], seconds(gap_packets(load, on_rate))
     for packets, off_s in told:
         made += [round(at_s + number * gap_s, 9) for number in range(packets)]
         at_s += packets * gap_s + off_s
-    return start_s, made
+    return start_s, made[at_once - 1 :: at_once]

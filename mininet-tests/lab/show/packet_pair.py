@@ -19,6 +19,7 @@ from ..analyse.packet_pair import (
     FIXED,
     JUDGED,
     PEERS,
+    SINGLY,
     STAGGERED,
     closed,
     entries,
@@ -362,7 +363,7 @@ def _tables(data: Data) -> list[Table]:
     for kind, name in {"closed": closed, "open": opened}.items():
         goodput = {row["nominal_load"]: row["goodput"] for row in entries()[f"pp-9.3-{kind}"].published["rows"]}
         loads = {load: name(load) for load in LOADS}
-        compared = _compared(data, "load", goodput, loads, "goodput", (*CCS, AT_LINK_RATE))
+        compared = _compared(data, "load", goodput, loads, "goodput", (*CCS, SINGLY, AT_LINK_RATE))
         told.append(Table(f"Table 6, {kind} sources", "goodput, of packets sent", *compared))
     slowdowns = published_slowdowns()
     parts = {name: value / 100 for name, value in slowdowns.items()}

@@ -37,7 +37,7 @@ from lab.front import thesis as thesis_front
 from lab.front.paper import LENGTHS, QUICK, Asked, Judged
 from lab.model import memorandum, papers, scenario
 from lab.model.errors import PlanError, RunError
-from lab.model.memorandum import PACKET_S
+from lab.model.memorandum import PACKET_S, PAYLOAD_BYTES
 from lab.show import checks, results
 from lab.show import overload as overload_show
 from lab.show import packet_pair as show
@@ -229,7 +229,8 @@ def test_what_the_judges_need_is_run() -> None:
     assert not [key for key in JUDGES if found.judged(Found(run), key)["measured"] is None]
     assert {cc for cc, _ in usual} == {JUDGED, DEFAULT, "bbr", "cubic", *found.READINGS}
     others = {(found.STAGGERED_STARTS, "b7 0.2"), (found.WHOLE_QUEUE, probing()), (found.FIXED_SETPOINT, "b1")}
-    others |= {(found.AT_LINK_RATE, found.closed(5.0)), (found.AT_LINK_RATE, found.opened(0.5))}
+    for one in (found.SINGLY, found.AT_LINK_RATE):
+        others |= {(one, found.closed(5.0)), (one, found.opened(0.5))}
     assert others < usual and not {cc for cc, _ in quick} & set(found.READINGS)
 
 
@@ -307,6 +308,20 @@ def test_packets_of_an_open_source(on_rate: str, load: float, gap: int) -> None:
     assert min(gaps_s) == pytest.approx(gap * PACKET_S, abs=2e-9), "times are whole nanoseconds"
     # no time off follows the last message
     assert load < PACKET_S / (sum(gaps_s) / len(gaps_s)) < 1.15 * load
+
+
+def test_packets_that_are_handed_over_in_pairs() -> None:
+    """Both when the second one is made; a closed source's message of an odd number ends with a lone one."""
+    singly, pairs = (memorandum.writes(0.1, 1, 1, "twice", count)[1] for count in (1, 2))
+    assert pairs == singly[1::2] and len(pairs) == memorandum.SOURCE_PACKETS // 2
+    for case, count in (("on-off", 0), ("open", len(pairs))):
+        axes = [f"case={case}", "sources=10", "load=1", "at_once=2"]
+        (values,) = SCENARIO.values(SCENARIO.axes(axes))
+        plan = SCENARIO.plan(values, JUDGED, "fq_rr", 1)
+        plan.check()
+        assert {(flow.write_bytes, len(flow.writes_s)) for flow in plan.flows} == {(2 * PAYLOAD_BYTES, count)}
+        gaps_s = {flow.write_gap_s for flow in plan.flows}
+        assert gaps_s == ({0.0} if count else {pytest.approx(10 * PACKET_S, abs=1e-9)})
 
 
 def test_an_open_source_waits_for_nothing() -> None:
