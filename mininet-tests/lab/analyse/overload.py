@@ -15,6 +15,8 @@ nondecreasing
 heavy load
     5
 
+Its sources, controlled or not, find what was lost twice by timers alone, as in 1995; everybody else's as the stack does.
+
 A curve's points are judged as far as they were run; what a row has measured names them.
 
 A check is judged with ``pktpair_1994``, as the paper has it: two-sided, if it is. The default, bbr and cubic
@@ -46,7 +48,7 @@ HEAVY = 5.0
 NONE, ONE, NINE, ALL = 0, 1, 9, 10
 MIXES = (NONE, ONE, NINE, ALL)
 STOCK_MS, SHORT_MS = 0, 75
-# How a packet that was lost twice is found; the paper's sources have timers alone.
+# How a packet that was lost twice is found. Timers alone find it in 1995: the stack's RACK and its probe are later.
 STACK, TIMERS = "stack", "timers"
 NEAR_PLATEAU, COLLAPSED = 0.75, 0.5
 # Of the paper's reports, and its runs.
@@ -61,7 +63,7 @@ class Cell:
 
     :param cc: of the controlled sources; where all are uncontrolled, ``fixed_window``
     :param rto_min: ms, 0 is the stack's
-    :param recovery: STACK or TIMERS
+    :param stack: the sources are the paper's, and what was lost twice is found by the stack nevertheless
     """
 
     cc: str
@@ -71,7 +73,7 @@ class Cell:
     load: float
     rto_min: int = STOCK_MS
     sources: int = overload.SOURCES
-    recovery: str = STACK
+    stack: bool = False
 
     @property
     def curve(self) -> str:
@@ -96,7 +98,7 @@ class Found:
     points: Mapping[Cell, Point]
     cc: str = JUDGED
     rto_min: int = STOCK_MS
-    recovery: str = STACK
+    stack: bool = False
     used: set[Cell] = field(default_factory=set)
 
     @property
@@ -117,8 +119,11 @@ class Found:
 
     def cell(self, mix: int, drop: str, buffer: float, load: float) -> Cell:
         """Where all sources are uncontrolled, nobody has this congestion control."""
-        who = UNCONTROLLED if mix == ALL else self.cc
-        return Cell(who, mix, drop, buffer, load, self.rto_min, recovery=self.recovery)
+        if mix == ALL:
+            # beside today's controls stands what the stack makes of them
+            stack = self.stack or self.cc != JUDGED
+            return Cell(UNCONTROLLED, mix, drop, buffer, load, self.rto_min, stack=stack)
+        return Cell(self.cc, mix, drop, buffer, load, self.rto_min, stack=self.stack)
 
     def at(self, mix: int, drop: str, buffer: float = HALF, load: float = HEAVY) -> Point:
         """One point."""
@@ -420,11 +425,11 @@ JUDGES: dict[tuple[str, int], Judge] = {
     ("ovl-c5-incentive", 2): _most_with_longest,
     ("ovl-c6-source-goodput-range", 0): _packets_of_a_source,
 }
-# Beside the judged one: two other readings, a shorter timeout and timers alone; the default and its peers.
+# Beside the judged one: two other readings, a shorter timeout and the stack's recovery; the default and its peers.
 BESIDE = {
-    f"{JUDGED}, rto_min {SHORT_MS} ms": (JUDGED, SHORT_MS, STACK),
-    f"{JUDGED}, timers alone": (JUDGED, STOCK_MS, TIMERS),
-    **{cc: (cc, STOCK_MS, STACK) for cc in (DEFAULT, *PEERS)},
+    f"{JUDGED}, rto_min {SHORT_MS} ms": (JUDGED, SHORT_MS, False),
+    f"{JUDGED}, the stack's recovery": (JUDGED, STOCK_MS, True),
+    **{cc: (cc, STOCK_MS, False) for cc in (DEFAULT, *PEERS)},
 }
 
 
@@ -460,8 +465,8 @@ def _curves(found: Found) -> dict[str, dict[str, Any]]:
 def _beside(points: Mapping[Cell, Point], key: tuple[str, int]) -> dict[str, Any]:
     """What the same judge says of others, of those that have a source in what it looks at."""
     told = {}
-    for name, (cc, rto_min, recovery) in BESIDE.items():
-        found = Found(points, cc, rto_min, recovery)
+    for name, (cc, rto_min, stack) in BESIDE.items():
+        found = Found(points, cc, rto_min, stack)
         one = judged(found, key, cc != JUDGED)
         if cc in found.ccs:
             told[name] = one

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Overload as published in 1995, on the real stack: packet pair beside sources without control, BBR and CUBIC.
 
-    scripts/lab overload            what make overload runs: 237 runs, each some five seconds of a core
+    scripts/lab overload            what make overload runs: 245 runs, each some five seconds of a core
     scripts/lab overload --quick    a part of each curve: four minutes of one core
     scripts/lab overload --full     seven loads, and the lengths of the paper: 420 s a run, not 8
     scripts/lab overload --kept     judge what there is, and run nothing
@@ -33,6 +33,7 @@ from ..analyse.overload import (
     LONE,
     PEERS,
     SHORT_MS,
+    STACK,
     STOCK_MS,
     TIMERS,
     UNCONTROLLED,
@@ -99,7 +100,7 @@ def requests(extent: Extent, seeds: int, kernel: str = "") -> list[Request]:
         return Request((one,), words, tuple(ccs), (QUEUE,), tuple(range(1, seeds + 1)), ("",), (kernel,))
 
     def curves(cc: str, loads: Sequence[float], buffers: Sequence[float], **reading: Any) -> list[Request]:
-        of = {"rto_min": STOCK_MS, **reading}
+        of = {"rto_min": STOCK_MS, "recovery": TIMERS if cc == JUDGED else STACK, **reading}
         mixed = request([cc], loads, buffers, uncontrolled=MIXES, **of)
         if cc != JUDGED:
             return [mixed]
@@ -107,12 +108,12 @@ def requests(extent: Extent, seeds: int, kernel: str = "") -> list[Request]:
 
     asked = curves(JUDGED, [HEAVY], BUFFERS)
     asked += curves(JUDGED, [load for load in extent.loads if load != HEAVY], extent.buffers)
-    lone = {"drop": LONE.drop, "uncontrolled": 1, "sources": 1, "interval": f"{extent.lone_s:g}"}
+    lone = {"drop": LONE.drop, "uncontrolled": 1, "sources": 1, "interval": f"{extent.lone_s:g}", "recovery": TIMERS}
     asked.append(request([UNCONTROLLED], [LONE.load], [LONE.buffer], **lone))
     if extent.other_loads:
         asked += curves(DEFAULT, extent.other_loads, BUFFERS)
         asked += curves(JUDGED, extent.other_loads, BUFFERS, rto_min=SHORT_MS)
-        asked += curves(JUDGED, [HEAVY], [HALF], recovery=TIMERS)
+        asked += curves(JUDGED, extent.other_loads, [HALF], recovery=STACK)
     elif not extent.peers:
         asked.append(request([DEFAULT], [HEAVY], [HALF], uncontrolled=found.NONE))
     if extent.peers:
@@ -123,7 +124,8 @@ def requests(extent: Extent, seeds: int, kernel: str = "") -> list[Request]:
 def cell(cc: str, values: Values) -> Cell:
     """Which one a run is of."""
     numbers = (values["uncontrolled"], values["drop"], float(values["buffer"]), values["load"])
-    return Cell(cc, *numbers, values["rto_min"], values["sources"], values["recovery"])
+    stack = cc in (JUDGED, UNCONTROLLED) and values["recovery"] == STACK
+    return Cell(cc, *numbers, values["rto_min"], values["sources"], stack)
 
 
 def points(measured: Measured, seeds: int) -> dict[Cell, Point]:

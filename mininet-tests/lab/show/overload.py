@@ -23,9 +23,7 @@ from ..analyse.overload import (
     PAPER,
     PEERS,
     SHORT_MS,
-    STACK,
     STOCK_MS,
-    TIMERS,
     UNCONTROLLED,
 )
 from ..model import overload, papers
@@ -119,11 +117,11 @@ def curve(
     buffer: float,
     rto_min: int,
     metric: str,
-    recovery: str = STACK,
+    stack: bool = False,
 ) -> list[tuple[float, float, float]]:
     """Load, mean and half of the bar at each point that was run."""
     wanted = {"cc": cc, "uncontrolled": mix, "drop": drop, "buffer": buffer, "rto_min": rto_min, "sources": 10}
-    wanted["recovery"] = recovery
+    wanted["stack"] = stack
     return sorted(
         (one["load"], one[metric], one[f"{metric}_bar"])
         for one in points
@@ -145,8 +143,8 @@ def _panel(axes: Axes, points: Sequence[Row], panel: tuple[int, str, str, tuple[
         _draw(axes, found, ls=style, marker=marker, color=OWN_COLOUR, label=f"{judged}, B = {buffer:g}")
     short = curve(points, judged, mix, drop, HALF, SHORT_MS, metric)
     _draw(axes, short, ls="none", marker="x", color=OWN_COLOUR, label=f"{judged}, B = 0.5, rto_min {SHORT_MS} ms")
-    timers = curve(points, judged, mix, drop, HALF, STOCK_MS, metric, TIMERS)
-    _draw(axes, timers, ls="none", marker="+", color=OWN_COLOUR, label=f"{judged}, B = 0.5, timers alone")
+    stack = curve(points, judged, mix, drop, HALF, STOCK_MS, metric, True)
+    _draw(axes, stack, ls="none", marker="+", color=OWN_COLOUR, label=f"{judged}, B = 0.5, the stack's recovery")
     if mix != ALL:
         for cc in (DEFAULT, *PEERS):
             found = curve(points, cc, mix, drop, HALF, STOCK_MS, metric)
@@ -188,9 +186,8 @@ def _loads_of(points: Sequence[Row]) -> dict[tuple[tuple[float, ...], str], list
     of_curves: dict[tuple[str, float], set[float]] = {}
     for one in points:
         if one["sources"] == overload.SOURCES:
-            reading = f"rto_min {one['rto_min']} ms" if one["rto_min"] else "timers alone"
-            stock = not one["rto_min"] and one["recovery"] == STACK
-            who = one["cc"] + ("" if stock else f" ({reading})")
+            reading = f"rto_min {one['rto_min']} ms" if one["rto_min"] else "the stack's recovery" if one["stack"] else ""
+            who = one["cc"] + (f" ({reading})" if reading else "")
             of_curves.setdefault((who, one["buffer"]), set()).add(one["load"])
     buffers: dict[tuple[str, tuple[float, ...]], list[float]] = {}
     for (who, buffer), loads in sorted(of_curves.items()):
