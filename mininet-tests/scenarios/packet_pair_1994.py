@@ -42,7 +42,7 @@ PARAMETERS = {
         memorandum.TWICE, "", "of a source that is on: twice its mean, or the link's", choices=memorandum.ON_RATES
     ),
     "at_once": Parameter(
-        1, "packets", "that a source of these cases hands over: one as it is made, or two, as who holds it for a pair", 1, 2
+        1, "packets", "that a source of these cases hands over: each as it is made, or two for a pair", 1, 2
     ),
     "limit": Parameter(memorandum.BUFFER_PACKETS, "packets", "of the buffer", 10, 10_000),
     "drop": Parameter(DROPS[0], "", "what a full buffer drops", choices=DROPS),

@@ -15,7 +15,7 @@ nondecreasing
 heavy load
     5
 
-Its sources, controlled or not, find what was lost twice by timers alone, as in 1995; everybody else's as the stack does.
+The paper's sources find what was lost twice by timers alone, as in 1995; everybody else's as the stack does.
 
 A curve's points are judged as far as they were run; what a row has measured names them.
 

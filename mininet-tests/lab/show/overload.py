@@ -186,8 +186,8 @@ def _loads_of(points: Sequence[Row]) -> dict[tuple[tuple[float, ...], str], list
     of_curves: dict[tuple[str, float], set[float]] = {}
     for one in points:
         if one["sources"] == overload.SOURCES:
-            reading = f"rto_min {one['rto_min']} ms" if one["rto_min"] else "the stack's recovery" if one["stack"] else ""
-            who = one["cc"] + (f" ({reading})" if reading else "")
+            readings = {f"rto_min {one['rto_min']} ms": one["rto_min"], "the stack's recovery": one["stack"]}
+            who = one["cc"] + "".join(f" ({reading})" for reading, is_so in readings.items() if is_so)
             of_curves.setdefault((who, one["buffer"]), set()).add(one["load"])
     buffers: dict[tuple[str, tuple[float, ...]], list[float]] = {}
     for (who, buffer), loads in sorted(of_curves.items()):

@@ -312,7 +312,9 @@ def _estimators_tables(found: Mapping[str, Any]) -> list[Table]:
         if "why" in one:
             told.append(Table(f"Estimators, {name}", f"not compared: {one['why']}", head, rows))
         elif rows:
-            told.append(Table(f"Estimators, {name}", f"errors are parts of the truth; {OF_ESTIMATORS[name]}", head, rows))
+            told.append(
+                Table(f"Estimators, {name}", f"errors are parts of the truth; {OF_ESTIMATORS[name]}", head, rows)
+            )
     return told
 
 
