@@ -83,6 +83,11 @@ def smallest(name: str) -> Callable[[Rows], float]:
     return lambda rows: min(row[name] for row in rows)
 
 
+def mean_of(name: str) -> Callable[[Rows], float]:
+    """The mean of it."""
+    return lambda rows: sum(row[name] for row in rows) / len(rows)
+
+
 def at_least(name: str, least: float) -> Callable[[Rows], float]:
     """How many rows have so much of it."""
     return lambda rows: sum(row[name] >= least for row in rows)
@@ -158,6 +163,17 @@ def beside_cubic(point: Point) -> list[str]:
         f"flows={point['others'] + 1} rate_mbit={point['rate_mbit']} path_ms={point['path_s'] * 1e3:g}",
         f"queue=fifo limit_packets={max(1, round(pipe * point['buffer_bdp']))} seconds=20 from_s=10 jitter_ms=0.5",
         *others,
+    ]
+
+
+def among_kin(point: Point) -> list[str]:
+    """Some flows of one law at a FIFO, that begin within half a second."""
+    pipe = point["rate_mbit"] * 1e6 * point["path_s"] / 8 / WIRE_BYTES
+    starts = [(point["seed"] * 37 + i * 61) % 100 / 200 for i in range(point["flows"])]
+    return [
+        f"flows={point['flows']} rate_mbit={point['rate_mbit']} path_ms={point['path_s'] * 1e3:g} seconds=20",
+        f"queue=fifo limit_packets={max(4, round(pipe * point['buffer_bdp']))}",
+        *[f"start_s.{i}={start:g}" for i, start in enumerate(starts)],
     ]
 
 
@@ -266,6 +282,26 @@ GRIDS = (
         ),
         picture=("others", "buffer_bdp", "rate_mbit"),
         shown="share",
+        beside=("cubic",),
+    ),
+    Grid(
+        "kin",
+        "flows of its own kind at a FIFO: what is sent again, over what CUBIC flows there send again",
+        {
+            "rate_mbit": (5, 10, 20, 50),
+            "path_s": (0.04,),
+            "buffer_bdp": (1, 2, 5),
+            "flows": (2, 4, 9),
+            "seed": (1, 2, 3),
+        },
+        among_kin,
+        (
+            Goal("most of what CUBIC sends again, seeds' mean", largest("again_of_cubic"), 1.2),
+            Goal("the same, mean of all cells", mean_of("again_of_cubic"), 1.2),
+            Goal("least part of the link", smallest("link"), 0.95, least=True),
+        ),
+        picture=("flows", "buffer_bdp", "rate_mbit"),
+        shown="retransmitted",
         beside=("cubic",),
     ),
     Grid(

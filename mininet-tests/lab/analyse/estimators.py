@@ -53,7 +53,7 @@ SIMULATED = {
     "noise": "flows=1 queue=rr rate_mbit=10 rate_mbit@4=5 rate_mbit@6=10 path_ms=50 seconds=8 seed=1 ack_every=1 "
     "trains=1 cc=pktpair jitter_ms=0.5 jitter=exponential",
 }
-# A frame of 1514 bytes at 10 Mbit/s; the path, with a frame's own time; both steps; from when until when it is compared.
+# A frame of 1514 bytes at 10 Mbit/s; the path, with a frame's own time; both steps; what is compared lies between.
 SIMULATED_PACKET_S = 1514 * 8 / 10e6
 SIMULATED_ROUND_TRIP_S = 0.05 + SIMULATED_PACKET_S
 SIMULATED_STEPS_S = (4.0, 6.0)
