@@ -495,7 +495,7 @@ OF_PAPERS = (
     (thesis_front, thesis_show),
     (qlbp_front, qlbp_show),
 )
-# Of a quick campaign, which is recorded, the peaks of table 4 and the loads of table 6 are too few.
+# Of a quick campaign, which is recorded, the peaks of table 4 are too few.
 WHY_OF_FEW = set(show.WHY) - {"pp-9.2-tab4 5"}
 
 
