@@ -207,6 +207,8 @@ class Copy(StoppingGuest):
         with self.monitored() as monitor:
             self.await_status(monitor, STOPPED, SAVE_TIMEOUT_S)
             self.tell(monitor, "cont")
+            # what was saved has booted, and its first word is the result, however long that takes
+            self._heard = True
             for kind, payload in self.frames():
                 if kind == protocol.RESULT:
                     raw = json.loads(payload)

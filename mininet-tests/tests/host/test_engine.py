@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
+from lab.guest import protocol
 from lab.machines import core, engine, frozen, image, plans, qemu, sealed
 from lab.machines.guest import Guest
 from lab.model.errors import LabError
@@ -174,6 +175,34 @@ def test_the_digest_has_the_whole_command_line(tmp_path: Path, monkeypatch: pyte
     state = f" -incoming exec:cat '{tmp_path / 'state'}'"
     assert line == f"qemu-system-x86_64 {frozen.pathless_command_line()}{state}"
     assert all(option in line for option in (*qemu.KERNEL_OPTIONS, "pvpanic", "virtserialport", "-icount"))
+
+
+def test_a_run_of_a_copy_may_take_longer_than_a_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has booted before it was saved, and says nothing until its run is over: 1800 s of on-off sources did not."""
+
+    class Answered(frozen.Copy):
+        """Whose emulator writes a result after a while, and knows its monitor's commands."""
+
+        def _spawn(self, command: list[str], output: int | None = None, **more: Any) -> None:
+            result = io.BytesIO()
+            for kind, told in ((protocol.RESULT, {"error": None}), (protocol.EXIT, {})):
+                payload = json.dumps(told).encode()
+                result.write(protocol._HEADER.pack(kind, len(payload)) + payload)
+            (self._folder / "result").write_bytes(result.getvalue())
+            agent, found = self._folder / "agent", self._folder / "result"
+            super()._spawn(["sh", "-c", f"sleep 1; cat '{found}' >> '{agent}'"])
+
+        def monitored(self) -> contextlib.AbstractContextManager[Any]:
+            return contextlib.nullcontext()
+
+        def tell(self, monitor: Any, command: str, **arguments: Any) -> dict[str, Any]:
+            return {"status": frozen.STOPPED}
+
+    monkeypatch.setattr(qemu, "BOOT_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(core.Core, "command", lambda self: [])
+    monkeypatch.setattr(sealed, "uncompressed_image", lambda kernel, cache: tmp_path / "vmlinux")
+    with Answered(frozen.Frozen("6.1", tmp_path / "root", tmp_path / "state", {})) as copied:
+        assert copied.do(Plan(None)) == {"error": None}
 
 
 class Parts:
