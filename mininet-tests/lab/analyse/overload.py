@@ -453,11 +453,11 @@ def _who(found: Found) -> dict[str, str]:
 
 
 def _curves(found: Found) -> dict[str, dict[str, Any]]:
-    """What a judge looked at: mix, drop policy, buffer, least timeout and loads of each curve, by its name."""
+    """What a judge looked at: mix, drop policy, buffer, least timeout, recovery and loads of each curve, by its name."""
     told: dict[str, dict[str, Any]] = {}
     for cell in sorted(found.used, key=lambda one: (one.uncontrolled, one.drop, one.buffer, one.load)):
         own = {"uncontrolled": cell.uncontrolled, "drop": cell.drop, "buffer": cell.buffer}
-        own |= {"rto_min_ms": cell.rto_min or "stock", "loads": []}
+        own |= {"rto_min_ms": cell.rto_min or "stock", "recovery": STACK if cell.stack else TIMERS, "loads": []}
         told.setdefault(cell.curve, own)["loads"].append(cell.load)
     return told
 

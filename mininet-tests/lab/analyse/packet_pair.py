@@ -34,7 +34,7 @@ FIXED_SETPOINT, WHOLE_QUEUE, STAGGERED_STARTS, SINGLY, AT_LINK_RATE = (
     f"{JUDGED}, {words}"
     for words in (
         *("fixed setpoint", "longest queue dropped whole", "sources start in turn"),
-        *("each packet sent as it is made", "each packet sent as it is made, at the link's rate"),
+        *("each packet sent as it is made", "on at the link's rate"),
     )
 )
 READINGS = (FIXED_SETPOINT, WHOLE_QUEUE, STAGGERED_STARTS, SINGLY, AT_LINK_RATE)

@@ -163,7 +163,7 @@ def requests(extents: Mapping[str, Extent], seeds: int, kernel: str = "") -> lis
             ask(one, cc, {**settings_of(found.probing()), "drop": "longest-queue"})
             for name in (kind(load) for kind in (closed, opened) for load in READING_LOADS):
                 ask(one, cc, {**settings_of(name), "at_once": 1})
-                ask(one, cc, {**settings_of(name), "at_once": 1, "on_rate": memorandum.LINK})
+                ask(one, cc, {**settings_of(name), "on_rate": memorandum.LINK})
             both = {**_benchmark_settings("b7", extent), "staggered": "yes"}
             ask(scenario.load(numbered["b7"]), cc, {"hosts": HOSTS[cc], **both})
     return asked

@@ -287,7 +287,7 @@ def test_who_is_judged():
 
 def test_a_row_has_the_parameters_of_what_it_is_from():
     rows = {(row["id"], row["number"]): row["parameters"] for row in rows_of(as_published())}
-    of_one = {"uncontrolled": 0, "drop": "last", "buffer": 0.5, "rto_min_ms": "stock"}
+    of_one = {"uncontrolled": 0, "drop": "last", "buffer": 0.5, "rto_min_ms": "stock", "recovery": "timers"}
     assert rows["ovl-eq8-9", 0] == {"length_s": 8.1, "curves": {"10+0 last B=0.5": {**of_one, "loads": [5.0]}}}
     assert list(rows["ovl-eq3", 0]["curves"]) == ["0+1 last B=0.5"] and rows["ovl-eq3", 0]["length_s"] == 122.1
     both = {"10+0 last B=0.5", "10+0 longest B=0.5"}
