@@ -453,7 +453,7 @@ def _who(found: Found) -> dict[str, str]:
 
 
 def _curves(found: Found) -> dict[str, dict[str, Any]]:
-    """What a judge looked at: mix, drop policy, buffer, least timeout, recovery and loads of each curve, by its name."""
+    """What a judge looked at: of each curve its mix, drop policy, buffer, least timeout, recovery and loads."""
     told: dict[str, dict[str, Any]] = {}
     for cell in sorted(found.used, key=lambda one: (one.uncontrolled, one.drop, one.buffer, one.load)):
         own = {"uncontrolled": cell.uncontrolled, "drop": cell.drop, "buffer": cell.buffer}

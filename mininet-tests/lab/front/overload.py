@@ -41,6 +41,7 @@ from ..analyse.overload import (
     Point,
 )
 from ..model import overload, scenario
+from ..model.errors import PlanError
 from ..model.scenario import Values
 from ..show import overload as show
 from ..store import sweep as sweeping
@@ -125,6 +126,8 @@ def cell(cc: str, values: Values) -> Cell:
     """Which one a run is of."""
     numbers = (values["uncontrolled"], values["drop"], float(values["buffer"]), values["load"])
     stack = cc in (JUDGED, UNCONTROLLED) and values["recovery"] == STACK
+    if cc not in (JUDGED, UNCONTROLLED) and values["recovery"] != STACK:
+        raise PlanError(f"overload: recovery={values['recovery']} of {cc}: must be {STACK}: no cell has it")
     return Cell(cc, *numbers, values["rto_min"], values["sources"], stack)
 
 

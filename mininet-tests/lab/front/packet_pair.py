@@ -169,6 +169,10 @@ def requests(extents: Mapping[str, Extent], seeds: int, kernel: str = "") -> lis
     return asked
 
 
+# Of on-off sources, what differs from the judged runs: each is run of the judged control alone.
+ON_OFF_LABELS = {(memorandum.TWICE, 1): found.SINGLY, (memorandum.LINK, 2): found.AT_LINK_RATE}
+
+
 def label_of(run: Run) -> str:
     """The congestion control, and which reading it is of what the text leaves open."""
     values = run.values
@@ -176,10 +180,8 @@ def label_of(run: Run) -> str:
         return found.WHOLE_QUEUE
     if values.get("hosts") == OTHER_HOSTS:
         return found.FIXED_SETPOINT
-    if values.get("on_rate") == memorandum.LINK:
-        return found.AT_LINK_RATE
-    if values.get("case") in ("on-off", "open") and values["at_once"] == 1:
-        return found.SINGLY
+    if values.get("case") in ("on-off", "open"):
+        return ON_OFF_LABELS.get((values["on_rate"], values["at_once"]), run.cc)
     return found.STAGGERED_STARTS if values.get("staggered") == "yes" else run.cc
 
 
@@ -265,8 +267,12 @@ def of_simulated_trains(name: str) -> dict[str, Any]:
     simulate = [sys.executable, str(TOP / "scripts/simulate"), "--case", estimators.SIMULATED[name]]
     done = subprocess.run(simulate, capture_output=True, text=True, check=False)
     if done.returncode:
-        return {"why": done.stderr.strip() or f"scripts/simulate ended with status {done.returncode}"}
-    return estimators.of_simulated(json.loads(done.stdout)["flows"][0])
+        return {"why": (done.stderr.splitlines() or [f"scripts/simulate ended with status {done.returncode}"])[-1]}
+    try:
+        return estimators.of_simulated(json.loads(done.stdout)["flows"][0])
+    except (ValueError, LookupError) as error:
+        # a campaign's report has all else
+        return {"why": f"what scripts/simulate printed: {error}"}
 
 
 def of_estimators(measured: Measured) -> dict[str, Any]:

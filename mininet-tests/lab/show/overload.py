@@ -83,13 +83,13 @@ FULL_FOR_ALL = (
     "with a whole window, both have about as much."
 )
 WITHIN_BARS = (
-    "With half a window both ways to drop leave 0.99 of the link, and differ by less than their bars. What drop-longest "
-    "costs in the paper is what its sources send again though it has arrived."
+    "With half a window both ways to drop leave 0.99 of the link, and differ by less than their bars. What "
+    "drop-longest costs in the paper is what its sources send again though it has arrived."
 )
 MINORITY = (
     "With drop-last packet pair loses packets, and pairs with them, beside nine sources that keep the buffer full, "
-    "and ends fewer messages than with drop-longest. At a load of 5 a controlled source has more than each of the nine, "
-    "but a tenth of the link only with a whole window: the larger the buffer, the fewer of its pairs are lost."
+    "and ends fewer messages than with drop-longest. At a load of 5 a controlled source has more than each of the "
+    "nine, but a tenth of the link only with a whole window: the larger the buffer, the fewer of its pairs are lost."
 )
 FEW_MESSAGES = (
     "At loads of 1 and 1.5 a source ends a few messages in a short run: there the difference is within what both bars "

@@ -57,8 +57,8 @@ WHY: dict[str, str] = {
     "pp-9.2-fig18 0": f"{LATE_RISE} It has about half of the link six round trips after the first join. {IN_THE_TRACE}",
     "pp-9.2-fig18 1": f"{LATE_RISE} The first joins take the longest to show, so that the steps are not in order.",
     "pp-9.2-tab4 5": "For every N the peak is that of phase 2, about the change of the share times the round trip, "
-    "(1 - 1/N) x 100, which the text gives as the least, or some packets below. Published peaks for N = 3 to 6 lie below that, and those of "
-    "2 and 7 are of phase 4, which does not come here (see figures 19 to 21).",
+    "(1 - 1/N) x 100, which the text gives as the least, or some packets below. Published peaks for N = 3 to 6 lie "
+    "below that, and those of 2 and 7 are of phase 4, which does not come here (see figures 19 to 21).",
     "pp-9.2-fig19-21 0": ONE_BUILD_UP,
     "pp-9.2-tab5 2": f"{ONE_BUILD_UP} The 45 packets of phase 4 are what is left of the first queue.",
     "pp-b1 2": f"Within the 15 % that the note allows. It ends 0.07 s later than the memorandum's, {OF_THE_START}",
@@ -67,10 +67,10 @@ WHY: dict[str, str] = {
     "two in the third.",
     "pp-b4 3": f"The short path holds it. The long one ends 0.12 s later than the memorandum's, {OF_THE_START} Its "
     "round trips are 82 ms, where b3's are 44.",
-    "pp-b6 2": f"Both directions are within 1 % of each other, and end 0.12 and 0.13 s later than published, {OF_THE_START} "
-    "The memorandum calls its order a surprise.",
-    "pp-b9 3": "Within the 0.12 that the note allows: the short path is faster than published, and the long one ends 2 ms "
-    "later.",
+    "pp-b6 2": f"Both directions are within 1 % of each other, and end 0.12 and 0.13 s later than published, "
+    f"{OF_THE_START} The memorandum calls its order a surprise.",
+    "pp-b9 3": "Within the 0.12 that the note allows: the short path is faster than published, and the long one ends "
+    "2 ms later.",
     "pp-9.4-summary 0": "b5, whose completion is within the 12 % that its own check allows.",
 }
 

@@ -155,6 +155,13 @@ def test_a_simulator_that_does_not_run_is_told(monkeypatch: pytest.MonkeyPatch) 
     assert "flows=0" in front.of_simulated_trains("noise")["why"]
 
 
+@pytest.mark.parametrize("printed", ["", "{}", '{"flows": []}', '{"flows": [{"trains": []}]}'])
+def test_a_simulator_that_prints_something_else_is_told(monkeypatch: pytest.MonkeyPatch, printed: str) -> None:
+    """A campaign is not without a report for it."""
+    monkeypatch.setattr(front.subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 0, printed, ""))
+    assert front.of_simulated_trains("noise")["why"].startswith("what scripts/simulate printed: ")
+
+
 @pytest.mark.parametrize("case", EXPECTED)
 def test_recorded_trains(case: str) -> None:
     """Each estimator has its own figures."""

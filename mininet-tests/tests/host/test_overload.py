@@ -319,6 +319,23 @@ def cells_of(extent):
     }
 
 
+def test_todays_controls_keep_the_stacks_recovery():
+    """And sources of 1995 have timers, but where the stack's recovery stands beside."""
+    for extent in (front.USUAL, front.FULL, front.QUICK):
+        for request in front.requests(extent, 1):
+            of_1995 = set(request.ccs) <= {found.JUDGED, found.UNCONTROLLED}
+            said = {word.partition("=")[2] for word in request.settings if word.startswith("recovery=")}
+            assert said <= {"stack", "timers"} if of_1995 else said <= {"stack"}, request
+    with pytest.raises(PlanError, match="recovery=timers of pktpair: must be stack"):
+        front.cell("pktpair", values(recovery="timers"))
+
+
+def test_beside_todays_controls_stands_the_stack():
+    """Where all sources are without control, nobody's share is compared across two recoveries."""
+    for cc, stack in ((found.JUDGED, False), (found.DEFAULT, True)):
+        assert found.Found({}, cc).cell(found.ALL, "last", 0.5, 5.0).stack is stack
+
+
 def test_what_the_judges_need_is_run():
     points = dict.fromkeys(cells_of(front.USUAL), point(0.9))
     assert all(row["measured"] is not None for row in rows_of(points))

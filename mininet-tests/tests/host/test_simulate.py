@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """scripts/simulate: rows, goals and pictures of a small grid, and what it refuses."""
 
+import importlib.util
 import json
 import subprocess
 import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
@@ -105,10 +107,46 @@ def test_one_case() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     program = subprocess.run([TOP / "build/simulate/simulate"], input=case, capture_output=True, text=True)
     assert done.stdout == program.stdout and json.loads(done.stdout)["flows"][0]["cc"] == "pktpair"
-    for words, said in (("rate_mbit=x", "rate_mbit"), ("a\nb", "not one line"), ("", "not one line")):
+    for words, said in (("rate_mbit=x", "rate_mbit"), (f"{case}\n{case}", "not one line"), ("", "not one line"), ("# x", "not one")):
         done = simulate("--case", words)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("simulate: --case") and said in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--case", "cc=pktpair", "--grid", "kin"], "simulate: --case: not beside --grid"),
+        (["--case", "cc=pktpair", "--lab"], "simulate: --case: not beside --lab"),
+    ],
+)
+def test_a_case_has_its_own_words_alone(words: list[str], said: str) -> None:
+    done = simulate(*words)
+    assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith(said)
+
+
+def test_a_compiler_that_is_not_there_is_named(monkeypatch) -> None:
+    monkeypatch.setenv("CC", "no-such-compiler -O1")
+    done = simulate("--case", "cc=pktpair")
+    assert done.returncode == 2 and "no-such-compiler: No such file or directory" in done.stderr
+
+
+def test_beside_cubic(monkeypatch) -> None:
+    """Seeds together: shares by their sums, what is sent again by its mean, of which CUBIC has 0.001 at least"""
+    loader = SourceFileLoader("simulate", str(TOP / "scripts/simulate"))
+    spec = importlib.util.spec_from_loader("simulate", loader)
+    program = importlib.util.module_from_spec(spec)
+    loader.exec_module(program)
+    place = {"grid": "kin", "rate_mbit": 5, "path_s": 0.04, "buffer_bdp": 1, "flows": 2}
+    rows = [
+        {**place, "law": law, "seed": seed, "share": 1.0, "retransmitted": again}
+        for law, both in (("pktpair", (0.01, 0.03)), ("cubic", (0.004, 0.006)))
+        for seed, again in enumerate(both)
+    ]
+    rows += [{**row, "flows": 4, "retransmitted": row["retransmitted"] / 1000} for row in rows]
+    program.compare(rows)
+    found = {(row["law"], row["flows"]): row["again_of_cubic"] for row in rows}
+    assert found == {("pktpair", 2): 4.0, ("cubic", 2): 1.0, ("pktpair", 4): 0.02, ("cubic", 4): 0.005}
 
 
 def test_the_labs_cases(tmp_path, monkeypatch) -> None:
