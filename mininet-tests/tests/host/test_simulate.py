@@ -107,7 +107,12 @@ def test_one_case() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     program = subprocess.run([TOP / "build/simulate/simulate"], input=case, capture_output=True, text=True)
     assert done.stdout == program.stdout and json.loads(done.stdout)["flows"][0]["cc"] == "pktpair"
-    for words, said in (("rate_mbit=x", "rate_mbit"), (f"{case}\n{case}", "not one line"), ("", "not one line"), ("# x", "not one")):
+    for words, said in (
+        ("rate_mbit=x", "rate_mbit"),
+        (f"{case}\n{case}", "not one line"),
+        ("", "not one line"),
+        ("# x", "not one"),
+    ):
         done = simulate("--case", words)
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.startswith("simulate: --case") and said in done.stderr
