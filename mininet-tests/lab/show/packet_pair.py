@@ -360,7 +360,7 @@ def _tables(data: Data) -> list[Table]:
         compared = _compared(data, "load", goodput, loads, "goodput", (*CCS, SINGLY, AT_LINK_RATE))
         told.append(Table(f"Table 6, {kind} sources", "goodput, of packets sent", *compared))
     slowdowns = published_slowdowns()
-    parts = {name: value / 100 for name, value in slowdowns.items()}
+    parts = {name: round(value / 100, 6) for name, value in slowdowns.items()}
     head, lines = _compared(data, "transfer", parts, {name: name for name in slowdowns}, "slowdown")
     told.append(Table("Tables 7 to 14", "slowdown against the optimum, of it", head, lines))
     b9 = entries()["pp-b9"].published
