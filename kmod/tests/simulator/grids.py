@@ -155,24 +155,27 @@ def grown(point: Point) -> list[str]:
     ]
 
 
+def fifo(point: Point) -> str:
+    """A FIFO of some bandwidth-delay products, at the path's rate."""
+    packets = max(1, round(point["path_s"] / service_s(point["rate_mbit"]) * point["buffer_bdp"]))
+    path = f"rate_mbit={point['rate_mbit']} path_ms={point['path_s'] * 1e3:g}"
+    return f"{path} queue=fifo limit_packets={packets} seconds=20"
+
+
 def beside_cubic(point: Point) -> list[str]:
     """The first of some flows at a FIFO; the others are CUBIC."""
-    pipe = point["rate_mbit"] * 1e6 * point["path_s"] / 8 / WIRE_BYTES
     others = [f"cc.{i}=cubic start_s.{i}={0.1 * i:g}" for i in range(1, point["others"] + 1)]
     return [
-        f"flows={point['others'] + 1} rate_mbit={point['rate_mbit']} path_ms={point['path_s'] * 1e3:g}",
-        f"queue=fifo limit_packets={max(1, round(pipe * point['buffer_bdp']))} seconds=20 from_s=10 jitter_ms=0.5",
+        f"flows={point['others'] + 1} {fifo(point)} from_s=10 jitter_ms=0.5",
         *others,
     ]
 
 
 def among_kin(point: Point) -> list[str]:
     """Some flows of one law at a FIFO, that begin within half a second."""
-    pipe = point["rate_mbit"] * 1e6 * point["path_s"] / 8 / WIRE_BYTES
     starts = [(point["seed"] * 37 + i * 61) % 100 / 200 for i in range(point["flows"])]
     return [
-        f"flows={point['flows']} rate_mbit={point['rate_mbit']} path_ms={point['path_s'] * 1e3:g} seconds=20",
-        f"queue=fifo limit_packets={max(4, round(pipe * point['buffer_bdp']))}",
+        f"flows={point['flows']} {fifo(point)}",
         *[f"start_s.{i}={start:g}" for i, start in enumerate(starts)],
     ]
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Overload as published in 1995, on the real stack: packet pair beside sources without control, BBR and CUBIC.
 
-    scripts/lab overload            what make overload runs: 245 runs, each some five seconds of a core
+    scripts/lab overload            what make overload runs: 245 runs, each some twelve seconds of a slow core
     scripts/lab overload --quick    a part of each curve: four minutes of one core
     scripts/lab overload --full     seven loads, and the lengths of the paper: 420 s a run, not 8
     scripts/lab overload --kept     judge what there is, and run nothing

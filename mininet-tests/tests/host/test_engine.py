@@ -184,13 +184,10 @@ def test_a_run_of_a_copy_may_take_longer_than_a_boot(tmp_path: Path, monkeypatch
         """Whose emulator writes a result after a while, and knows its monitor's commands."""
 
         def _spawn(self, command: list[str], output: int | None = None, **more: Any) -> None:
-            result = io.BytesIO()
-            for kind, told in ((protocol.RESULT, {"error": None}), (protocol.EXIT, {})):
-                payload = json.dumps(told).encode()
-                result.write(protocol._HEADER.pack(kind, len(payload)) + payload)
-            (self._folder / "result").write_bytes(result.getvalue())
-            agent, found = self._folder / "agent", self._folder / "result"
-            super()._spawn(["sh", "-c", f"sleep 1; cat '{found}' >> '{agent}'"])
+            with (self._folder / "result").open("wb") as result:
+                protocol.send_json(result.fileno(), protocol.RESULT, {"error": None})
+                protocol.send_json(result.fileno(), protocol.EXIT, {})
+            super()._spawn(["sh", "-c", f"sleep 1; cat '{result.name}' >> '{self._folder / 'agent'}'"])
 
         def monitored(self) -> contextlib.AbstractContextManager[Any]:
             return contextlib.nullcontext()

@@ -130,14 +130,24 @@ def test_a_case_has_its_own_words_alone(words: list[str], said: str) -> None:
     assert (done.returncode, done.stdout) == (2, "") and done.stderr.startswith(said)
 
 
-def test_a_compiler_that_is_not_there_is_named(monkeypatch) -> None:
-    monkeypatch.setenv("CC", "no-such-compiler -O1")
+@pytest.mark.parametrize(
+    ("compiler", "said"),
+    [
+        ("no-such-compiler -O1", "no-such-compiler: No such file or directory"),
+        ("gcc '", "CC=gcc ': No closing quotation"),
+    ],
+)
+def test_a_compiler_that_cannot_be_run_is_named(monkeypatch, compiler: str, said: str) -> None:
+    monkeypatch.setenv("CC", compiler)
     done = simulate("--case", "cc=pktpair")
-    assert done.returncode == 2 and "no-such-compiler: No such file or directory" in done.stderr
+    assert done.returncode == 2 and done.stderr.startswith(f"simulate: {said}")
 
 
 def test_beside_cubic(monkeypatch) -> None:
     """Seeds together: shares by their sums, what is sent again by its mean, of which CUBIC has 0.001 at least"""
+    # what the program sets for itself
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "dont_write_bytecode", sys.dont_write_bytecode)
     loader = SourceFileLoader("simulate", str(TOP / "scripts/simulate"))
     spec = importlib.util.spec_from_loader("simulate", loader)
     program = importlib.util.module_from_spec(spec)
