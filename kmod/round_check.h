@@ -7,8 +7,9 @@
  * and how long its packets waited, confirm the share or do not:
  *
  *	CONTRADICTED	every packet waited for longer than the flow's own queue
- *			takes: the share is no more than what was delivered, and
- *			trains that showed more were bursts of ACKs
+ *			takes, or for a turn while less than half of the share was
+ *			delivered: the share is no more than what was delivered,
+ *			and trains that showed more were bursts of ACKs
  *	DELIVERED	no train showed a gap, and packets waited or were lost: what
  *			was delivered is the share
  *	UNCONFIRMED	no train showed a gap, none waited and none was lost, and at
@@ -183,7 +184,7 @@ enum round_verdict {
  * @rtt_min_us: smallest round trip of the period
  * @there_us: smallest time on the way there in the period, from one clock to the other
  * @there_least_us: smallest ever
- * @slowest_q10: longest service time since the first round trip
+ * @slowest_q10: longest service time that the gaps of a period showed; 0: no period had any
  * @first_us: when the first round trip ended (low 32 bits)
  * @first_rtt_us: shortest round trip until then; 0: unknown, or it is too long ago
  * @first_there_us: its @there_least_us
@@ -204,6 +205,8 @@ enum round_verdict {
  * @first_over: the first round trip has ended
  * @first_lost: its first packet did not arrive first, or was not acknowledged by itself
  * @limited: deliveries of the period say nothing of the share
+ * @doubted: the share was contradicted with many losses: until a period without these, gaps show
+ *	no more than deliveries do
  * @started: the period is under way
  * @there_known: @there_least_us is valid
  * @there_seen: @there_us is valid
@@ -241,6 +244,7 @@ struct round_check {
 	   first_lost:1,
 	   policed:1,
 	   slowed:1,
+	   doubted:1,
 	   limited:1,
 	   started:1;
 };
@@ -285,10 +289,10 @@ struct round_seen {
  * struct round_found - what a period has shown
  * @service_q10: the share by it: ns, up to ROUND_SERVICE_MAX_Q10; 0: none yet
  * @delivered_q10: time of the period over the packets delivered in it
- * @slowest_q10: longest service time that was believed while @first_waited_us was told
+ * @slowest_q10: longest service time that the gaps of a period showed
  * @waited_us: shortest wait of its packets, on the way there where the receiver's clock tells
- * @first_waited_us: what the first packet waited, by what is known now; 0: nothing, or it
- *	is too long ago
+ * @first_waited_us: what the first packet waited, by what is known now; 0: nothing, no gap has
+ *	shown a turn, or it is too long ago
  * @back_us: what the way back is longer than in the propagation delay; 0: by no more than
  *	2^-ROUND_BACK_SHIFT of that, or it cannot be told
  * @silence_us: longest time between two ACKs, in this period and the one before; 0: not told by
@@ -486,9 +490,10 @@ static inline bool round_first_even(const struct round_check *r, u64 span_ns, u3
 static inline u64 round_bound_q10(const struct round_check *r, u32 delivered, u32 interval_us)
 {
 	bool many = round_silence_us(r) <= interval_us >> ROUND_MANY_SHIFT;
+	u32 trust = many ? ROUND_TRUST_MANY : ROUND_TRUST;
 
 	return round_service_q10(interval_us, (u64)max_t(u32, delivered, ROUND_FIRST_FLIGHT) *
-				 (many ? ROUND_TRUST_MANY : ROUND_TRUST));
+				 (r->doubted ? 1 : trust));
 }
 
 /**
@@ -551,6 +556,14 @@ static inline u64 round_waited_q10(struct round_check *r, u64 service_q10)
 	return max_t(u64, service_q10 - (service_q10 >> ROUND_CLAIM_SHIFT), 1);
 }
 
+/* What the period's trains show; there are some */
+static inline u64 round_shown_q10(const struct round_check *r)
+{
+	/* 2^53 * 2^10 is below 2^64 */
+	return min_t(u64, div_u64(r->span_ns << 10, max_t(u32, r->segments, 1)),
+		     ROUND_SERVICE_MAX_Q10);
+}
+
 /* What the trains show over what was delivered */
 static inline u32 round_ratio_q8(u64 shown_q10, u64 delivered_q10)
 {
@@ -599,8 +612,7 @@ static inline bool round_compare(const struct round_check *r, const struct round
 
 	if (found->limited || !r->segments)
 		return false;
-	found->served_q8 = round_ratio_q8(div_u64(r->span_ns << 10, r->segments),
-					  found->delivered_q10);
+	found->served_q8 = round_ratio_q8(round_shown_q10(r), found->delivered_q10);
 	dense = found->served_q8 < ROUND_AGREES_Q8;
 	if (round_by_receiver(r, ticks_us, packets, found))
 		dense = dense && found->served_q8 >= ROUND_AGREES_Q8;
@@ -650,10 +662,12 @@ static inline void round_judge(struct round_check *r, const struct round_seen *s
 						     seen->queue);
 	/* a service time is a turn: less is no queue of its own */
 	bool waited = (u64)found->waited_us * NSEC_PER_USEC > believed_q10 >> 10;
-	/* trains and deliveries show the same, less than half of what is believed */
-	bool agree = waited && found->faster && found->served_q8 >= ROUND_AGREES_Q8;
+	bool agree = found->served_q8 >= ROUND_AGREES_Q8;
+	/* of one period, flows that join may be the cause */
+	bool lossy = found->lossy && r->lossy;
 
 	found->verdict = ROUND_CONFIRMED;
+	r->doubted &= found->limited || found->lossy;
 	r->slowed &= seen->policed && !found->limited;
 	r->policed &= seen->policed;
 	if (found->limited)
@@ -666,9 +680,12 @@ static inline void round_judge(struct round_check *r, const struct round_seen *s
 		}
 	} else if (seen->policed) {
 		round_judge_policed(r, found);
-	} else if (agree || (late && (dense || delivered_q10 > believed_q10))) {
+	} else if ((waited && found->faster && (agree || lossy)) ||
+		   (late && (dense || delivered_q10 > believed_q10))) {
 		found->verdict = ROUND_CONTRADICTED;
-		found->service_q10 = min_t(u64, delivered_q10, 2 * believed_q10);
+		found->service_q10 = min_t(u64, delivered_q10,
+					   found->lossy ? U64_MAX : 2 * believed_q10);
+		r->doubted = found->lossy;
 		found->bursts = dense && !(seen->repairs && r->lossy);
 	} else if (!r->trains && !r->lost && !waited) {
 		/* Deliveries have not followed what was claimed before: something else than
@@ -717,20 +734,22 @@ static inline void round_first_over(struct round_check *r, const struct round_se
 	r->first_there_us = r->there_least_us;
 }
 
-/* What the first packet waited */
+/* What the first packet waited. The turn that it may have waited for is one that gaps showed: at a
+ * FIFO that others fill little is delivered, and gaps show the link.
+ */
 static inline u32 round_first_waited_us(struct round_check *r, const struct round_seen *seen,
 					u32 prop_us)
 {
 	u32 waited_us, there_us;
 
-	if (!r->first_rtt_us)
+	if (r->segments)
+		r->slowest_q10 = max_t(u64, r->slowest_q10, round_shown_q10(r));
+	if (!r->first_rtt_us || !r->slowest_q10)
 		return 0;
 	if (seen->now_us - r->first_us > ROUND_FIRST_US) {
 		r->first_rtt_us = 0;
 		return 0;
 	}
-	r->slowest_q10 = max_t(u64, r->slowest_q10,
-			       min_t(u64, seen->service_q10, ROUND_SERVICE_MAX_Q10));
 	waited_us = max_t(u32, r->first_rtt_us, prop_us) - prop_us;
 	if (!seen->tick)
 		return waited_us;

@@ -151,7 +151,9 @@ static void check_found(const struct round_check *was, const struct round_check 
 	CHECK(found->slowest_q10 >= was->slowest_q10);
 	/* what is forgotten of the first packet is told no more */
 	CHECK(!found->first_waited_us || was->first_rtt_us || !was->first_over);
-	CHECK(!found->first_waited_us || found->slowest_q10 >= believed_q10);
+	CHECK(!found->first_waited_us || found->slowest_q10);
+	CHECK(!was->segments || found->slowest_q10 >=
+	      min_t(u64, was->span_ns * 1024 / was->segments, ROUND_SERVICE_MAX_Q10));
 	/* a share that a train has shown is confirmed or contradicted */
 	CHECK(!was->trains || found->limited || seen->policed || !believed_q10 ||
 	      found->verdict == ROUND_CONFIRMED || found->verdict == ROUND_CONTRADICTED);
@@ -194,7 +196,8 @@ static u64 check_end(struct round_check *r, struct in_turn *t, const struct roun
 		CHECK(found.service_q10 == believed_q10);
 		break;
 	case ROUND_CONTRADICTED:
-		CHECK(found.service_q10 <= 2 * believed_q10);
+		CHECK(found.service_q10 <= (found.lossy ? found.delivered_q10 :
+							  2 * believed_q10));
 		CHECK(found.service_q10 <= found.delivered_q10);
 		break;
 	case ROUND_DELIVERED:

@@ -300,6 +300,10 @@ static void nothing_of_a_period_is_left_in_the_next(void **state)
 	begin(&r, 0, 1, 0);
 	run(&r, &bad);
 	after_good = run(&r, &next);
+	/* but the longest service time is one of all periods */
+	assert_int_equal(after_bad.slowest_q10, (8000000ULL << 10) / 3);
+	assert_int_equal(after_good.slowest_q10, US(250));
+	after_bad.slowest_q10 = after_good.slowest_q10;
 	assert_memory_equal(&after_bad, &after_good, sizeof(after_bad));
 	assert_int_equal(after_good.waited_us, 1000);
 	/* spans of a tick, and half a one for the phase */
@@ -361,8 +365,12 @@ static void the_verdict_follows_from_gaps_waits_and_losses(void **state)
 			"less does not" },
 		{ { 124, 21000, 0, 9000000, BY_NETWORK }, ROUND_CONTRADICTED, 248000, false,
 			"gaps that show even less than was delivered" },
-		{ { 124, 21000, 9, 1000000, BY_NETWORK }, ROUND_CONTRADICTED, 248000, false,
-			"with losses" },
+		{ { 124, 21000, 9, 1000000, BY_NETWORK }, ROUND_CONTRADICTED, 250000, false,
+			"with many losses, all of it" },
+		{ { 124, 21000, 3, 1000000, BY_NETWORK }, ROUND_CONTRADICTED, 248000, false,
+			"with few" },
+		{ { 60, 21000, 9, 240000, BY_NETWORK }, ROUND_CONFIRMED, 60000, false,
+			"gaps that show more, in the first period with many losses" },
 		{ { 124, 21000, 0, 0, BY_NETWORK }, ROUND_DELIVERED, 250000, false,
 			"no gap agrees with anything" },
 		{ { 10, 21000, 0, 1000000, BY_NETWORK }, ROUND_CONTRADICTED, 20000, false,
@@ -2267,6 +2275,7 @@ end_at(struct round_check *r, u32 at_us, u32 prop_us, u32 there_us, u32 tick)
 	};
 
 	round_check_rtt(r, prop_us, there_us);
+	round_check_train(r, good.span_ns, good.segments, good.span_ticks);
 	return round_check_end(r, &seen);
 }
 
@@ -2353,7 +2362,7 @@ static void in_mid_flow_no_packet_is_the_first(void **state)
 		found = run(&r, &p);
 		assert_true(found.verdict != ROUND_GOES_ON);
 		assert_int_equal(found.first_waited_us, 0);
-		assert_int_equal(found.slowest_q10, 0);
+		assert_int_equal(found.slowest_q10, US(250));
 	}
 	/* a period is as any other */
 	p = good;
@@ -2387,53 +2396,98 @@ static void what_the_first_packet_waited_is_told_for_10_s(void **state)
 	}
 }
 
-/* A turn is no longer than the longest that was believed meanwhile */
-static void the_longest_service_time_since_the_first_round_trip_is_told(void **state)
+/* A turn is no longer than the longest that gaps showed, and without one nothing is told */
+static void the_longest_service_time_that_gaps_showed_is_told(void **state)
 {
 	static const struct flight flight = { .rtt_us = 50000, .there_us = 30000, .acks = 10 };
 	static const struct {
-		u64 believed_q10;
+		/* of a packet, in trains of four */
+		u64 shown_ns;
 		/* after the period before */
 		u32 after_us;
 		u64 slowest_q10;
+		u32 waited_us;
 		const char *reason;
 	} rows[] = {
-		{ 0, 30000, 0, "none" },
-		{ US(250), 30000, US(250), "the first" },
-		{ US(400), 30000, US(400), "a longer one" },
-		{ US(300), 30000, US(400), "a shorter one" },
-		{ US(9000), 1000, 0, "that of a period that goes on is not yet told" },
-		{ US(300), 30000, US(400), "nor taken" },
-		{ ROUND_SERVICE_MAX_Q10 + 1, 30000, ROUND_SERVICE_MAX_Q10, "the longest" },
-		{ US(1), 30000, ROUND_SERVICE_MAX_Q10, "the same" },
+		{ 0, 30000, 0, 0, "none" },
+		{ 250000, 30000, US(250), 30000, "the first" },
+		{ 400000, 30000, US(400), 30000, "a longer one" },
+		{ 300000, 30000, US(400), 30000, "a shorter one" },
+		{ 0, 30000, US(400), 30000, "a period without" },
+		{ 9000000, 1000, 0, 0, "that of a period that goes on is not yet told" },
+		{ 0, 30000, US(9000), 30000, "but is the period's" },
+		{ ROUND_SPAN_MAX_NS / 4, 30000, ROUND_SERVICE_MAX_Q10, 30000, "the longest" },
+		{ 1000, 30000, ROUND_SERVICE_MAX_Q10, 30000, "the same" },
 	};
-	struct round_seen seen = { .now_us = 1000000, .prop_us = 20000 };
+	/* what is believed is no gap */
+	struct round_seen seen = { .now_us = 1000000, .prop_us = 20000, .service_q10 = U64_MAX };
+	struct round_found got;
 	struct round_check r;
 	size_t i;
 
 	(void)state;
 	take_flight(&r, &flight, seen.now_us);
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		u64 got;
-
-		seen.service_q10 = rows[i].believed_q10;
 		seen.now_us += rows[i].after_us;
 		seen.delivered += 100;
 		round_check_rtt(&r, 20000, 0);
-		got = round_check_end(&r, &seen).slowest_q10;
-		if (got != rows[i].slowest_q10)
-			fail_msg("%s: %.3f us", rows[i].reason, (double)got / US(1));
+		if (rows[i].shown_ns)
+			round_check_train(&r, 4 * rows[i].shown_ns, 4, 0);
+		got = round_check_end(&r, &seen);
+		if (got.slowest_q10 != rows[i].slowest_q10 ||
+		    got.first_waited_us != rows[i].waited_us)
+			fail_msg("%s: %.3f us, %u us", rows[i].reason,
+				 (double)got.slowest_q10 / US(1), got.first_waited_us);
 	}
-	/* what is no longer told needs no turn */
-	take_flight(&r, &flight, seen.now_us);
-	seen.now_us += ROUND_FIRST_US;
-	seen.service_q10 = US(250);
-	seen.delivered += 100;
-	assert_int_equal(round_check_end(&r, &seen).slowest_q10, US(250));
-	seen.now_us += 30000;
-	seen.service_q10 = US(500);
-	seen.delivered += 100;
-	assert_int_equal(round_check_end(&r, &seen).slowest_q10, US(250));
+}
+
+/* At a FIFO that overflows, gaps show the link. In the second period with many losses what was
+ * delivered is the share, and gaps show no more than that until a period has few.
+ */
+static void what_is_lost_again_and_again_is_no_share(void **state)
+{
+	static const struct {
+		u32 lost, rtt_us;
+		u64 service_q10;
+		bool doubted;
+		const char *reason;
+	} rows[] = {
+		{ 9, 21000, US(60), false, "one period with many losses" },
+		{ 3, 21000, US(60), false, "few" },
+		{ 9, 20059, US(60), false, "no wait of a turn" },
+		{ 9, 21000, US(250), true, "many again" },
+		{ 9, 20000, US(60), true, "a period that says nothing new" },
+		{ 3, 21000, US(60), false, "few end it" },
+	};
+	struct round_check r;
+	size_t i;
+
+	(void)state;
+	begin(&r, 1000000, 5000, 1);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct period p = good;
+		struct round_found found;
+		u32 trust;
+
+		p.service_q10 = US(60);
+		p.span_ns = 240000;
+		p.lost = rows[i].lost;
+		p.rtt_us = rows[i].rtt_us;
+		found = run(&r, &p);
+		if (found.service_q10 != rows[i].service_q10 || r.doubted != rows[i].doubted)
+			fail_msg("%s: %.3f us", rows[i].reason,
+				 (double)found.service_q10 / US(1));
+		/* ACKs are many, since the last silence was short */
+		trust = rows[i].doubted ? 1 : ROUND_TRUST_MANY;
+		assert_int_equal(round_bound_q10(&r, 100, 25000), US(250) / trust);
+	}
+	/* what deliveries say nothing of does not end it, and the network's next period does */
+	r.doubted = 1;
+	r.limited = 1;
+	run(&r, &good);
+	assert_true(r.doubted);
+	run(&r, &good);
+	assert_false(r.doubted);
 }
 
 /* The same of any path, whose times are numbers that do not wrap */
@@ -2673,7 +2727,8 @@ int main(void)
 		cmocka_unit_test(the_first_packet_waited_what_the_delay_has_fallen_by),
 		cmocka_unit_test(in_mid_flow_no_packet_is_the_first),
 		cmocka_unit_test(what_the_first_packet_waited_is_told_for_10_s),
-		cmocka_unit_test(the_longest_service_time_since_the_first_round_trip_is_told),
+		cmocka_unit_test(what_is_lost_again_and_again_is_no_share),
+		cmocka_unit_test(the_longest_service_time_that_gaps_showed_is_told),
 		cmocka_unit_test(what_the_first_packet_waited_is_that_of_exact_numbers),
 		cmocka_unit_test(wraps_change_nothing),
 		cmocka_unit_test(any_numbers_are_held_within_bounds),

@@ -165,6 +165,8 @@ def fifo(point: Point) -> str:
 def beside_cubic(point: Point) -> list[str]:
     """The first of some flows at a FIFO; the others are CUBIC."""
     others = [f"cc.{i}=cubic start_s.{i}={0.1 * i:g}" for i in range(1, point["others"] + 1)]
+    if point["joins"] == "late":
+        others.append("start_s.0=5")
     return [
         f"flows={point['others'] + 1} {fifo(point)} from_s=10 jitter_ms=0.5",
         *others,
@@ -277,7 +279,7 @@ GRIDS = (
     Grid(
         "fifo",
         "a FIFO beside CUBIC: part of what one more CUBIC flow gets",
-        {"rate_mbit": (5, 20, 50), "path_s": (0.04,), "buffer_bdp": (1, 2, 5), "others": (1, 4, 8), "seed": (1, 2, 3)},
+        {"rate_mbit": (5, 20, 50), "path_s": (0.04,), "buffer_bdp": (1, 2, 5), "others": (1, 4, 8), "joins": ("early", "late"), "seed": (1, 2, 3)},
         beside_cubic,
         (
             Goal("least of what CUBIC gets there, seeds' mean", smallest("of_cubic"), 0.7, least=True),
