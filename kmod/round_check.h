@@ -7,9 +7,10 @@
  * and how long its packets waited, confirm the share or do not:
  *
  *	CONTRADICTED	every packet waited for longer than the flow's own queue
- *			takes, or for a turn while less than half of the share was
- *			delivered: the share is no more than what was delivered,
- *			and trains that showed more were bursts of ACKs
+ *			takes; or for a turn while less than half of the share was
+ *			delivered, as gaps show too, or while much was lost and not
+ *			for the first time: the share is no more than what was
+ *			delivered, and trains that showed more were bursts of ACKs
  *	DELIVERED	no train showed a gap, and packets waited or were lost: what
  *			was delivered is the share
  *	UNCONFIRMED	no train showed a gap, none waited and none was lost, and at
@@ -42,6 +43,8 @@
  * take contradict the share: less is jitter
  */
 #define ROUND_WAIT_SHIFT	3
+/* Where much is lost, a wait of less than a turn and a sixteenth of it is jitter */
+#define ROUND_JITTER_SHIFT	4
 /* While no share is known, a round trip that is a quarter longer than the propagation delay
  * shows a queue
  */
@@ -160,7 +163,7 @@
  * enum round_verdict - what a period says of the share
  * @ROUND_GOES_ON: the period is not over
  * @ROUND_CONFIRMED: nothing against it
- * @ROUND_CONTRADICTED: all packets waited longer than the flow's own queue takes
+ * @ROUND_CONTRADICTED: it is less, by what was delivered and what all packets waited
  * @ROUND_DELIVERED: no gap, but a wait or a loss
  * @ROUND_UNCONFIRMED: no gap, no wait, no loss
  */
@@ -184,7 +187,8 @@ enum round_verdict {
  * @rtt_min_us: smallest round trip of the period
  * @there_us: smallest time on the way there in the period, from one clock to the other
  * @there_least_us: smallest ever
- * @slowest_q10: longest service time that the gaps of a period showed; 0: no period had any
+ * @slowest_q10: longest service time that the gaps of a period showed, or the first train while it
+ *	came back; 0: there were none
  * @first_us: when the first round trip ended (low 32 bits)
  * @first_rtt_us: shortest round trip until then; 0: unknown, or it is too long ago
  * @first_there_us: its @there_least_us
@@ -205,7 +209,7 @@ enum round_verdict {
  * @first_over: the first round trip has ended
  * @first_lost: its first packet did not arrive first, or was not acknowledged by itself
  * @limited: deliveries of the period say nothing of the share
- * @doubted: the share was contradicted with many losses: until a period without these, gaps show
+ * @doubted: the share was contradicted by a period with many losses: until one without, gaps show
  *	no more than deliveries do
  * @started: the period is under way
  * @there_known: @there_least_us is valid
@@ -289,7 +293,7 @@ struct round_seen {
  * struct round_found - what a period has shown
  * @service_q10: the share by it: ns, up to ROUND_SERVICE_MAX_Q10; 0: none yet
  * @delivered_q10: time of the period over the packets delivered in it
- * @slowest_q10: longest service time that the gaps of a period showed
+ * @slowest_q10: longest service time that the gaps of a period showed, or the first train
  * @waited_us: shortest wait of its packets, on the way there where the receiver's clock tells
  * @first_waited_us: what the first packet waited, by what is known now; 0: nothing, no gap has
  *	shown a turn, or it is too long ago
@@ -432,6 +436,34 @@ static inline void round_check_train(struct round_check *r, u64 span_ns, u32 seg
 	r->ticks = (u32)min_t(u64, (u64)r->ticks + ticks, U32_MAX);
 	if (likely(r->trains < U32_MAX))
 		r->trains++;
+}
+
+/**
+ * round_check_turn - the first train, while it comes back, shows a turn of this flow
+ * @r: the check
+ * @service_q10: the turn, ns; beyond ROUND_SERVICE_MAX_Q10, that
+ *
+ * What makes a first train late may be gone when the train is whole.
+ */
+static inline void round_check_turn(struct round_check *r, u64 service_q10)
+{
+	r->slowest_q10 = max_t(u64, r->slowest_q10,
+			       min_t(u64, service_q10, ROUND_SERVICE_MAX_Q10));
+}
+
+/**
+ * round_check_resize - packets are of another size, and a turn is another time
+ * @r: the check
+ * @now_bytes: payload of a packet from now on; 0 counts as 1
+ * @before_bytes: until now; likewise
+ */
+static inline void round_check_resize(struct round_check *r, u16 now_bytes, u16 before_bytes)
+{
+	/* 2^47 * 2^16 is below 2^63 */
+	u64 scaled = r->slowest_q10 * max_t(u16, now_bytes, 1);
+
+	r->slowest_q10 = 0;
+	round_check_turn(r, div_u64(scaled, max_t(u16, before_bytes, 1)));
 }
 
 /* A time over a number of packets, as a service time */
@@ -660,11 +692,14 @@ static inline void round_judge(struct round_check *r, const struct round_seen *s
 	bool late = found->waited_us > round_wait_us(delivered_q10, min_t(u32, seen->prop_us,
 									  ROUND_MAX_US),
 						     seen->queue);
+	u64 waited_ns = (u64)found->waited_us * NSEC_PER_USEC, turn_ns = believed_q10 >> 10;
+	u64 jitter_ns = (u64)(min_t(u32, seen->prop_us, ROUND_MAX_US) >> ROUND_JITTER_SHIFT) *
+			NSEC_PER_USEC;
 	/* a service time is a turn: less is no queue of its own */
-	bool waited = (u64)found->waited_us * NSEC_PER_USEC > believed_q10 >> 10;
+	bool waited = waited_ns > turn_ns;
 	bool agree = found->served_q8 >= ROUND_AGREES_Q8;
-	/* of one period, flows that join may be the cause */
-	bool lossy = found->lossy && r->lossy;
+	/* while what other periods lost is remembered: of one, flows that join may be the cause */
+	bool lossy = found->lossy && r->lossy && waited_ns > turn_ns + jitter_ns;
 
 	found->verdict = ROUND_CONFIRMED;
 	r->doubted &= found->limited || found->lossy;
@@ -743,7 +778,7 @@ static inline u32 round_first_waited_us(struct round_check *r, const struct roun
 	u32 waited_us, there_us;
 
 	if (r->segments)
-		r->slowest_q10 = max_t(u64, r->slowest_q10, round_shown_q10(r));
+		round_check_turn(r, round_shown_q10(r));
 	if (!r->first_rtt_us || !r->slowest_q10)
 		return 0;
 	if (seen->now_us - r->first_us > ROUND_FIRST_US) {

@@ -536,6 +536,7 @@ static noinline void pktpair_resize(struct sock *sk)
 		window = min_t(u32, window, tcp_snd_cwnd(tp));
 	tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
 	fuzzy_scale(&ca->service, ca->mss, mss_before);
+	round_check_resize(&ca->evidence->check, ca->mss, mss_before);
 	memset(&ca->evidence->mean, 0, sizeof(ca->evidence->mean));
 	memset(&ca->queue, 0, sizeof(ca->queue));
 	pair_probe_abandon(&ca->probe);
@@ -671,6 +672,8 @@ static noinline void pktpair_believe_first(struct sock *sk, const struct rate_sa
 	ca->anew = 1;
 	if (open.verdict != PAIR_SAMPLE)
 		return;
+	if (!is_1994)
+		round_check_turn(&ca->evidence->check, pair_service_time(&open));
 	if (is_1994)
 		fuzzy_start(&ca->service, pair_service_time(&open));
 	else if (open.span_ns >= PKTPAIR_TRAIN_MIN_NS)
@@ -801,6 +804,7 @@ static void pktpair_change_law(struct sock *sk, u32 window)
 	evidence->check.hold = 0;
 	evidence->check.shorter = 0;
 	evidence->check.lossy = 0;
+	evidence->check.doubted = 0;
 	if (!evidence->turns.shared) {
 		this_cpu_inc(pktpair_counters.returns);
 		tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;

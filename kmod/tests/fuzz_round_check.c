@@ -275,12 +275,16 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		case 4:
 			seen.prop_us = one;
 			seen.queue = other;
-			if (data[0] & 16)
+			if (data[0] & 16) {
+				round_check_resize(&r, (u16)other, (u16)payload_bytes);
 				payload_bytes = other;
+			}
 			break;
 		case 5:
 			seen.service_q10 = data[0] & 16 ? (u64)one << 32 | other : one;
 			seen.train = data[0] & 32 ? one : data[4];
+			if (data[0] & 64)
+				round_check_turn(&r, seen.service_q10);
 			break;
 		case 6:
 			block = (struct in_turn_block) {

@@ -2441,36 +2441,72 @@ static void the_longest_service_time_that_gaps_showed_is_told(void **state)
 	}
 }
 
-/* At a FIFO that overflows, gaps show the link. In the second period with many losses what was
- * delivered is the share, and gaps show no more than that until a period has few.
+/* The first train shows one while it comes back, and a packet of another size takes another time */
+static void a_turn_that_the_first_train_shows_is_one(void **state)
+{
+	static const struct {
+		u64 before_q10, turn_q10;
+		u16 now_bytes, before_bytes;
+		u64 slowest_q10;
+		const char *reason;
+	} rows[] = {
+		{ 0, US(250), 1448, 1448, US(250), "the first" },
+		{ US(400), US(250), 1448, 1448, US(400), "a shorter one" },
+		{ US(250), US(400), 1448, 1448, US(400), "a longer one" },
+		{ US(250), U64_MAX, 1, 1, ROUND_SERVICE_MAX_Q10, "the longest" },
+		{ US(250), 0, 724, 1448, US(125), "of half the size" },
+		{ US(250), 0, 2896, 1448, US(500), "of twice the size" },
+		{ 100, 0, 1, 3, 33, "rounded down" },
+		{ US(250), 0, 1448, 0, 1448 * US(250), "of one byte at least" },
+		{ 5000, 0, 0, 5, 1000, "the same" },
+		{ 0, ROUND_SERVICE_MAX_Q10, U16_MAX, 1, ROUND_SERVICE_MAX_Q10, "no product wraps" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct round_check r = { .slowest_q10 = rows[i].before_q10 };
+
+		round_check_turn(&r, rows[i].turn_q10);
+		round_check_resize(&r, rows[i].now_bytes, rows[i].before_bytes);
+		if (r.slowest_q10 != rows[i].slowest_q10)
+			fail_msg("%s: %.3f us", rows[i].reason, (double)r.slowest_q10 / US(1));
+	}
+}
+
+/* At a FIFO that overflows, gaps show the link. In a period with many losses, if another had
+ * many not long before, what was delivered is the share, and gaps show no more than that until a
+ * period has few.
  */
 static void what_is_lost_again_and_again_is_no_share(void **state)
 {
 	static const struct {
-		u32 lost, rtt_us;
+		u32 lost, rtt_us, believed_us;
 		u64 service_q10;
 		bool doubted;
 		const char *reason;
 	} rows[] = {
-		{ 9, 21000, US(60), false, "one period with many losses" },
-		{ 3, 21000, US(60), false, "few" },
-		{ 9, 20059, US(60), false, "no wait of a turn" },
-		{ 9, 21000, US(250), true, "many again" },
-		{ 9, 20000, US(60), true, "a period that says nothing new" },
-		{ 3, 21000, US(60), false, "few end it" },
+		{ 9, 23000, 60, US(60), false, "one period with many losses" },
+		{ 3, 23000, 60, US(60), false, "few" },
+		{ 9, 20059, 60, US(60), false, "no wait of a turn" },
+		{ 9, 21310, 60, US(60), false, "a turn and a 16th of R are no wait" },
+		{ 9, 23000, 125, US(125), false, "half is delivered" },
+		{ 9, 21311, 60, US(250), true, "a longer wait, and less" },
+		{ 9, 20000, 60, US(60), true, "a period that says nothing new" },
+		{ 3, 23000, 60, US(60), false, "few end it" },
 	};
 	struct round_check r;
+	struct period p = good;
 	size_t i;
 
 	(void)state;
 	begin(&r, 1000000, 5000, 1);
+	p.span_ns = 240000;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
-		struct period p = good;
 		struct round_found found;
 		u32 trust;
 
-		p.service_q10 = US(60);
-		p.span_ns = 240000;
+		p.service_q10 = US(rows[i].believed_us);
 		p.lost = rows[i].lost;
 		p.rtt_us = rows[i].rtt_us;
 		found = run(&r, &p);
@@ -2487,6 +2523,20 @@ static void what_is_lost_again_and_again_is_no_share(void **state)
 	run(&r, &good);
 	assert_true(r.doubted);
 	run(&r, &good);
+	assert_false(r.doubted);
+
+	/* gaps that agree need no second period */
+	begin(&r, 1000000, 5000, 1);
+	p = good;
+	p.service_q10 = US(124);
+	p.rtt_us = 21000;
+	p.lost = 9;
+	assert_int_equal(run(&r, &p).verdict, ROUND_CONTRADICTED);
+	assert_true(r.doubted);
+	/* nor is a share doubted that is lost without these */
+	begin(&r, 1000000, 5000, 1);
+	p.lost = 3;
+	assert_int_equal(run(&r, &p).verdict, ROUND_CONTRADICTED);
 	assert_false(r.doubted);
 }
 
@@ -2727,6 +2777,7 @@ int main(void)
 		cmocka_unit_test(the_first_packet_waited_what_the_delay_has_fallen_by),
 		cmocka_unit_test(in_mid_flow_no_packet_is_the_first),
 		cmocka_unit_test(what_the_first_packet_waited_is_told_for_10_s),
+		cmocka_unit_test(a_turn_that_the_first_train_shows_is_one),
 		cmocka_unit_test(what_is_lost_again_and_again_is_no_share),
 		cmocka_unit_test(the_longest_service_time_that_gaps_showed_is_told),
 		cmocka_unit_test(what_the_first_packet_waited_is_that_of_exact_numbers),

@@ -563,6 +563,35 @@ static void held_acks_leave_no_link_idle(void **state)
 	}
 }
 
+/* Who joins a busy round robin waits for a long turn; if the others leave then, the gaps of its
+ * first whole train are short. Its first packet is no sign of a FIFO: all ten alarm if no turn is
+ * noted before that train is whole.
+ */
+static void who_joins_as_others_leave_has_met_no_fifo(void **state)
+{
+	char line[1024];
+	u32 seed, other;
+	int length;
+
+	(void)state;
+	for (seed = 1; seed <= 10; seed++) {
+		u32 joins_ms = 1100 + 13 * seed;
+
+		length = snprintf(line, sizeof(line),
+				  "flows=31 cc=cubic cc.0=pktpair queue=drr codel=1 rate_mbit=10 "
+				  "path_ms=40 jitter_ms=0.5 seconds=4 seed=%u start_s.0=%u.%03u "
+				  "stop_s=%u.%03u stop_s.0=4", seed, joins_ms / 1000, joins_ms % 1000,
+				  (joins_ms + 120) / 1000, (joins_ms + 120) % 1000);
+		for (other = 1; other <= 30; other++)
+			length += snprintf(line + length, sizeof(line) - length,
+					   " start_s.%u=0.%03u", other, other * 7 % 30 * 12);
+		assert_true(length < (int)sizeof(line));
+		run(line);
+		if (adapter_alarms(&n.flows[0].sk))
+			fail_msg("seed %u: an alarm", seed);
+	}
+}
+
 /* ---- cases ---- */
 
 static char *reported(const char *line)
@@ -669,6 +698,7 @@ int main(void)
 		cmocka_unit_test(windows_and_applications_limit),
 		cmocka_unit_test(pktpair_alone_holds_its_setpoint),
 		cmocka_unit_test(held_acks_leave_no_link_idle),
+		cmocka_unit_test(who_joins_as_others_leave_has_met_no_fifo),
 		cmocka_unit_test(a_seed_says_all),
 		cmocka_unit_test(what_is_wrong_is_said_with_key_value_and_limits),
 		cmocka_unit_test(a_knob_holds_for_one_case),

@@ -1819,6 +1819,7 @@ static void another_law_begins_with_the_window_and_trains_that_show_gaps(void **
 	ca->evidence->check.hold = 1000;
 	ca->evidence->check.shorter = 3;
 	ca->evidence->check.lossy = 60;
+	ca->evidence->check.doubted = 1;
 	ca->probe.train = 64;
 	ca->probe.bunched = 1;
 	s.sk.snd_cwnd_cnt = 7;
@@ -1839,6 +1840,7 @@ static void another_law_begins_with_the_window_and_trains_that_show_gaps(void **
 	assert_int_equal(ca->evidence->check.hold, 0);
 	assert_int_equal(ca->evidence->check.shorter, 0);
 	assert_int_equal(ca->evidence->check.lossy, 0);
+	assert_int_equal(ca->evidence->check.doubted, 0);
 	assert_int_equal(ca->probe.bunched, 0);
 	assert_int_equal(ca->train, 4);
 	assert_int_equal(law_shown("shared") - shared, 1);
@@ -1849,11 +1851,13 @@ static void another_law_begins_with_the_window_and_trains_that_show_gaps(void **
 	ca->evidence->check.hold = 1000;
 	ca->evidence->check.shorter = 6;
 	ca->evidence->check.lossy = 72;
+	ca->evidence->check.doubted = 1;
 	for (block = 0; block < 8; block++)
 		take_block(256, false);
 	assert_int_equal(ca->evidence->check.hold, 0);
 	assert_int_equal(ca->evidence->check.shorter, 0);
 	assert_int_equal(ca->evidence->check.lossy, 0);
+	assert_int_equal(ca->evidence->check.doubted, 0);
 	assert_int_equal(ca->evidence->turns.shared, 0);
 	assert_int_equal(s.sk.snd_ssthresh, TCP_INFINITE_SSTHRESH);
 	assert_int_equal(s.sk.snd_cwnd, window + 20);
