@@ -668,17 +668,19 @@ static noinline void pktpair_believe_first(struct sock *sk, const struct rate_sa
 {
 	struct pktpair *ca = inet_csk_ca(sk);
 	const struct pair_sample open = pair_probe_peek(&ca->probe, pktpair_limits(sk));
+	u64 service_q10;
 
 	ca->anew = 1;
 	if (open.verdict != PAIR_SAMPLE)
 		return;
-	if (!is_1994)
-		round_check_turn(&ca->evidence->check, pair_service_time(&open));
-	if (is_1994)
-		fuzzy_start(&ca->service, pair_service_time(&open));
-	else if (open.span_ns >= PKTPAIR_TRAIN_MIN_NS)
-		fuzzy_start(&ca->service, pktpair_bounded(sk, rs, &open,
-							  pair_service_time(&open), U64_MAX));
+	service_q10 = pair_service_time(&open);
+	if (is_1994) {
+		fuzzy_start(&ca->service, service_q10);
+		return;
+	}
+	round_check_turn(&ca->evidence->check, service_q10);
+	if (open.span_ns >= PKTPAIR_TRAIN_MIN_NS)
+		fuzzy_start(&ca->service, pktpair_bounded(sk, rs, &open, service_q10, U64_MAX));
 }
 
 /* What the newest packet will meet is for whoever watches: the law aims with the
