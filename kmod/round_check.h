@@ -43,7 +43,9 @@
  * take contradict the share: less is jitter
  */
 #define ROUND_WAIT_SHIFT	3
-/* Where much is lost, a wait of less than a turn and a sixteenth of it is jitter */
+/* Where much is lost, a wait of a turn and a sixteenth of the propagation delay is jitter: merged
+ * ACKs and small buffers show as much where flows are served in turn
+ */
 #define ROUND_JITTER_SHIFT	4
 /* While no share is known, a round trip that is a quarter longer than the propagation delay
  * shows a queue
@@ -187,8 +189,8 @@ enum round_verdict {
  * @rtt_min_us: smallest round trip of the period
  * @there_us: smallest time on the way there in the period, from one clock to the other
  * @there_least_us: smallest ever
- * @slowest_q10: longest service time that the gaps of a period showed, or the first train while it
- *	came back; 0: there were none
+ * @slowest_q10: longest service time that the gaps of a period showed while the first packet is
+ *	told of, or the first train while it came back; 0: there were none
  * @first_us: when the first round trip ended (low 32 bits)
  * @first_rtt_us: shortest round trip until then; 0: unknown, or it is too long ago
  * @first_there_us: its @there_least_us
@@ -689,12 +691,10 @@ static inline void round_judge(struct round_check *r, const struct round_seen *s
 			       bool dense, struct round_found *found)
 {
 	u64 delivered_q10 = found->delivered_q10, believed_q10 = found->service_q10;
-	bool late = found->waited_us > round_wait_us(delivered_q10, min_t(u32, seen->prop_us,
-									  ROUND_MAX_US),
-						     seen->queue);
+	u32 prop_us = min_t(u32, seen->prop_us, ROUND_MAX_US);
+	bool late = found->waited_us > round_wait_us(delivered_q10, prop_us, seen->queue);
 	u64 waited_ns = (u64)found->waited_us * NSEC_PER_USEC, turn_ns = believed_q10 >> 10;
-	u64 jitter_ns = (u64)(min_t(u32, seen->prop_us, ROUND_MAX_US) >> ROUND_JITTER_SHIFT) *
-			NSEC_PER_USEC;
+	u64 jitter_ns = (u64)(prop_us >> ROUND_JITTER_SHIFT) * NSEC_PER_USEC;
 	/* a service time is a turn: less is no queue of its own */
 	bool waited = waited_ns > turn_ns;
 	bool agree = found->served_q8 >= ROUND_AGREES_Q8;
@@ -777,14 +777,16 @@ static inline u32 round_first_waited_us(struct round_check *r, const struct roun
 {
 	u32 waited_us, there_us;
 
-	if (r->segments)
-		round_check_turn(r, round_shown_q10(r));
-	if (!r->first_rtt_us || !r->slowest_q10)
+	if (!r->first_rtt_us)
 		return 0;
 	if (seen->now_us - r->first_us > ROUND_FIRST_US) {
 		r->first_rtt_us = 0;
 		return 0;
 	}
+	if (r->segments)
+		round_check_turn(r, round_shown_q10(r));
+	if (!r->slowest_q10)
+		return 0;
 	waited_us = max_t(u32, r->first_rtt_us, prop_us) - prop_us;
 	if (!seen->tick)
 		return waited_us;

@@ -152,7 +152,7 @@ static void check_found(const struct round_check *was, const struct round_check 
 	/* what is forgotten of the first packet is told no more */
 	CHECK(!found->first_waited_us || was->first_rtt_us || !was->first_over);
 	CHECK(!found->first_waited_us || found->slowest_q10);
-	CHECK(!was->segments || found->slowest_q10 >=
+	CHECK(!found->first_waited_us || !was->segments || found->slowest_q10 >=
 	      min_t(u64, was->span_ns * 1024 / was->segments, ROUND_SERVICE_MAX_Q10));
 	/* a share that a train has shown is confirmed or contradicted */
 	CHECK(!was->trains || found->limited || seen->policed || !believed_q10 ||

@@ -2362,7 +2362,7 @@ static void in_mid_flow_no_packet_is_the_first(void **state)
 		found = run(&r, &p);
 		assert_true(found.verdict != ROUND_GOES_ON);
 		assert_int_equal(found.first_waited_us, 0);
-		assert_int_equal(found.slowest_q10, US(250));
+		assert_int_equal(found.slowest_q10, 0);
 	}
 	/* a period is as any other */
 	p = good;
@@ -2439,6 +2439,13 @@ static void the_longest_service_time_that_gaps_showed_is_told(void **state)
 			fail_msg("%s: %.3f us, %u us", rows[i].reason,
 				 (double)got.slowest_q10 / US(1), got.first_waited_us);
 	}
+	/* what is no longer told needs no turn */
+	take_flight(&r, &flight, seen.now_us);
+	assert_int_equal(end_at(&r, seen.now_us + ROUND_FIRST_US, 20000, 0, 0).slowest_q10,
+			 US(250));
+	round_check_train(&r, 1000000, 1, 0);
+	assert_int_equal(end_at(&r, seen.now_us + ROUND_FIRST_US + 30000, 20000, 0,
+				0).slowest_q10, US(250));
 }
 
 /* The first train shows one while it comes back, and a packet of another size takes another time */
