@@ -47,6 +47,8 @@ from .tap import Json, TestFailedError, dmesg_complaints, equal, expect, run, ru
 TRACING = Path("/sys/kernel/tracing")
 # What scripts/bootstrap --tc unpacks; it is not installed.
 NEWER_TC = Path(__file__).resolve().parents[2] / ".cache" / "iproute2" / "sbin" / "tc"
+# Reads of a queue under traffic until two agree: a test that needs more asks too much of it.
+STILL_AFTER = 2000
 # Of iproute2: the first whose tc prints classes in JSON.
 JSON_OF_CLASSES = (6, 2)
 
@@ -332,26 +334,35 @@ def _read_queues(device: str) -> dict[str, tuple[int, int, int]]:
     return found
 
 
-def _queues(device: str) -> dict[str, tuple[int, int, int]]:
-    """Packets and bytes queued in each qdisc of ``device``, and packets it has dropped, by its kind, at one moment.
+def _until_still(read: Callable[[], dict[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
+    """What two reads, one after the other, agree on.
 
-    Of several of one kind the later ones have their handle as well: "drr 3:".
+    The kernel may send a packet between two of its answers, even between a queue's packets and its bytes.
     """
-    # the kernel may send a packet between two of its answers, even between a queue's packets and its bytes
-    before, found = None, _read_queues(device)
-    while found != before:
-        before, found = found, _read_queues(device)
-    return found
+    before = read()
+    for _ in range(STILL_AFTER):
+        before, found = read(), before
+        if found == before:
+            return found
+    raise TestFailedError(f"no two of {STILL_AFTER} reads agree: {before} is the last")
+
+
+def kinds(device: str) -> set[str]:
+    """The kinds of a device's qdiscs."""
+    return {name.split()[0] for name in _read_queues(device)}
 
 
 def backlogs(device: str = "v0") -> dict[str, tuple[int, int]]:
-    """Packets and bytes queued in each qdisc of ``device``, by its kind: see _queues()."""
-    return {kind: found[:2] for kind, found in _queues(device).items()}
+    """Packets and bytes queued in each qdisc of ``device`` at one moment, by its kind.
+
+    Of several of one kind the later ones have their handle as well: "drr 3:".
+    """
+    return _until_still(lambda: {kind: found[:2] for kind, found in _read_queues(device).items()})
 
 
 def drops(device: str = "v0") -> dict[str, int]:
-    """Packets that each qdisc of ``device`` has dropped, by its kind: see _queues()."""
-    return {kind: dropped for kind, (_, _, dropped) in _queues(device).items()}
+    """Packets that each qdisc of ``device`` has dropped, by its kind: see backlogs()."""
+    return {kind: dropped for kind, (_, _, dropped) in _read_queues(device).items()}
 
 
 def statistics(device: str = "v0") -> dict[str, int]:

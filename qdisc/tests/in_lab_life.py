@@ -28,6 +28,7 @@ from in_guest.qdisc import (
     backlogs,
     configure,
     encode,
+    kinds,
     module_users,
     request,
     run_on_v0,
@@ -50,11 +51,6 @@ IFF_TAP, IFF_MULTI_QUEUE, IFF_NO_PI = 0x0002, 0x0100, 0x1000
 ETHTOOL_SWITCHES = {"tx checksum": 0x17, "sg": 0x19, "tso": 0x1F, "gso": 0x24, "gro": 0x2C}
 
 TAP_SOURCE, TAP_TARGET = "10.7.0.1", "10.7.0.9"
-
-
-def kinds(device: str) -> set[str]:
-    """The kinds of a device's qdiscs."""
-    return {name.split()[0] for name in backlogs(device)}
 
 
 def adds_up(found: dict[str, int], what: str) -> None:

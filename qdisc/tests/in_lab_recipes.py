@@ -26,6 +26,7 @@ from in_guest.netlink import attribute
 from in_guest.qdisc import (
     backlogs,
     encode,
+    kinds,
     module_users,
     request,
     run_on_v0,
@@ -34,7 +35,7 @@ from in_guest.qdisc import (
     the_kernel_has_not_complained,
 )
 from in_guest.tap import equal, expect, run
-from in_lab_life import fork, is_empty, join, kinds, send_until_killed, wait_for_users
+from in_lab_life import fork, is_empty, join, send_until_killed, wait_for_users
 from in_lab_shares import masquerade, netfilter
 
 MANUAL = Path(__file__).resolve().parents[2] / "tc-plugin" / "tc-fq_rr.8"
