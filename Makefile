@@ -129,7 +129,7 @@ plugin: $(PLUGIN) ## the tc plugin, which teaches tc about fq_rr
 # moved to its place when it is whole: a guest may be about to read it
 $(PLUGIN): $(PLUGIN_SOURCES) $(PLUGIN_HEADERS)
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -shared -fPIC -O2 -g -Wall -Wextra $(CFLAGS) \
+	$(CC) -std=gnu11 -shared -fPIC -O2 -g -ffile-prefix-map=$(CURDIR)=. -Wall -Wextra $(CFLAGS) \
 		-Iinclude -Iinclude/uapi -Itc-plugin -o $@.$$$$ $(PLUGIN_SOURCES) && mv $@.$$$$ $@
 
 # for the kernel that the lab boots
