@@ -94,11 +94,8 @@ class Extent:
     seconds: int
 
 
-# Where a flow has many packets a second, this is long enough.
-BUSY_S = 90
-# Two repeats of the usual extent are 12 million packets: an hour of two cores.
-QUICK = Extent((VARIATION_LOSS,), (2,), (8,), 45)
-USUAL = Extent(LOSSES, (1, 2, 8), (16, 32), 120)
+QUICK = Extent((VARIATION_LOSS,), (2,), (8,), 15)
+USUAL = Extent(LOSSES, (1, 2, 8), (16, 32), 60)
 
 
 def on_links(extent: Extent, numbers: tuple[int, ...], kinds: Sequence[str], kernel: str) -> list[Request]:
@@ -159,10 +156,10 @@ def at_bottlenecks(extent: Extent, numbers: tuple[int, ...], kernel: str) -> lis
         request("red-bytes", 1, **byte),
         request("tail-bytes", 1, (1, 4), method="virtual", mode=("byte", "byte-tail")),
         request("tail-packets", 3, few, **each, round_trip=40),
-        request("tail-packets", 1, few, **each, round_trip=40, richer=shared.RICHER, seconds=BUSY_S),
+        request("tail-packets", 1, few, **each, round_trip=40, richer=shared.RICHER),
         request("tail-packets", 1, (max(extent.pairs),), method="virtual", short_trip=40),
-        request("packet-rate", 1, (1, 2), method="virtual", seconds=BUSY_S),
-        request("packet-rate", 1, (1, *extent.many_pairs), **byte, seconds=BUSY_S),
+        request("packet-rate", 1, (1, 2), method="virtual"),
+        request("packet-rate", 1, (1, *extent.many_pairs), **byte),
     ]
     if extent is not QUICK:
         most = max(extent.many_pairs)

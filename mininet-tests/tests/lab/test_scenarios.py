@@ -38,7 +38,7 @@ SHORT: dict[str, dict[str, str]] = {
     "one-router": {},
     "overload": {"interval": "0.1"},
     "pacing-follows-the-backlog": {},
-    "packet-sizes-at-a-bottleneck": {"seconds": "30"},
+    "packet-sizes-at-a-bottleneck": {"seconds": "10"},
     "packet-pair-1994": {"case": "fixed", "round_trips": "30"},
     "page-beside-an-upload": {},
     "pair-gap-is-n-packet-times": {"flows": "2", "round_trip": "40", "samples": "1000", "settle": "1"},
