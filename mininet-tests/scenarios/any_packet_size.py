@@ -34,6 +34,8 @@ PARAMETERS = {
     "seconds": Parameter(60.0, "s", "measured, after the first ten", 10, 600),
 }
 RATE_MBIT = 100.0
+# At such a loss each of the last packets is lost several times, and timeouts double up to two minutes.
+HEAVY_LOSS, LAST_PACKETS_S = 0.4, 1800.0
 # Slow start and the first loss events, of which the mean of eight is made.
 SETTLE_S = 10.0
 # The swinging probability has half of its mean and one and a half times that, in turn.
@@ -108,6 +110,7 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
         hash_seed=seed,
         module_parameters={"sch_lossy": losses(values, seed), **({"tcp_vptfrc": vptfrc} if cc == "vptfrc" else {})},
         settle_s=SETTLE_S,
+        seconds=end_s + LAST_PACKETS_S if values["loss"] > HEAVY_LOSS else 0.0,
     )
 
 

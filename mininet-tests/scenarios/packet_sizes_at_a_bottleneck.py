@@ -55,6 +55,8 @@ START_WITHIN_S = 15.0
 # Flows of the same kind that start at once lose together for a long time.
 STAGGER_S = 0.37
 PACKET_RATE_ROOM = 100
+# Where few of many flows' packets come through, the last ones take longer than a run waits for otherwise.
+LAST_PACKETS_S = 600.0
 # Of a link whose packets are what it is short of: a full one takes 0.12 ms.
 FAST_BIT_S = 100_000_000
 # More than two round trips and the queue hold of a flow that has the link alone.
@@ -149,6 +151,7 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
         module_parameters=modules,
         sysctls={"root": RICH_SYSCTLS} if values["richer"] > 1 else {},
         settle_s=SETTLE_S - START_WITHIN_S,
+        seconds=end_s + LAST_PACKETS_S if qdisc == "packet-rate" else 0.0,
     )
 
 
