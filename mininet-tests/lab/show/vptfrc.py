@@ -22,12 +22,12 @@ Summary = Mapping[str, Any]
 Points = list[tuple[float, float]]
 # In all pictures each has one colour and mark.
 WHO = (TFRC, UNMODIFIED, "unbiasing", "virtual", "sampling", "lip", "cubic")
-# What is known of checks that do not hold, by id and number.
 # By traces, at a loss of 0.1: reno pauses for 0.19 s or more 0.15 times a second, and has 2.3 loss events.
 FEW_TIMEOUTS = (
     "At a loss of 0.1 Linux's reno has 1.5 times the equation's rate: 7 % of its loss events end in a timeout, for "
     "which the equation takes more than half of the time. Without RACK and tail loss probes it has 0.87 of that."
 )
+# What is known of checks that do not hold, by id and number.
 WHY: dict[str, str] = {
     "vp-fig1 3": FEW_TIMEOUTS,
     "vp-4.1.1-size 0": FEW_TIMEOUTS,

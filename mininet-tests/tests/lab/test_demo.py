@@ -42,18 +42,16 @@ def test_packet_pair_meets_its_goals_in_the_demo(summary):
 def test_the_demos_figures_are_those_of_a_full_link(summary):
     """Goodputs make up what was used of the link where little was lost; nobody waits less than a packet's own time."""
     ours, _ = summary["rows"]
-    flows = len(ours["goodput_bit_s"])
-    # each flow that joins takes a part of the share of those before it, and delay control may drop one packet of each
-    assert ours["retransmits"] == ours["drops"] <= flows * (flows - 1) // 2
+    # the share of a flow falls to a quarter while the others join, and delay control may drop one packet of each
+    assert ours["retransmits"] == ours["drops"] <= 4
     # elsewhere a hole that is filled in the window sets free what was delivered before it
     assert abs(sum(ours["goodput_bit_s"]) / 40e6 * 1500 / 1448 - ours["utilisation"]) < 0.001
     # an ACK covers two packets: of each flow, the first one in the window tells of two from before it
     begin_s, end_s = summary["window_s"]
-    edges = 2 * flows * 1500 * 8 / (40e6 * (end_s - begin_s))
+    edges = 2 * len(ours["goodput_bit_s"]) * 1500 * 8 / (40e6 * (end_s - begin_s))
     for row in summary["rows"]:
         assert 0.9 < row["utilisation"] <= 1 + edges
-        assert 0.0003 <= row["queue_delay_p50_s"] <= row["queue_delay_p95_s"] <= row["queue_delay_p99_s"]
-    # BBR's is what its starts leave: from 0.03 to 0.3 s by seed
+        assert 0.0003 <= row["queue_delay_p50_s"] <= row["queue_delay_p95_s"] <= row["queue_delay_p99_s"] < 0.2
     assert ours["queue_delay_p99_s"] < 0.02
 
 
