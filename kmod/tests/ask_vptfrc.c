@@ -4,7 +4,8 @@
  * (mininet-tests/lab/analyse/any_packet_size.py). A question is a line of standard input, its
  * answer a line of standard output:
  *
- *	rate LOSS RTT_US REFERENCE_BYTES		bytes per second at this loss event rate
+ *	rate LOSS RTT_US REFERENCE_BYTES RTTS		bytes per second at this loss event rate, with
+ *							a timeout of so many round trips
  *	intervals METHOD MODE N BYTES LOSS COUNT	mean, variance of loss intervals, and the LIP, us
  *	defined METHOD MODE				1 if the method has this mode
  *	capped CAP LOSS PACKET_BYTES			bytes per second with a cap on packets, at 100 ms
@@ -41,9 +42,10 @@ static bool answer(const char *line)
 	unsigned int method, mode, bytes, count, number;
 	double n, loss;
 
-	if (sscanf(line, "rate %lf %u %u", &loss, &number, &bytes) == 3 && loss > 0 && bytes) {
+	if (sscanf(line, "rate %lf %u %u %u", &loss, &number, &bytes, &count) == 4 && loss > 0 &&
+	    bytes) {
 		printf("%llu\n", (unsigned long long)tfrc_rate_bytes_ps(mean_q16(loss), bytes,
-									number));
+									number, count));
 	} else if (sscanf(line, "intervals %u %u %lf %u %lf %u", &method, &mode, &n, &bytes, &loss,
 			  &count) == 6 && n >= 1 && bytes && loss > 0 && loss <= 1 && count) {
 		const struct channel c = { n, bytes, bytes, loss };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tfrc_equation.h against equation (1) of the paper in floating point, as it is printed there.
+ * tfrc_equation.h against the equation of RFC 5348, 3.1, in floating point, as it is printed there,
+ * and against the paper's points.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -14,15 +15,19 @@
 /* stated in the header */
 #define OFF (1 / 4096.0)
 
-/* with the paper's terms, and not with those of the header */
-static double oracle_bytes_ps(double l, double bytes, double rtt_s)
+/* the paper's timeout, round trips */
+#define PAPER TFRC_TIMEOUT_RTTS_MAX
+
+/* with the RFC's terms, and not with those of the header */
+static double oracle_bytes_ps(double l, double bytes, double rtt_s, double timeout_s)
 {
-	return bytes / (rtt_s * (sqrt(2 * l / 3) + 12 * sqrt(3 * l / 8) * l * (1 + 32 * l * l)));
+	return bytes / (rtt_s * sqrt(2 * l / 3) +
+			timeout_s * 3 * sqrt(3 * l / 8) * l * (1 + 32 * l * l));
 }
 
 static double packets(double l)
 {
-	return (double)tfrc_packets_q20((u64)(65536 / l + 0.5)) / (1 << 20);
+	return (double)tfrc_packets_q20((u64)(65536 / l + 0.5), PAPER) / (1 << 20);
 }
 
 /* vp-eq1: points of the paper's data */
@@ -43,7 +48,7 @@ static void the_paper_s_points(void **state)
 				 of[i].packets);
 }
 
-/* loss 1e-8 .. 1, round trips 0.1 ms .. 10 s, all sizes */
+/* loss 1e-8 .. 1, round trips 0.1 ms .. 10 s, all sizes and timeouts */
 static void the_rate_is_the_equation(void **state)
 {
 	double worst = 0;
@@ -54,16 +59,18 @@ static void the_rate_is_the_equation(void **state)
 		u64 interval_q16 = TFRC_ONE_Q16 - 1 + draw_scale(draw(2) ? 18 : 43);
 		u32 bytes = (u32)(1 + draw(TFRC_PACKET_MAX_BYTES));
 		u32 rtt_us = (u32)(99 + draw_scale(23));
+		u32 rtts = (u32)(1 + draw(TFRC_TIMEOUT_RTTS_MAX));
 		double exact, got;
 
 		interval_q16 = min_t(u64, interval_q16, TFRC_ONE_Q16 * 100000000);
 		rtt_us = min_t(u32, rtt_us, TFRC_RTT_MAX_US);
-		exact = oracle_bytes_ps(65536.0 / (double)interval_q16, bytes, rtt_us / 1e6);
-		got = (double)tfrc_rate_bytes_ps(interval_q16, bytes, rtt_us);
+		exact = oracle_bytes_ps(65536.0 / (double)interval_q16, bytes, rtt_us / 1e6,
+					rtts * (rtt_us / 1e6));
+		got = (double)tfrc_rate_bytes_ps(interval_q16, bytes, rtt_us, rtts);
 		worst = fmax(worst, (fabs(got - exact) - 1) / exact);
 		if (fabs(got - exact) > 1 + exact * OFF)
-			fail_msg("1/l = %f, %u bytes, %u us: %f, not %f",
-				 (double)interval_q16 / 65536, bytes, rtt_us, got, exact);
+			fail_msg("1/l = %f, %u bytes, %u us, %u: %f, not %f",
+				 (double)interval_q16 / 65536, bytes, rtt_us, rtts, got, exact);
 	}
 	/* the bound is no larger than it must be */
 	assert_true(worst > OFF / 4);
@@ -80,8 +87,8 @@ static void the_last_place_is_the_nearest(void **state)
 
 	(void)state;
 	for (interval_q16 = TFRC_ONE_Q16; interval_q16 < TFRC_ONE_Q16 * 5 / 4; interval_q16++) {
-		error = (double)tfrc_packets_q20(interval_q16) -
-			oracle_bytes_ps(65536.0 / (double)interval_q16, 1, 1) * (1 << 20);
+		error = (double)tfrc_packets_q20(interval_q16, PAPER) -
+			oracle_bytes_ps(65536.0 / (double)interval_q16, 1, 1, PAPER) * (1 << 20);
 		if (fabs(error) > 0.625)
 			fail_msg("1/l = %f: %f places off", (double)interval_q16 / 65536, error);
 		sum += error;
@@ -93,18 +100,23 @@ static void the_last_place_is_the_nearest(void **state)
 /* more loss never gives more rate, so that it has an inverse */
 static void the_rate_rises_with_the_interval(void **state)
 {
-	u64 before = 0, interval_q16, now;
+	u32 rtts;
 
 	(void)state;
-	for (interval_q16 = TFRC_ONE_Q16; interval_q16 < 64 * TFRC_ONE_Q16; interval_q16 += 7) {
-		now = tfrc_packets_q20(interval_q16);
-		assert_true(now >= before);
-		before = now;
-	}
-	for (; interval_q16 < TFRC_INTERVAL_MAX_Q16; interval_q16 += interval_q16 / 1009) {
-		now = tfrc_packets_q20(interval_q16);
-		assert_true(now >= before);
-		before = now;
+	for (rtts = 1; rtts <= TFRC_TIMEOUT_RTTS_MAX; rtts++) {
+		u64 before = 0, interval_q16, now;
+
+		for (interval_q16 = TFRC_ONE_Q16; interval_q16 < 64 * TFRC_ONE_Q16;
+		     interval_q16 += 7) {
+			now = tfrc_packets_q20(interval_q16, rtts);
+			assert_true(now >= before);
+			before = now;
+		}
+		for (; interval_q16 < TFRC_INTERVAL_MAX_Q16; interval_q16 += interval_q16 / 1009) {
+			now = tfrc_packets_q20(interval_q16, rtts);
+			assert_true(now >= before);
+			before = now;
+		}
 	}
 }
 
@@ -115,43 +127,50 @@ static void the_interval_is_the_inverse(void **state)
 	(void)state;
 	for (i = 0; i < 20000; i++) {
 		u64 wanted_q20 = draw_scale(34);
-		u64 got_q16 = tfrc_interval_q16(wanted_q20);
+		u32 rtts = (u32)(1 + draw(TFRC_TIMEOUT_RTTS_MAX));
+		u64 got_q16 = tfrc_interval_q16(wanted_q20, rtts);
 
 		assert_in_range(got_q16, TFRC_ONE_Q16, TFRC_INTERVAL_MAX_Q16);
 		if (got_q16 < TFRC_INTERVAL_MAX_Q16)
-			assert_true(tfrc_packets_q20(got_q16) >= wanted_q20);
+			assert_true(tfrc_packets_q20(got_q16, rtts) >= wanted_q20);
 		if (got_q16 > TFRC_ONE_Q16)
-			assert_true(tfrc_packets_q20(got_q16 - 1) < wanted_q20);
+			assert_true(tfrc_packets_q20(got_q16 - 1, rtts) < wanted_q20);
 	}
-	assert_int_equal(tfrc_interval_q16(0), TFRC_ONE_Q16);
-	assert_int_equal(tfrc_interval_q16(U64_MAX), TFRC_INTERVAL_MAX_Q16);
+	assert_int_equal(tfrc_interval_q16(0, PAPER), TFRC_ONE_Q16);
+	assert_int_equal(tfrc_interval_q16(U64_MAX, PAPER), TFRC_INTERVAL_MAX_Q16);
 }
 
 static void what_is_out_of_range_is_the_nearest(void **state)
 {
 	(void)state;
-	assert_int_equal(tfrc_packets_q20(0), tfrc_packets_q20(TFRC_ONE_Q16));
-	assert_int_equal(tfrc_packets_q20(TFRC_ONE_Q16 - 1), tfrc_packets_q20(TFRC_ONE_Q16));
-	assert_int_equal(tfrc_packets_q20(U64_MAX), tfrc_packets_q20(TFRC_INTERVAL_MAX_Q16));
-	assert_true(tfrc_packets_q20(TFRC_INTERVAL_MAX_Q16) >
-		    tfrc_packets_q20(TFRC_INTERVAL_MAX_Q16 / 2));
+	assert_int_equal(tfrc_packets_q20(0, PAPER), tfrc_packets_q20(TFRC_ONE_Q16, PAPER));
+	assert_int_equal(tfrc_packets_q20(TFRC_ONE_Q16 - 1, PAPER),
+			 tfrc_packets_q20(TFRC_ONE_Q16, PAPER));
+	assert_int_equal(tfrc_packets_q20(U64_MAX, PAPER),
+			 tfrc_packets_q20(TFRC_INTERVAL_MAX_Q16, PAPER));
+	assert_true(tfrc_packets_q20(TFRC_INTERVAL_MAX_Q16, PAPER) >
+		    tfrc_packets_q20(TFRC_INTERVAL_MAX_Q16 / 2, PAPER));
 
-	assert_int_equal(tfrc_rate_bytes_ps(1 << 24, 0, 20000),
-			 tfrc_rate_bytes_ps(1 << 24, 1, 20000));
-	assert_int_equal(tfrc_rate_bytes_ps(1 << 24, U32_MAX, 20000),
-			 tfrc_rate_bytes_ps(1 << 24, 65535, 20000));
-	assert_true(tfrc_rate_bytes_ps(1 << 24, 65535, 20000) >
-		    tfrc_rate_bytes_ps(1 << 24, 65534, 20000));
-	assert_int_equal(tfrc_rate_bytes_ps(1 << 24, 1000, 0),
-			 tfrc_rate_bytes_ps(1 << 24, 1000, 100));
-	assert_true(tfrc_rate_bytes_ps(1 << 24, 1000, 100) >
-		    tfrc_rate_bytes_ps(1 << 24, 1000, 101));
-	assert_int_equal(tfrc_rate_bytes_ps(1 << 24, 1000, U32_MAX),
-			 tfrc_rate_bytes_ps(1 << 24, 1000, 10000000));
-	assert_true(tfrc_rate_bytes_ps(1 << 24, 65535, 9990000) >
-		    tfrc_rate_bytes_ps(1 << 24, 65535, 10000000));
+	assert_int_equal(tfrc_rate_bytes_ps(1 << 24, 0, 20000, PAPER),
+			 tfrc_rate_bytes_ps(1 << 24, 1, 20000, PAPER));
+	assert_int_equal(tfrc_rate_bytes_ps(1 << 24, U32_MAX, 20000, PAPER),
+			 tfrc_rate_bytes_ps(1 << 24, 65535, 20000, PAPER));
+	assert_true(tfrc_rate_bytes_ps(1 << 24, 65535, 20000, PAPER) >
+		    tfrc_rate_bytes_ps(1 << 24, 65534, 20000, PAPER));
+	assert_int_equal(tfrc_rate_bytes_ps(1 << 24, 1000, 0, PAPER),
+			 tfrc_rate_bytes_ps(1 << 24, 1000, 100, PAPER));
+	assert_true(tfrc_rate_bytes_ps(1 << 24, 1000, 100, PAPER) >
+		    tfrc_rate_bytes_ps(1 << 24, 1000, 101, PAPER));
+	assert_int_equal(tfrc_rate_bytes_ps(1 << 24, 1000, U32_MAX, PAPER),
+			 tfrc_rate_bytes_ps(1 << 24, 1000, 10000000, PAPER));
+	assert_true(tfrc_rate_bytes_ps(1 << 24, 65535, 9990000, PAPER) >
+		    tfrc_rate_bytes_ps(1 << 24, 65535, 10000000, PAPER));
+	/* as is the timeout */
+	assert_int_equal(tfrc_packets_q20(1 << 20, 0), tfrc_packets_q20(1 << 20, 1));
+	assert_int_equal(tfrc_packets_q20(1 << 20, U32_MAX), tfrc_packets_q20(1 << 20, PAPER));
+	assert_true(tfrc_packets_q20(1 << 20, 1) > tfrc_packets_q20(1 << 20, PAPER));
 	/* the largest of all, which no product may exceed: 14189 * 65535 bytes in 0.1 ms */
-	assert_true(fabs((double)tfrc_rate_bytes_ps(U64_MAX, U32_MAX, 0) / (14188.96 * 65535e4) -
+	assert_true(fabs((double)tfrc_rate_bytes_ps(U64_MAX, U32_MAX, 0, PAPER) / (14188.96 * 65535e4) -
 			 1) < OFF);
 }
 

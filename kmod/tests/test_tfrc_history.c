@@ -161,14 +161,16 @@ static void a_worked_example(void **state)
 			q16((1000 + 80) / 3.5) + 3);
 }
 
-/* What weights, discounts and the equation together bound: 0.125 packets per round trip in each
- * until the open interval is twice the mean, 0.35 after it (0.33, and the rounding of a discount)
- */
-static void a_flow_without_losses_gains_slowly(void **state)
+static double packets(const struct tfrc_history *h, double open, u32 timeout_rtts)
+{
+	return (double)tfrc_packets_q20(tfrc_history_mean_q16(h, q16(open)), timeout_rtts) /
+	       (1 << 20);
+}
+
+static void gains_slowly(u32 timeout_rtts)
 {
 	double interval;
 
-	(void)state;
 	for (interval = 20; interval < 1e6; interval *= 1.7) {
 		double plain = 0, most = 0, n, before, open = 0;
 		struct tfrc_history h = { 0 };
@@ -176,12 +178,11 @@ static void a_flow_without_losses_gains_slowly(void **state)
 
 		for (i = 0; i < 8; i++)
 			tfrc_history_close(&h, q16(interval), TFRC_HALF);
-		before = (double)tfrc_packets_q20(tfrc_history_mean_q16(&h, 0)) / (1 << 20);
+		before = packets(&h, 0, timeout_rtts);
 		n = before;
 		while (open < 40 * interval) {
 			open += n;
-			n = (double)tfrc_packets_q20(tfrc_history_mean_q16(&h, q16(open))) /
-			    (1 << 20);
+			n = packets(&h, open, timeout_rtts);
 			most = fmax(most, n - before);
 			if (open < 2 * interval)
 				plain = most;
@@ -193,6 +194,18 @@ static void a_flow_without_losses_gains_slowly(void **state)
 		assert_true(plain > 0.1);
 		assert_true(most > 0.25);
 	}
+}
+
+/* What weights, discounts and the equation together bound: 0.125 packets per round trip in each
+ * until the open interval is twice the mean, 0.35 after it (0.33, and the rounding of a discount)
+ */
+static void a_flow_without_losses_gains_slowly(void **state)
+{
+	u32 timeout_rtts;
+
+	(void)state;
+	for (timeout_rtts = 1; timeout_rtts <= TFRC_TIMEOUT_RTTS_MAX; timeout_rtts++)
+		gains_slowly(timeout_rtts);
 }
 
 /* A loss event that is taken back leaves what was before it */

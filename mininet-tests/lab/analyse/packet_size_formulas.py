@@ -24,6 +24,8 @@ INTERVALS = 30_000
 LOSSES = (1e-4, 1e-3, 1e-2, 0.1, 0.3)
 ROUND_TRIPS_US = (1_000, 100_000, 1_000_000)
 CAP, CAP_LOSS = 2, 0.01
+# Retransmission timeout in the equation, round trips: the paper's and the module's.
+PAPERS_TIMEOUT, TIMEOUT = 4, 2
 Judged = tuple[Any, bool]
 
 
@@ -46,8 +48,8 @@ def intervals(method: int, mode: int, size: int, loss: float) -> str:
 
 
 def rate(loss: float, rtt_us: int) -> str:
-    """The question for the equation's rate."""
-    return f"rate {loss!r} {rtt_us} {LARGE_BYTES}"
+    """The question for the equation's rate, with the paper's timeout."""
+    return f"rate {loss!r} {rtt_us} {LARGE_BYTES} {PAPERS_TIMEOUT}"
 
 
 def defined(method: int, mode: int) -> str:
@@ -60,9 +62,12 @@ def capped(cap: int) -> str:
     return f"capped {cap} {CAP_LOSS!r} {SMALL_BYTES}"
 
 
-def equation_bytes_s(loss: float, rtt_us: int) -> float:
-    """Equation (1)."""
-    root = math.sqrt(2 * loss / 3) + 12 * math.sqrt(3 * loss / 8) * loss * (1 + 32 * loss**2)
+def equation_bytes_s(loss: float, rtt_us: int, timeout: int = PAPERS_TIMEOUT) -> float:
+    """Equation (1), which has the paper's timeout.
+
+    :param timeout: round trips
+    """
+    root = math.sqrt(2 * loss / 3) + timeout * 3 * math.sqrt(3 * loss / 8) * loss * (1 + 32 * loss**2)
     return LARGE_BYTES / (rtt_us / 1e6 * root)
 
 
@@ -123,7 +128,7 @@ def _optional_cap(answers: Answers) -> Judged:
     free, held = answers.of(capped(0))[0], answers.of(capped(CAP))[0]
     packets = held / SMALL_BYTES / (free / LARGE_BYTES)
     told = {"bytes/s without": free, "bytes/s with": held, "times TCP's packets": round(packets, 3)}
-    return told, abs(free / equation_bytes_s(CAP_LOSS, 100_000) - 1) < 0.01 and abs(packets / CAP - 1) < 0.01
+    return told, abs(free / equation_bytes_s(CAP_LOSS, 100_000, TIMEOUT) - 1) < 0.01 and abs(packets / CAP - 1) < 0.01
 
 
 JUDGES: dict[tuple[str, int], Callable[[Answers], Judged]] = {

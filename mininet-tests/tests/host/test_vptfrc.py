@@ -206,11 +206,11 @@ def answers(factor=1.0):
     for question in formulas.questions():
         words = question.split()
         if words[0] == "rate":
-            said[question] = (formulas.equation_bytes_s(float(words[1]), int(words[2])) * factor,)
+            said[question] = (formulas.equation_bytes_s(float(words[1]), int(words[2]), int(words[4])) * factor,)
         elif words[0] == "defined":
             said[question] = (float(words[2] == "0" or factor != 1.0),)
         elif words[0] == "capped":
-            free = formulas.equation_bytes_s(formulas.CAP_LOSS, 100_000)
+            free = formulas.equation_bytes_s(formulas.CAP_LOSS, 100_000, formulas.TIMEOUT)
             said[question] = (free / (5 if words[1] != "0" and factor == 1.0 else 1),)
         else:
             method, size = int(words[1]), int(words[4])
