@@ -9,8 +9,11 @@
  *	intervals METHOD MODE N BYTES LOSS COUNT	mean, variance of loss intervals, and the LIP, us
  *	defined METHOD MODE				1 if the method has this mode
  *	capped CAP LOSS PACKET_BYTES			bytes per second with a cap on packets, at 100 ms
+ *	sends METHOD MODE REFERENCE_BYTES BYTES PACKETS_PS KIND LOSS BY_BYTES SECONDS
+ *							bits per second of a paced sender without a stack,
+ *							variation of them and of loss intervals
  *
- * METHOD and MODE are numbers of enum tfrc_method and enum tfrc_mode.
+ * METHOD, MODE and KIND are numbers of enum tfrc_method, enum tfrc_mode and enum paced_kind.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -18,6 +21,7 @@
 #include <string.h>
 
 #include "loss_channel.h"
+#include "paced_sender.h"
 #include "tfrc.h"
 
 /* the mean loss interval of a loss event rate */
@@ -39,9 +43,11 @@ static void capped(u32 cap, double loss, u32 packet_bytes)
 
 static bool answer(const char *line)
 {
-	unsigned int method, mode, bytes, count, number;
+	unsigned int method, mode, bytes, count, number, packets_ps, kind, by_bytes;
 	double n, loss;
 
+	/* an answer does not depend on the questions before it */
+	seed = 1;
 	if (sscanf(line, "rate %lf %u %u %u", &loss, &number, &bytes, &count) == 4 && loss > 0 &&
 	    bytes) {
 		printf("%llu\n", (unsigned long long)tfrc_rate_bytes_ps(mean_q16(loss), bytes,
@@ -56,6 +62,15 @@ static bool answer(const char *line)
 		printf("%d\n", tfrc_is_defined(method, mode));
 	} else if (sscanf(line, "capped %u %lf %u", &number, &loss, &bytes) == 3 && loss > 0) {
 		capped(number, loss, bytes);
+	} else if (sscanf(line, "sends %u %u %u %u %u %u %lf %u %u", &method, &mode, &number, &bytes,
+			  &packets_ps, &kind, &loss, &by_bytes, &count) == 9 && number && bytes &&
+		   kind <= PACED_GILBERT && loss > 0 && loss <= 1 && count) {
+		const struct tfrc_params m = { number, method, mode, 0 };
+		const struct paced_flow flow = { bytes, packets_ps };
+		const struct paced_link link = { kind, loss, by_bytes };
+		struct paced_result it = paced_send(&m, &flow, &link, count);
+
+		printf("%.17g %.17g %.17g\n", it.bit_s, it.rate_variation, it.interval_variation);
 	} else {
 		return false;
 	}

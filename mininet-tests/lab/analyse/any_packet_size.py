@@ -11,6 +11,10 @@ unfairness
     mean of the absolute logarithms of the ratios
 an order that names no loss
     of geometric means over the losses that were run
+without a stack
+    the module's headers as a paced sender that learns a round trip later what became of each packet
+    (kmod/tests/paced_sender.h), beside the rates that reno had. A check that fails there as well fails by the methods,
+    and not by the stack.
 CoV
     deviation over mean: of the single loss intervals, or of the payload acknowledged in bins of one second, at a
     loss of 0.03
@@ -43,7 +47,13 @@ BY_BYTES_LOSSES = (0.01, 0.1, 0.3)
 # The methods that take out the bias of small packets.
 METHODS = ("unbiasing", "virtual", "sampling", "lip")
 TCP, TFRC, UNMODIFIED = "reno", "tfrc", "unmodified"
-
+# Sizes of payload, and packets a second of flows with a fixed rate of these.
+LARGE, SMALL = 1000, 100
+PACKETS = 160
+# As enum tfrc_method, tfrc_mode and paced_kind have them.
+METHOD_NUMBERS = {name: number for number, name in enumerate((UNMODIFIED, *METHODS))}
+MODES = ("packet", "byte", "byte-tail")
+KINDS = ("steady", "swinging", "gilbert")
 
 # Metrics of the scenario.
 INTERVALS, RATE, LOSS_EVENTS = "interval_variation", "rate_variation", "loss_event_rate"
@@ -67,6 +77,24 @@ class Cell:
     sizes: str = "fixed"
     by_bytes: bool = False
     mode: str = "packet"
+
+
+def alone(one: Cell) -> str | None:
+    """The question for what a sender without a stack has in a cell; None where the flows are not vptfrc's."""
+    who = UNMODIFIED if one.who == TFRC else one.who
+    if who not in METHOD_NUMBERS:
+        return None
+    is_small = one.who != TFRC and one.sizes != "adapted"
+    return packet_size_formulas.sends(
+        METHOD_NUMBERS[who],
+        MODES.index(one.mode),
+        SMALL if one.sizes == "own" else LARGE,
+        SMALL if is_small else LARGE,
+        PACKETS if one.sizes == "adapted" else 0,
+        KINDS.index(one.kind),
+        one.loss,
+        one.by_bytes,
+    )
 
 
 @dataclass(frozen=True)
@@ -107,6 +135,18 @@ class Found:
     def ratios(self, who: str, losses: Iterable[float] = LOSSES, beside: str = TCP, **more: Any) -> list[float]:
         """At each loss."""
         return [self.ratio(who, loss, beside, **more) for loss in losses]
+
+    def without_stack(self) -> Found:
+        """The same links, with what the headers alone have there, where that was asked."""
+        rates, metrics = {}, {}
+        for cell, rate in self.rates.items():
+            question = alone(cell)
+            if question is None:
+                rates[cell] = rate
+            elif question in self.answers.said:
+                rates[cell], varied, intervals = self.answers.of(question)
+                metrics[cell] = {RATE: varied, INTERVALS: intervals}
+        return Found(rates, metrics)
 
     def mean(self, who: str, beside: str = TCP, **more: Any) -> float:
         """Geometric mean over the losses."""
@@ -297,6 +337,17 @@ def paper() -> list[dict[str, Any]]:
     ]
 
 
+def _without_stack(found: Found, key: tuple[str, int]) -> dict[str, Any]:
+    """What is beside a row of links that lose by chance: the headers alone, and whether the check holds for them."""
+    if key not in ON_LINKS:
+        return {}
+    try:
+        measured, passed = ON_LINKS[key](found.without_stack())
+    except NotMeasuredError:
+        return {}
+    return {"without a stack": {"measured": measured, "pass": None, "holds": passed}}
+
+
 def rows(
     found: Found, seeds: Iterable[int], parameters: Mapping[str, Any], why: Mapping[str, str] = {}
 ) -> list[dict[str, Any]]:
@@ -322,7 +373,7 @@ def rows(
                 **{name: one[name] for name in ("id", "number", "kind", "check", "origin", "published")},
                 "measured": measured,
                 "pass": passed,
-                "beside": {},
+                "beside": _without_stack(found, key) if measured is not None else {},
                 "length_s": None,
                 "seeds": seeds if of_runs else [],
                 "parameters": dict(parameters) if of_runs else {},

@@ -17,6 +17,8 @@ from ..model.errors import NotMeasuredError
 # As enum tfrc_method and enum tfrc_mode have them.
 UNMODIFIED, UNBIASING, VIRTUAL, SAMPLING, LIP = range(5)
 PACKET, BYTE = range(2)
+# Of a sender without a stack: with a minute each of ten runs on the stack.
+ALONE_S = 600
 N, ETA, P = 4.0, 10, 0.2
 LARGE_BYTES, SMALL_BYTES = 1000, 100
 # Of so many intervals a mean's deviation is half a percent, a variance's one and a half.
@@ -60,6 +62,17 @@ def defined(method: int, mode: int) -> str:
 def capped(cap: int) -> str:
     """The question for the rate of small packets with a cap on their number."""
     return f"capped {cap} {CAP_LOSS!r} {SMALL_BYTES}"
+
+
+def sends(
+    method: int, mode: int, reference: int, size: int, packets: int, kind: int, loss: float, by_bytes: bool
+) -> str:
+    """The question for what a paced sender without a stack has on a link of :mod:`..analyse.any_packet_size`.
+
+    :param packets: of a fixed rate, packets/s; 0: of a fixed size
+    :param kind: as enum paced_kind has it
+    """
+    return f"sends {method} {mode} {reference} {size} {packets} {kind} {loss!r} {by_bytes:d} {ALONE_S}"
 
 
 def equation_bytes_s(loss: float, rtt_us: int, timeout: int = PAPERS_TIMEOUT) -> float:

@@ -20,7 +20,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,8 +32,12 @@ from ..analyse import shared_bottlenecks as shared
 from ..analyse.any_packet_size import (
     BY_BYTES_LOSSES,
     EXTREME_LOSS,
+    KINDS,
+    LARGE,
     LOSSES,
     METHODS,
+    PACKETS,
+    SMALL,
     TCP,
     TFRC,
     UNMODIFIED,
@@ -56,15 +60,11 @@ from .measuring import Measured, in_guests, provenance
 PROGRAM = "vptfrc"
 LOSSY, SHARED = "any-packet-size", "packet-sizes-at-a-bottleneck"
 QUEUE = "lossy"
-KINDS = ("steady", "swinging", "gilbert")
 # What --only takes: links with losses of one kind, or the bottlenecks.
 BOTTLENECKS = "bottlenecks"
 PARTS = (*KINDS, BOTTLENECKS)
 # Of each run: two flows and a minute have 80 loss events at a loss of 0.01.
 COMMON = {"flows": 2, "seconds": 60}
-LARGE, SMALL = 1000, 100
-# Of flows whose packets leave at a fixed rate, packets a second.
-PACKETS = 160
 SEEDS = 2
 MAX_SEEDS = 6
 
@@ -217,9 +217,12 @@ def means(measured: Measured, seeds: int, name: str, key: Callable[[Run], Any]) 
     }
 
 
-def answers() -> Answers:
-    """What the module's headers say, compiled for this machine; NotMeasuredError's own where it has no compiler."""
-    asked = packet_size_formulas.questions()
+def answers(cells: Iterable[Cell] = ()) -> Answers:
+    """What the module's headers say, compiled for this machine; NotMeasuredError's own where it has no compiler.
+
+    :param cells: of which is asked what the headers alone send
+    """
+    asked = packet_size_formulas.questions() + [question for one in cells if (question := found.alone(one))]
     includes = [f"-I{TOP / folder}" for folder in ("include", "include/uapi", "kmod", "kmod/tests/stack")]
     with tempfile.TemporaryDirectory(prefix="vptfrc-") as folder:
         program = Path(folder) / "ask"
@@ -240,7 +243,7 @@ def found_of(measured: Measured, seeds: int) -> found.Found:
     links = means(measured, seeds, LOSSY, lambda run: cell(run.cc, run.values))
     rates = {one: metrics["goodput_bit_s"] / metrics["flows"] for one, metrics in links.items()}
     shares = means(measured, seeds, SHARED, lambda run: bottleneck(run.qdisc, run.values))
-    return found.Found(rates, links, Bottlenecks(shares), answers())
+    return found.Found(rates, links, Bottlenecks(shares), answers(rates))
 
 
 def write(folder: Path, measured: Measured, seeds: int, extent: Extent) -> dict[str, Any]:

@@ -295,6 +295,31 @@ def test_rows_of_formulas_name_no_seed():
         assert bool(row["seeds"]) != ((row["id"], row["number"]) in OF_FORMULAS)
 
 
+def test_checks_are_judged_without_a_stack_as_well():
+    """By what the headers alone send, whatever was measured; not where nothing is sent on a link of chance."""
+    known = all_as_published()
+    tfrc = {cell: rate for cell, rate in known.rates.items() if cell.who == "tfrc"}
+    said = vptfrc.answers(known.rates)
+    for factor in (1, 100):
+        rates = {**known.rates, **{cell: rate * factor for cell, rate in tfrc.items()}}
+        rows = found.rows(Found(rates, known.metrics, answers=said), [1], {})
+        beside = {(row["id"], row["number"]): row["beside"].get("without a stack") for row in rows}
+        assert set(filter(beside.get, beside)) <= set(found.ON_LINKS)
+        # the module's timeout, reno's rates as published
+        assert beside["vp-fig1", 0]["holds"] and beside["vp-4.1.3-size", 3]["holds"]
+        assert not beside["vp-fig8", 0]["holds"] and "sampling" in beside["vp-fig8", 0]["measured"]
+        # loss event rates are the stack's
+        assert beside["vp-fig1", 2] is None
+
+
+def test_each_way_of_sending_is_asked_for():
+    cells = cells_of_requests()
+    asked = {cell: found.alone(cell) for cell in cells}
+    assert {cell.who for cell, question in asked.items() if question is None} == {"reno", "cubic"}
+    questions = [question for question in asked.values() if question]
+    assert len(set(questions)) == len(questions)
+
+
 def test_the_headers_answer():
     """The formulas of the module itself meet the paper's, each judge by its own closed form."""
     real = Found({}, answers=vptfrc.answers())
