@@ -87,7 +87,7 @@ def ack_probe(image: Path) -> str:
         ("delivered", "tcp_sock", "delivered", "$arg1", "u32"),
         ("retrans", "tcp_sock", "total_retrans", "$arg1", "u32"),
         ("cwnd", "tcp_sock", "snd_cwnd", "$arg1", "u32"),
-        ("packets_out", "tcp_sock", "packets_out", "$arg1", "u32"),
+        ("sent", "tcp_sock", "bytes_sent", "$arg1", "u64"),
     )
     fetches = (
         f"{name}=+{offset(found, structure, member)}({argument}):{kind}"

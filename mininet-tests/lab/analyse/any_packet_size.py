@@ -16,7 +16,7 @@ without a stack
     (kmod/tests/paced_sender.h), beside the rates that reno had. A check that fails there as well fails by the methods,
     and not by the stack.
 CoV
-    deviation over mean: of the single loss intervals, or of the payload acknowledged in bins of one second, at a
+    deviation over mean: of the single loss intervals, or of the payload sent in bins of one second, at a
     loss of 0.03
 """
 

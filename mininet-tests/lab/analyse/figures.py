@@ -101,10 +101,14 @@ class Seen:
 
 @dataclass
 class Acks(Seen):
-    """What a sender saw, one row per acknowledgement."""
+    """What a sender saw, one row per acknowledgement.
+
+    :param sent_bytes: payload that has left, again as well; not a number in traces that do not tell
+    """
 
     delivered_packets: Floats
     retransmits: Floats
+    sent_bytes: Floats
 
 
 def events(trace: str, name: str) -> list[tuple[float, dict[str, str]]]:
@@ -123,7 +127,7 @@ def acks_of_flows(trace: str, begin_s: float) -> Mapping[int, Acks]:
     rows: dict[int, list[tuple[float, ...]]] = {}
     for time_s, fields in events(trace, "ack"):
         numbers = (int(fields[name]) for name in ("acked", "delivered", "retrans"))
-        row = (time_s - begin_s, int(fields["rtt_us"]) / 1e6, *numbers)
+        row = (time_s - begin_s, int(fields["rtt_us"]) / 1e6, *numbers, float(fields.get("sent", "nan")))
         rows.setdefault(int(fields["sport"]), []).append(row)
     found = {}
     for port, values in rows.items():

@@ -32,7 +32,7 @@ def packed(records: list[tuple[int, ...]], kind: np.dtype[Any]) -> str:
 
 
 def ack(time_s: float, acked: int, rtt_us: int, port: int = 10001) -> str:
-    fields = f"sport={port} rtt_us={rtt_us} acked={acked} delivered={acked // 1000} retrans=3 cwnd=10 packets_out=4"
+    fields = f"sport={port} rtt_us={rtt_us} acked={acked} delivered={acked // 1000} retrans=3 cwnd=10 sent={acked}"
     return f"  <idle>-0 [000] ..s1. {BEGIN_S + time_s:.6f}: ack: (tcp_rate_gen+0x0/0x1) {fields}"
 
 

@@ -32,7 +32,7 @@ def plan(flows: int = 1, seconds: float = 4.0, **more: Any) -> Plan:
 def ack(time_s: float, port: int, rtt_us: int, packets: int, retrans: int = 0) -> str:
     return (
         f" <idle>-0 [000] ..s2. {time_s:.6f}: ack: (tcp_rate_gen+0x0/0x170) sport={port} rtt_us={rtt_us}"
-        f" acked={packets * 1448 + 1} delivered={packets} retrans={retrans} cwnd=10 packets_out=4"
+        f" acked={packets * 1448 + 1} delivered={packets} retrans={retrans} cwnd=10 sent={packets * 1448}"
     )
 
 

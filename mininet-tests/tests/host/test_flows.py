@@ -142,7 +142,7 @@ def test_packets_count_when_they_arrive():
 def ack(time_s: float, port: int, rtt_s: float, acked: int) -> str:
     return (
         f" <idle>-0 [000] ..s2. {BEGIN_S + time_s:.6f}: ack: (tcp_rate_gen+0x0/0x170) sport={port}"
-        f" rtt_us={round(rtt_s * 1e6)} acked={acked} delivered={acked // 1448} retrans=0 cwnd=10 packets_out=4"
+        f" rtt_us={round(rtt_s * 1e6)} acked={acked} delivered={acked // 1448} retrans=0 cwnd=10 sent={acked}"
     )
 
 
