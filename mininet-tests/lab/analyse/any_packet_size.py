@@ -38,6 +38,9 @@ PAPER = "vp-tfrc-2004"
 # Of the link: probabilities at which all methods are run, and one at which the paper has TCP far behind.
 LOSSES = (0.01, 0.03, 0.1)
 EXTREME_LOSS = 0.5
+# And one of this project's goals, with further sizes there.
+LOW_LOSS = 0.001
+MORE_SIZES = (250, 500)
 # At which intervals and rates are compared: several loss events in each method's minute.
 VARIATION_LOSS = 0.03
 # The paper's "more than a few percent".
@@ -68,7 +71,8 @@ class Cell:
         small packets
     :param loss: mean probability, of full packets where ``by_bytes``
     :param kind: steady, swinging, gilbert
-    :param sizes: "fixed", or "adapted" of a fixed packet rate; "own" is the fixed small size, also in the equation
+    :param sizes: "fixed", or "adapted" of a fixed packet rate; "own" is the fixed small size, also in the equation;
+        a number of bytes is another fixed size
     """
 
     who: str
@@ -84,12 +88,12 @@ def alone(one: Cell) -> str | None:
     who = UNMODIFIED if one.who == TFRC else one.who
     if who not in METHOD_NUMBERS:
         return None
-    is_small = one.who != TFRC and one.sizes != "adapted"
+    size = SMALL if one.who != TFRC and one.sizes != "adapted" else LARGE
     return packet_size_formulas.sends(
         METHOD_NUMBERS[who],
         MODES.index(one.mode),
         SMALL if one.sizes == "own" else LARGE,
-        SMALL if is_small else LARGE,
+        int(one.sizes) if one.sizes.isdigit() else size,
         PACKETS if one.sizes == "adapted" else 0,
         KINDS.index(one.kind),
         one.loss,

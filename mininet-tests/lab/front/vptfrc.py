@@ -27,7 +27,7 @@ from typing import Any
 
 from .. import files
 from ..analyse import any_packet_size as found
-from ..analyse import packet_size_formulas
+from ..analyse import packet_size_formulas, packet_size_goals
 from ..analyse import shared_bottlenecks as shared
 from ..analyse.any_packet_size import (
     BY_BYTES_LOSSES,
@@ -35,7 +35,9 @@ from ..analyse.any_packet_size import (
     KINDS,
     LARGE,
     LOSSES,
+    LOW_LOSS,
     METHODS,
+    MORE_SIZES,
     PACKETS,
     SMALL,
     TCP,
@@ -120,7 +122,11 @@ def on_links(extent: Extent, numbers: tuple[int, ...], kinds: Sequence[str], ker
     ]
     if "steady" in kinds:
         by_bytes = {"by_bytes": "yes", "kind": "steady"}
+        recommended = {"kind": "steady", "method": packet_size_goals.RECOMMENDED}
         asked += [
+            request([TCP, "vptfrc"], kind="steady", loss=LOW_LOSS, **large),
+            request(["vptfrc"], loss=LOW_LOSS, payload=SMALL, **recommended),
+            request(["vptfrc"], loss=extent.losses, payload=MORE_SIZES, **recommended),
             request([TCP, "vptfrc"], kind="steady", loss=EXTREME_LOSS, **large),
             request(["vptfrc"], kind="steady", loss=EXTREME_LOSS, payload=SMALL, method=UNMODIFIED),
             request([TCP], loss=(0.01, 0.1), **large, **by_bytes),
@@ -184,7 +190,8 @@ def cell(cc: str, values: Values) -> Cell:
     if cc == "vptfrc":
         is_large = values["payload"] == LARGE and not values["packets"]
         who = TFRC if is_large else values["method"]
-        sizes = "adapted" if values["packets"] else "own" if values["reference"] == SMALL else "fixed"
+        fixed = "fixed" if values["payload"] in (LARGE, SMALL) else str(values["payload"])
+        sizes = "adapted" if values["packets"] else "own" if values["reference"] == SMALL else fixed
     return Cell(who, values["loss"], values["kind"], sizes, values["by_bytes"], values["mode"])
 
 
@@ -265,6 +272,7 @@ def write(folder: Path, measured: Measured, seeds: int, extent: Extent) -> dict[
             {**vars(one), **{name: metrics[name] for name in shared.METRICS if name in metrics}}
             for one, metrics in known.bottlenecks.metrics.items()
         ],
+        "goals": packet_size_goals.goals(known),
         "rows": found.rows(known, range(1, seeds + 1), parameters, show.WHY),
     }
     files.write(folder / "summary.json", json.dumps(summary, indent=1) + "\n")
@@ -289,7 +297,7 @@ def run(arguments: argparse.Namespace, engine: Engine) -> int:
         return write(folder, measured, seeds, extent)
 
     last = f"{arguments.out / 'summary.json'} has all of them, {arguments.out / 'report.html'} draws them."
-    return campaign.run_checks(PROGRAM, arguments, engine, planned, written, last)
+    return campaign.run_checks(PROGRAM, arguments, engine, planned, written, last, show.goal_lines)
 
 
 def main(arguments: argparse.Namespace) -> int:

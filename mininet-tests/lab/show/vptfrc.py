@@ -45,8 +45,28 @@ WHY: dict[str, str] = {
     "vp-fig16 0": "The limit is not in the text: it is 1000 packets/s here, in which ACKs do not count.",
     "vp-fig16 1": "As check 0: with another limit reno has another part.",
 }
+# What a goal's measured figure is.
+GOALS = {
+    "rate": "goodput on a lossy link, of reno's",
+    "share": "goodput at a bottleneck, of reno's",
+    "variation": "variation of the rate there, of reno's",
+}
 LOSS, PAIRS = "probability of a loss", "flows of each kind"
 RATIO = "goodput of a flow, of reno's"
+
+
+def goal_lines(summary: Summary) -> list[str]:
+    """A line for each goal that is missed, and how many of each name are met."""
+    told = []
+    for name, what in GOALS.items():
+        own = [goal for goal in summary["goals"] if goal["name"] == name]
+        told += [
+            f"MISS  {goal['case']}: {what} {goal['least']:g} to {goal['most']:g}, measured {goal['measured']:g}"
+            for goal in own
+            if not goal["met"]
+        ]
+        told.append(f"{sum(goal['met'] for goal in own)} of {len(own)} goals are met: {what}")
+    return told
 
 
 @dataclass(frozen=True)
@@ -302,5 +322,7 @@ def page(summary: Summary) -> str:
         passed=sum(row["pass"] for row in rows),
         known=sum(row["measured"] is not None for row in rows),
         figures=[(one.name, one.about, drawn(one, summary)) for one in PICTURES],
+        goals=[(name, [goal for goal in summary["goals"] if goal["name"] == name]) for name in GOALS],
+        said_goals=GOALS,
         text=text,
     )

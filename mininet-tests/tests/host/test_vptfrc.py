@@ -9,6 +9,7 @@ from fake_lab import FakeEngine
 from lab import cli
 from lab.analyse import any_packet_size as found
 from lab.analyse import packet_size_formulas as formulas
+from lab.analyse import packet_size_goals
 from lab.analyse import shared_bottlenecks as shared
 from lab.analyse.any_packet_size import (
     BY_BYTES_LOSSES,
@@ -318,6 +319,38 @@ def test_each_way_of_sending_is_asked_for():
     assert {cell.who for cell, question in asked.items() if question is None} == {"reno", "cubic"}
     questions = [question for question in asked.values() if question]
     assert len(set(questions)) == len(questions)
+
+
+def test_goals_are_met_and_missed():
+    rates = {Cell("reno", loss): 1e6 for loss in (0.03, 0.1, 0.5)}
+    # off by 15 %: within bounds at 0.1 alone
+    rates |= {Cell(who, loss): 1.15e6 for who in ("virtual", "sampling", "lip") for loss in (0.03, 0.1, 0.5)}
+    rates |= {Cell("virtual", 0.03, sizes="250"): 0.9e6, Cell("virtual", 0.03, mode="byte"): 1e6}
+    shared = {"ratio": 1.26, "other_rate_variation": 0.2, "tcp_rate_variation": 0.4}
+    cells = [
+        Shared("tail-packets", 1, 2),
+        Shared("tail-packets", 1, 2, "lip"),
+        Shared("tail-packets", 1, 32),
+        Shared("tail-packets", 1, 2, others=1),
+        Shared("tail-bytes", 1, 1, mode="byte"),
+    ]
+    told = packet_size_goals.goals(Found(rates, bottlenecks=Bottlenecks(dict.fromkeys(cells, shared))))
+    assert [(goal["name"], goal["case"], goal["met"]) for goal in told] == [
+        ("rate", "virtual, 100 bytes, loss 0.03", False),
+        ("rate", "virtual, 100 bytes, loss 0.1", True),
+        ("rate", "sampling, 100 bytes, loss 0.03", False),
+        ("rate", "sampling, 100 bytes, loss 0.1", True),
+        ("rate", "virtual, 250 bytes, loss 0.03", True),
+        ("share", "virtual, tail-packets, setting 1, 2 products, 200 ms, 2 and 2", False),
+        ("variation", "virtual, tail-packets, setting 1, 2 products, 200 ms, 2 and 2", True),
+    ]
+    lines = show.goal_lines({"goals": told})
+    assert [line for line in lines if not line.startswith("MISS")] == [
+        "3 of 5 goals are met: goodput on a lossy link, of reno's",
+        "0 of 1 goals are met: goodput at a bottleneck, of reno's",
+        "1 of 1 goals are met: variation of the rate there, of reno's",
+    ]
+    assert len(lines) == 6
 
 
 def test_the_headers_answer():

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0
+"""This project's goals for vptfrc beside Linux's reno, next to the checks of the paper on packet sizes.
+
+They are for the two methods that the paper recommends, in the mode of the bottleneck:
+
+rate
+    on a link that loses packets alike by chance, goodput of a flow of small packets, of a flow of reno's with full ones
+share
+    the same at a bottleneck, beside as many flows of reno
+variation
+    there, deviation over mean of the rate that a flow sends with, of the same of a flow of reno's
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .any_packet_size import TCP, Cell, Found
+from .shared_bottlenecks import Shared
+
+RECOMMENDED = ("virtual", "sampling")
+# Off by so much of reno's rate, up to a loss: in the second range reno itself leaves the equation.
+RATE_OFF = ((0.03, 0.1), (0.1, 0.2))
+SHARE = (0.75, 1.25)
+MOST_RENO = 16
+VARIATION = 0.5
+# Which drops a queue's mode is for.
+MODE_OF = {"red-packets": "packet", "tail-packets": "packet", "red-bytes": "byte", "tail-bytes": "byte-tail"}
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One goal: bounds, which are reached as well, and what was measured."""
+
+    name: str
+    case: str
+    least: float
+    most: float
+    measured: float
+
+    @property
+    def met(self) -> bool:
+        """Whether it is reached."""
+        return self.least <= self.measured <= self.most
+
+    def as_data(self) -> dict[str, Any]:
+        """For summary.json."""
+        return {**vars(self), "met": self.met}
+
+
+def _sizes(cell: Cell) -> str:
+    named = {"fixed": "100 bytes", "adapted": "160 packets/s"}
+    return named.get(cell.sizes, f"{cell.sizes} bytes")
+
+
+def rates(found: Found) -> list[Goal]:
+    """At each loss and size that was run."""
+    told = []
+    for cell in found.rates:
+        is_asked = cell.who in RECOMMENDED and cell.kind == "steady" and not cell.by_bytes and cell.mode == "packet"
+        if not is_asked or Cell(TCP, cell.loss) not in found.rates or cell.loss > RATE_OFF[-1][0]:
+            continue
+        off = next(off for loss, off in RATE_OFF if cell.loss <= loss)
+        case = f"{cell.who}, {_sizes(cell)}, loss {cell.loss:g}"
+        told.append(Goal("rate", case, 1 - off, 1 + off, round(found.ratio(cell.who, cell.loss, sizes=cell.sizes), 3)))
+    return told
+
+
+def _asked(one: Shared) -> bool:
+    return (
+        one.method in RECOMMENDED
+        and MODE_OF.get(one.queue) == one.mode
+        and one.pairs <= MOST_RENO
+        and not (one.others or one.short_ms)
+        and one.richer == 1
+    )
+
+
+def bottlenecks(metrics: Mapping[Shared, Mapping[str, Any]]) -> list[Goal]:
+    """Share and variation at each bottleneck that was run."""
+    told = []
+    for one, measured in metrics.items():
+        if not _asked(one):
+            continue
+        case = (
+            f"{one.method}, {one.queue}, setting {one.setting}, {one.products:g} products, "
+            f"{one.round_trip_ms:g} ms, {one.pairs} and {one.pairs}"
+        )
+        told.append(Goal("share", case, *SHARE, round(float(measured["ratio"]), 3)))
+        own, beside = measured.get("other_rate_variation"), measured.get("tcp_rate_variation")
+        if own is not None and beside:
+            told.append(Goal("variation", case, 0, VARIATION, round(own / beside, 3)))
+    return told
+
+
+def goals(found: Found) -> list[dict[str, Any]]:
+    """All of what was run."""
+    return [one.as_data() for one in (*rates(found), *bottlenecks(found.bottlenecks.metrics))]
