@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * tfrc.h: the allowed rate, from slow start over losses to silence, and whether flows of small
- * packets get what flows of reference packets get.
+ * tfrc.h: the allowed rate, from slow start over losses to silence. What whole flows get is in
+ * test_paced_sender.c.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -17,116 +17,6 @@
 #define INITIAL_BYTES 10000U
 
 static const struct tfrc_params of_large = { REFERENCE, TFRC_UNMODIFIED, TFRC_PACKET_MODE, 0 };
-
-/* ---- Bernoulli loss, and a rate that does as it is told ---- */
-
-/**
- * struct flow - a flow of equal packets
- * @t: its rate control
- * @m: its method
- * @packet_bytes: their size
- * @time_us: when the next one is sent
- * @sent_bytes: what was sent
- */
-struct flow {
-	struct tfrc t;
-	struct tfrc_params m;
-	u32 packet_bytes;
-	double time_us;
-	double sent_bytes;
-};
-
-static struct tfrc_path path_of(const struct flow *f)
-{
-	return (struct tfrc_path){
-		.rtt_us = RTT_US,
-		.flight_bytes = f->t.rate_bytes_ps / 10,
-		.packet_bytes = f->packet_bytes,
-	};
-}
-
-/* A packet, lost with probability p; a round trip ends when its time is over */
-static void send_one(struct flow *f, double p)
-{
-	u64 round = (u64)(f->time_us / RTT_US);
-	struct tfrc_packets one = { 1, f->packet_bytes, (u32)(u64)f->time_us };
-	struct tfrc_path path = path_of(f);
-
-	if ((double)draw(1 << 24) / (1 << 24) < p)
-		tfrc_take_lost(&f->t, &f->m, &one, &path);
-	else
-		tfrc_arrived(&f->t.loss, &f->m, &one);
-	f->sent_bytes += f->packet_bytes;
-	f->time_us += 1e6 * f->packet_bytes / (double)f->t.rate_bytes_ps;
-	if ((u64)(f->time_us / RTT_US) != round)
-		tfrc_round(&f->t, &f->m, &path, f->t.rate_bytes_ps, false);
-}
-
-static double throughput(enum tfrc_method method, u32 packet_bytes, double p, unsigned int losses)
-{
-	struct flow f = { .m = { REFERENCE, method, TFRC_PACKET_MODE, 0 },
-			  .packet_bytes = packet_bytes };
-	unsigned int i, sent = (unsigned int)(losses / p);
-	double begin_us;
-
-	tfrc_start(&f.t, 5, INITIAL_BYTES, RTT_US);
-	for (i = 0; i < sent / 5; i++)
-		send_one(&f, p);
-	f.sent_bytes = 0;
-	begin_us = f.time_us;
-	for (i = 0; i < sent; i++)
-		send_one(&f, p);
-	return f.sent_bytes / (f.time_us - begin_us);
-}
-
-/* Goal: within 10 % for loss of 0.001 to 0.03, 20 % to 0.1, at every size. Beside a flow of
- * reference packets under the same loss, for what TCP gets takes a TCP.
- */
-static void small_packets_get_the_rate_of_large_ones(void **state)
-{
-	static const double of[] = { 0.001, 0.003, 0.01, 0.03, 0.1 };
-	static const u32 sizes[] = { 50, 100, 300, 536, 800, 1000 };
-	unsigned int i, k, losses = 20000;
-
-	(void)state;
-	for (i = 0; i < ARRAY_SIZE(of); i++) {
-		double bound = of[i] <= 0.03 ? 0.1 : 0.2;
-		double large = throughput(TFRC_UNMODIFIED, REFERENCE, of[i], losses / 10);
-
-		for (k = 0; k < ARRAY_SIZE(sizes); k++) {
-			u32 of_size = losses / 10 * REFERENCE / sizes[k];
-			double virt, some;
-
-			if (of[i] < 0.01 && sizes[k] < 300)
-				of_size /= 4;
-			virt = throughput(TFRC_VIRTUAL, sizes[k], of[i], of_size) / large;
-			some = throughput(TFRC_SAMPLING, sizes[k], of[i], of_size) / large;
-			if (fabs(virt - 1) > bound || fabs(some - 1) > bound)
-				fail_msg("p = %g, %u bytes: virtual packets %f, sampling %f", of[i],
-					 sizes[k], virt, some);
-		}
-	}
-}
-
-/* vp-fig1: without a method small packets take more, the more the more is lost */
-static void an_unmodified_flow_takes_too_much(void **state)
-{
-	static const double of[] = { 0.01, 0.03, 0.1 };
-	double before = 1.2;
-	unsigned int i;
-
-	(void)state;
-	for (i = 0; i < ARRAY_SIZE(of); i++) {
-		double large = throughput(TFRC_UNMODIFIED, REFERENCE, of[i], 2000);
-		double ratio = throughput(TFRC_UNMODIFIED, 100, of[i], 20000) / large;
-
-		assert_true(ratio > before);
-		before = ratio;
-	}
-	assert_true(before > 5);
-}
-
-/* ---- one step after another ---- */
 
 static struct tfrc started(void)
 {
@@ -444,8 +334,6 @@ static void a_silence_ends_the_loss_insensitive_period(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(small_packets_get_the_rate_of_large_ones),
-		cmocka_unit_test(an_unmodified_flow_takes_too_much),
 		cmocka_unit_test(slow_start_doubles),
 		cmocka_unit_test(the_first_loss_event_ends_slow_start),
 		cmocka_unit_test(a_loss_event_never_raises_the_rate),
