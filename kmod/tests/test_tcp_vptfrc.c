@@ -264,7 +264,18 @@ static void what_was_not_lost_is_taken_back(void **state)
 	assert_true(tfrc_in_slow_start(ca->tfrc));
 	assert_true(s.sk.sk_pacing_rate > before * 3 / 4);
 
-	/* events of a recovery that is over stay */
+	/* a D-SACK may come when the stack has recovered, and has seen reordering since */
+	sender_state(&s, TCP_CA_Recovery);
+	s.losses = 1;
+	sender_run(&s, SECONDS(1));
+	sender_state(&s, TCP_CA_Open);
+	sender_state(&s, TCP_CA_Disorder);
+	assert_false(tfrc_in_slow_start(ca->tfrc));
+	stack_algorithms[0]->undo_cwnd(&s.sk);
+	assert_true(tfrc_in_slow_start(ca->tfrc));
+
+	/* when there is another disturbance, what was before it stays */
+	sender_state(&s, TCP_CA_Open);
 	sender_state(&s, TCP_CA_Recovery);
 	s.losses = 1;
 	sender_run(&s, SECONDS(1));
