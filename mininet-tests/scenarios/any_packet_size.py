@@ -36,6 +36,8 @@ PARAMETERS = {
 RATE_MBIT = 100.0
 # At such a loss each of the last packets is lost several times, and timeouts double up to two minutes.
 HEAVY_LOSS, LAST_PACKETS_S = 0.4, 1800.0
+# Of the turns of a flow with a fixed rate of packets, those that send one.
+LEAST_TURNS = 0.8
 # Slow start and the first loss events, of which the mean of eight is made.
 SETTLE_S = 10.0
 # The swinging probability has half of its mean and one and a half times that, in turn.
@@ -115,16 +117,24 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
 
 
 def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
-    """Part of the packets that the link has lost, loss intervals, and how much the rate varies."""
+    """Part of the packets that the link has lost, packets of a flow, loss intervals, and how much the rate varies."""
     sent = sum(int(flow["data_packets_sent"]) for flow in raw["flows"])
     lost = sum(int(flow["retransmits"]) for flow in raw["flows"])
     return {
         "retransmitted_part": rounded(lost / sent, 5) if sent else None,
+        "packets_s": rounded((sent - lost) / (plan.end_s * len(plan.flows)), 2),
         "rate_variation": loss_intervals.of_rates(plan, raw, plan.flows),
         **(loss_intervals.of_losses(plan, raw, plan.flows) if plan.record.events_if_known else {}),
     }
 
 
 def checks(values: Values, cc: str, qdisc: str) -> list[Check]:
-    """What it comes to depends on the losses."""
-    return [Check("goodput_bit_s", ">=", 1000)]
+    """What it comes to depends on the losses; packets of a fixed rate are as many as they were to be."""
+    told = [Check("goodput_bit_s", ">=", 1000)]
+    if values["packets"]:
+        # a turn is skipped while more than a packet waits
+        told += [
+            Check("packets_s", ">=", LEAST_TURNS * values["packets"]),
+            Check("packets_s", "<=", 1.01 * values["packets"]),
+        ]
+    return told

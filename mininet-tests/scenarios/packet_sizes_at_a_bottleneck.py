@@ -191,5 +191,9 @@ def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def checks(values: Values, cc: str, qdisc: str) -> list[Check]:
-    """Flows of both kinds send; how much is lab vptfrc's to judge."""
-    return [Check("tcp_bit_s", ">=", 1000), Check("other_bit_s", ">=", 1000)]
+    """Flows of both kinds send, and packets of a fixed rate are as many as they were to be; lab vptfrc judges."""
+    told = [Check("tcp_bit_s", ">=", 1000), Check("other_bit_s", ">=", 1000)]
+    if packets_s := SETTINGS[values["setting"]].packets_s:
+        # a turn is skipped while more than a packet waits, and packets that are lost leave twice
+        told += [Check("other_packets_s", ">=", 0.8 * packets_s), Check("other_packets_s", "<=", 1.1 * packets_s)]
+    return told

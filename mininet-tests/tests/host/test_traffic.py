@@ -326,7 +326,7 @@ def test_a_connection_that_breaks(programs: dict[str, Path], tmp_path: Path) -> 
 
 @needs_root
 def test_packets_at_a_rate_that_nobody_tells(programs: dict[str, Path], tmp_path: Path) -> None:
-    """Reno tells no rate to size packets by; mininet-tests/tests/lab/test_lab.py has a flow of vptfrc's"""
+    """Reno tells no rate to size packets by; mininet-tests/tests/lab/test_scenarios.py has a flow of vptfrc's"""
     flow = f"{FLOW} seconds_ns={100 * MS} packets_ps=50 cc=reno"
     (found,) = drive(programs["sanitized"], tmp_path, flow, END).flows
     assert (found["error"], found["ended_ns"]) == ("packets_ps: allowed rate: Operation not supported", None)

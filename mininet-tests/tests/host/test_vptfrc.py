@@ -28,7 +28,7 @@ from lab.analyse.figures import Figures
 from lab.analyse.packet_size_formulas import Answers
 from lab.analyse.shared_bottlenecks import Bottlenecks, Shared
 from lab.front import measuring, vptfrc
-from lab.model import packet_sizes
+from lab.model import packet_sizes, scenario
 from lab.model.errors import PlanError
 from lab.show import vptfrc as show
 from lab.store.sweep import planned
@@ -319,6 +319,17 @@ def test_each_way_of_sending_is_asked_for():
     assert {cell.who for cell, question in asked.items() if question is None} == {"reno", "cubic"}
     questions = [question for question in asked.values() if question]
     assert len(set(questions)) == len(questions)
+
+
+def test_a_swinging_loss_has_two_values_in_turn():
+    """Half of the mean and one and a half times that, ten seconds each, the lower one first."""
+    one = scenario.load("any-packet-size")
+    values = {name: parameter.default for name, parameter in one.parameters.items()}
+    made = one.plan({**values, "kind": "swinging", "loss": 0.02, "seconds": 45.0}, "reno", "lossy", 1)
+    said = [(0.0, made.module_parameters["sch_lossy"]["loss_ppb"])]
+    said += [(command.at_s, command.argv[2].split()[1]) for command in made.commands]
+    assert said == [(10.0 * n, "30000000" if n % 2 else "10000000") for n in range(6)]
+    assert all(command.argv[2].endswith("/sys/module/sch_lossy/parameters/loss_ppb") for command in made.commands)
 
 
 def test_goals_are_met_and_missed():

@@ -22,7 +22,7 @@ SHORT: dict[str, dict[str, str]] = {
     "a-malicious-source-is-held-off": {"interval": "10", "discipline": "fair"},
     # eight claims: of four all may be whole by chance
     "a-stopped-flow-leaves-its-share": {},
-    "any-packet-size": {"seconds": "10", "loss": "0.03"},
+    "any-packet-size": {"seconds": "10", "loss": "0.03", "packets": "160"},
     "b1-slow-cross-traffic": {},
     "b2-sudden-cross-traffic": {},
     "b3-short-files": {"packets": "20"},
@@ -38,7 +38,7 @@ SHORT: dict[str, dict[str, str]] = {
     "one-router": {},
     "overload": {"interval": "0.1"},
     "pacing-follows-the-backlog": {},
-    "packet-sizes-at-a-bottleneck": {"seconds": "10"},
+    "packet-sizes-at-a-bottleneck": {"seconds": "10", "setting": "2"},
     "packet-pair-1994": {"case": "fixed", "round_trips": "30"},
     "page-beside-an-upload": {},
     "pair-gap-is-n-packet-times": {"flows": "2", "round_trip": "40", "samples": "1000", "settle": "1"},
