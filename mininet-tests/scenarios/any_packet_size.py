@@ -36,6 +36,8 @@ PARAMETERS = {
 RATE_MBIT = 100.0
 # At such a loss each of the last packets is lost several times, and timeouts double up to two minutes.
 HEAVY_LOSS, LAST_PACKETS_S = 0.4, 1800.0
+# A round trip, as the link has it by default.
+FINE_BIN_S = 0.1
 # Of the turns of a flow with a fixed rate of packets, those that send one.
 LEAST_TURNS = 0.8
 # Slow start and the first loss events, of which the mean of eight is made.
@@ -124,6 +126,7 @@ def measure(values: Values, plan: Plan, raw: dict[str, Any]) -> dict[str, Any]:
         "retransmitted_part": rounded(lost / sent, 5) if sent else None,
         "packets_s": rounded((sent - lost) / (plan.end_s * len(plan.flows)), 2),
         "rate_variation": loss_intervals.of_rates(plan, raw, plan.flows),
+        "fine_rate_variation": loss_intervals.of_rates(plan, raw, plan.flows, FINE_BIN_S),
         **(loss_intervals.of_losses(plan, raw, plan.flows) if plan.record.events_if_known else {}),
     }
 

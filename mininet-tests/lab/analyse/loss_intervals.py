@@ -64,11 +64,11 @@ def of_losses(plan: Plan, raw: Mapping[str, Any], flows: Sequence[Flow]) -> dict
     }
 
 
-def of_rates(plan: Plan, raw: Mapping[str, Any], flows: Sequence[Flow]) -> float | None:
+def of_rates(plan: Plan, raw: Mapping[str, Any], flows: Sequence[Flow], bin_s: float = BIN_S) -> float | None:
     """Mean over flows of the rate's variation in the window."""
     begin_s, end_s = plan.window_s or (0.0, plan.end_s)
     acks = acks_of_flows(raw["trace"], raw["begin_s"])
-    edges = np.arange(begin_s, end_s + 1e-9, BIN_S)
+    edges = np.arange(begin_s, end_s + 1e-9, bin_s)
     found = []
     for flow in flows:
         seen = acks[plan.port(flow)]

@@ -313,6 +313,25 @@ def test_checks_are_judged_without_a_stack_as_well():
         assert beside["vp-fig1", 2] is None
 
 
+def test_what_the_paper_leaves_open_is_read_twice():
+    """Both verdicts are there; without the other reading's metric the first alone."""
+    known = all_as_published()
+    assert not any("of the weighted mean" in row["beside"] for row in found.rows(known, [1], {}))
+    swapped = {"virtual": 0.9, "tfrc": 0.3, "sampling": 0.3, "lip": 0.3}
+    metrics = {
+        cell: {
+            **of,
+            "mean_interval_variation": swapped.get(cell.who, 0.5),
+            "fine_rate_variation": of.get("rate_variation"),
+        }
+        for cell, of in known.metrics.items()
+    }
+    rows = found.rows(Found(known.rates, metrics, known.bottlenecks, known.answers), [1], {})
+    holds = {(row["id"], row["number"]): row["beside"] for row in rows if row["id"] in ("vp-fig7", "vp-fig8")}
+    assert [holds["vp-fig7", n]["of the weighted mean"]["holds"] for n in range(4)] == [False, True, True, False]
+    assert all(holds["vp-fig8", n]["in bins of 0.1 s"]["holds"] for n in range(3))
+
+
 def test_each_way_of_sending_is_asked_for():
     cells = cells_of_requests()
     asked = {cell: found.alone(cell) for cell in cells}
