@@ -25,14 +25,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ..model import papers
 from ..model.errors import NotMeasuredError
 from . import packet_size_formulas, shared_bottlenecks
 from .packet_size_formulas import Answers
-from .shared_bottlenecks import Bottlenecks
+from .shared_bottlenecks import Bottlenecks, Shared
 
 PAPER = "vp-tfrc-2004"
 # Of the link: probabilities at which all methods are run, and one at which the paper has TCP far behind.
@@ -375,22 +375,56 @@ def _beside(found: Found, key: tuple[str, int]) -> dict[str, Any]:
     return told
 
 
+class _Noting(dict[Any, Any]):
+    """Notes which of its values are looked at."""
+
+    def __init__(self, values: Mapping[Any, Any]) -> None:
+        super().__init__(values)
+        self.seen: dict[Any, None] = {}
+
+    def __getitem__(self, key: Any) -> Any:
+        value = super().__getitem__(key)
+        self.seen[key] = None
+        return value
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+
+def _told_cell(cell: Cell | Shared) -> dict[str, Any]:
+    """What a cell has other than by default."""
+    return {one.name: value for one in fields(cell) if (value := getattr(cell, one.name)) != one.default}
+
+
+def _judged(found: Found, judge: Callable[[Found], Judged]) -> tuple[Any, bool, list[dict[str, Any]]]:
+    """A judge's verdict, and the cells that it looked at."""
+    noting = [_Noting(found.rates), _Noting(found.metrics), _Noting(found.bottlenecks.metrics)]
+    measured, passed = judge(Found(noting[0], noting[1], Bottlenecks(noting[2]), found.answers))
+    cells = {cell: None for one in noting for cell in one.seen}
+    return measured, passed, [_told_cell(cell) for cell in cells]
+
+
 def rows(
     found: Found, seeds: Iterable[int], parameters: Mapping[str, Any], why: Mapping[str, str] = {}
 ) -> list[dict[str, Any]]:
     """A row for each check of the paper; one that was not measured has not passed.
 
+    :param parameters: of runs; a row has its "cells" as well, those that its judge looked at
     :param why: what is known of checks that do not hold, by id and number
     """
     seeds = list(seeds)
     result = []
     for one in paper():
         measured, passed, lack = None, False, "no judge"
+        cells: list[dict[str, Any]] = []
         key = (one["id"], one["number"])
         judge = JUDGES.get(key)
         if judge:
             try:
-                measured, passed = judge(found)
+                measured, passed, cells = _judged(found, judge)
                 lack = ""
             except NotMeasuredError as error:
                 lack = f"not run: {error}"
@@ -403,7 +437,7 @@ def rows(
                 "beside": _beside(found, key) if measured is not None else {},
                 "length_s": None,
                 "seeds": seeds if of_runs else [],
-                "parameters": dict(parameters) if of_runs else {},
+                "parameters": {**parameters, "cells": cells} if of_runs else {},
                 **({"not_measured": lack} if lack else {}),
                 **(
                     {"why": why[name]}

@@ -78,8 +78,8 @@ class Bottlenecks:
         """Those that differ in the number of pairs alone, by that; NotMeasuredError if there is none."""
         like = Shared(queue, setting, 0, **more)
         found = {
-            one.pairs: metrics
-            for one, metrics in sorted(self.metrics.items(), key=lambda item: item[0].pairs)
+            one.pairs: self.metrics[one]
+            for one in sorted(self.metrics, key=lambda one: one.pairs)
             if Shared(**{**vars(one), "pairs": 0}) == like
         }
         if not found:

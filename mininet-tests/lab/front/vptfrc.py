@@ -256,7 +256,7 @@ def found_of(measured: Measured, seeds: int) -> found.Found:
 def write(folder: Path, measured: Measured, seeds: int, extent: Extent) -> dict[str, Any]:
     """summary.json and report.html; returns what the first has."""
     known = found_of(measured, seeds)
-    parameters = {**COMMON, "payload_bytes": [LARGE, SMALL], "bottleneck_s": extent.seconds}
+    parameters = {"link": COMMON, "bottleneck": {"seconds": extent.seconds}}
     summary = {
         **provenance(measured),
         "scenarios": [LOSSY, SHARED],

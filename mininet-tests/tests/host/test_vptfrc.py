@@ -462,7 +462,12 @@ def test_a_campaign(campaign, capsys):
     assert status == 1 and len(summary["rows"]) == 85 and len(measured) == len(JUDGES)
     assert {row["bit_s"] for row in summary["rates"]} == {1_000_000}, "of a flow, and not of both"
     of_runs = [row for row in measured if (row["id"], row["number"]) not in OF_FORMULAS]
-    assert all(row["seeds"] == [1] and row["parameters"]["flows"] == 2 for row in of_runs)
+    assert all(row["seeds"] == [1] and row["parameters"]["link"]["flows"] == 2 for row in of_runs)
+    cells = {(row["id"], row["number"]): row["parameters"]["cells"] for row in of_runs}
+    assert all(cells.values()) and cells["vp-4.1.2-size", 3] == [
+        {"who": who, "loss": loss, "kind": "swinging"} for loss in found.LOSSES for who in ("virtual", "reno")
+    ]
+    assert {"queue": "tail-bytes", "setting": 1, "pairs": 1, "mode": "byte-tail"} in cells["vp-fig13b-corrected", 0]
     report = (engine.folder.parent / "out" / "report.html").read_text()
     assert report.count("<figure>") == len(show.PICTURES), "a picture for each figure"
     assert set(summary["modules"]) >= {"tcp_vptfrc", "sch_lossy"}

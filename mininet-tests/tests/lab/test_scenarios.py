@@ -34,6 +34,7 @@ SHORT: dict[str, dict[str, str]] = {
     "b9-rate-control-torture": {},
     "delay-inside-a-flow": {},
     "demo-dumbbell": {"rate_mbit": "10", "seconds": "8"},
+    "many-flows": {"flows": "40", "rate_mbit": "8", "seconds": "12"},
     "mixed-packet-sizes": {"packet": "1500", "other_packet": "150"},
     "one-router": {},
     "overload": {"interval": "0.1"},
