@@ -379,8 +379,8 @@ static void vptfrc_set_state(struct sock *sk, u8 new_state)
 
 	if (!ca->tfrc)
 		return;
-	/* From here on there is another disturbance to take back. Until then a D-SACK may come for the
-	 * last one, after the stack has recovered.
+	/* From here on there is another disturbance to take back. Until then a D-SACK may come for
+	 * the last one, after the stack has recovered.
 	 */
 	if (inet_csk(sk)->icsk_ca_state < TCP_CA_CWR && new_state >= TCP_CA_CWR) {
 		ca->events = 0;
