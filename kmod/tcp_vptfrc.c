@@ -53,7 +53,7 @@
  * @tfrc: the rate; NULL: there was no memory yet
  * @params: the knobs when it began
  * @round_us: when the round trip began, low bits
- * @acked_us: when something was acknowledged last, low bits
+ * @acked_us: when something was acknowledged last
  * @bytes: bytes that have been counted as delivered
  * @round_bytes: the same when the round trip began
  * @rate_bytes_ps: allowed rate, for who has no lock
@@ -67,11 +67,11 @@ struct vptfrc {
 	struct tfrc *tfrc;
 	struct tfrc_params params;
 	u32 round_us;
-	u32 acked_us;
+	u32 round_delivered;
+	u64 acked_us;
 	u64 bytes;
 	u64 round_bytes;
 	u64 rate_bytes_ps;
-	u32 round_delivered;
 	u32 lost;
 	u32 packet_bytes;
 	u16 events;
@@ -169,7 +169,8 @@ NUMBER_KNOB(packet_rate_cap, 0, 0, VPTFRC_CAP_MAX,
 static struct tfrc_path vptfrc_path(const struct sock *sk, u64 speed_bytes_ps)
 {
 	const struct vptfrc *ca = inet_csk_ca(sk);
-	u32 rtt_us = tcp_sk(sk)->srtt_us >> 3;
+	/* bytes in flight are those of the round trip that is computed with */
+	u32 rtt_us = max_t(u32, tcp_sk(sk)->srtt_us >> 3, TFRC_RTT_MIN_US);
 
 	return (struct tfrc_path){
 		.rtt_us = rtt_us,
@@ -194,16 +195,27 @@ static void vptfrc_trace(const struct sock *sk, const struct tfrc_path *path, bo
 		trace_vptfrc_rate(sk, ca->tfrc, &ca->params, path, loss_event);
 }
 
+/* The stack takes a pacing rate of 0 for none */
+static u64 vptfrc_pace(struct sock *sk)
+{
+	const struct vptfrc *ca = inet_csk_ca(sk);
+	u64 rate = min_t(u64, ca->tfrc->rate_bytes_ps, READ_ONCE(sk->sk_max_pacing_rate));
+
+	WRITE_ONCE(sk->sk_pacing_rate, max_t(u64, rate, 1));
+	return rate;
+}
+
 static void vptfrc_apply(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct vptfrc *ca = inet_csk_ca(sk);
-	u64 rate = min_t(u64, ca->tfrc->rate_bytes_ps, READ_ONCE(sk->sk_max_pacing_rate));
+	u64 rate = vptfrc_pace(sk);
+	/* the stack computes with full packets times this in 32 bits */
+	u32 most = min_t(u32, tp->snd_cwnd_clamp, U32_MAX / max_t(u32, tp->mss_cache, 1));
 
 	WRITE_ONCE(ca->rate_bytes_ps, ca->tfrc->rate_bytes_ps);
-	WRITE_ONCE(sk->sk_pacing_rate, max_t(u64, rate, 1));
 	tcp_snd_cwnd_set(tp, min_t(u32, tfrc_window(rate, tp->srtt_us >> 3, ca->packet_bytes),
-				   tp->snd_cwnd_clamp));
+				   most));
 }
 
 /* Mean size of what is outstanding: SACKed and lost packets are part of both numbers */
@@ -260,7 +272,7 @@ static void vptfrc_take_arrivals(struct sock *sk, const struct rate_sample *rs)
 
 	if (!arrived.packets)
 		return;
-	ca->acked_us = (u32)tp->tcp_mstamp;
+	ca->acked_us = tp->tcp_mstamp;
 	ca->limited |= rs->is_app_limited;
 	if (bytes > ca->bytes) {
 		arrived.bytes = bytes - ca->bytes;
@@ -298,12 +310,12 @@ static noinline void vptfrc_resume(struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct vptfrc *ca = inet_csk_ca(sk);
-	u32 silent_us = (u32)tp->tcp_mstamp - ca->acked_us;
+	u32 silent_us = (u32)min_t(u64, tp->tcp_mstamp - ca->acked_us, U32_MAX);
 	const struct tfrc_path path = vptfrc_path(sk, ca->tfrc->rate_bytes_ps);
 
-	ca->acked_us = (u32)tp->tcp_mstamp;
 	if (silent_us < path.rtt_us)
 		return;
+	ca->acked_us = tp->tcp_mstamp;
 	tfrc_silent(ca->tfrc, &ca->params, &path, silent_us);
 	vptfrc_begin_round(sk);
 	/* its first ACKs show a window's first packets only */
@@ -316,7 +328,9 @@ static void vptfrc_begin(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct vptfrc *ca = inet_csk_ca(sk);
+	struct tfrc_path path;
 	struct tfrc *tfrc;
+	u32 window_bytes;
 
 	/* the SYN's acknowledgment comes here before init() does, and nobody would free this */
 	if (!ca->params.reference_bytes || !tp->srtt_us)
@@ -330,13 +344,18 @@ static void vptfrc_begin(struct sock *sk)
 	ca->packet_bytes = max_t(u32, tp->mss_cache, 1);
 	vptfrc_note_size(sk);
 	/* of a socket that changes to vptfrc, its window */
-	tfrc_start(tfrc, get_random_u32(), (u32)min_t(u64, (u64)tcp_snd_cwnd(tp) * ca->packet_bytes,
-						      U32_MAX), tp->srtt_us >> 3);
+	window_bytes = (u32)min_t(u64, (u64)tcp_snd_cwnd(tp) * ca->packet_bytes, U32_MAX);
+	tfrc_start(tfrc, get_random_u32(), window_bytes, tp->srtt_us >> 3);
 	tfrc_floor(tfrc, TCP_INIT_CWND * ca->packet_bytes);
+	path = vptfrc_path(sk, 0);
+	path.flight_bytes = window_bytes;
+	/* more than its SYN */
+	if (tp->lost && tp->bytes_acked > 1)
+		tfrc_has_lost(tfrc, &ca->params, &path);
 	ca->tfrc = tfrc;
 	ca->lost = tp->lost;
 	ca->bytes = tp->bytes_acked;
-	ca->acked_us = (u32)tp->tcp_mstamp;
+	ca->acked_us = tp->tcp_mstamp;
 	vptfrc_begin_round(sk);
 	vptfrc_apply(sk);
 }
@@ -372,27 +391,39 @@ static u32 vptfrc_min_tso_segs(struct sock *sk)
 	return VPTFRC_TSO_SEGS;
 }
 
+static void vptfrc_undisturbed(struct sock *sk)
+{
+	struct vptfrc *ca = inet_csk_ca(sk);
+
+	ca->events = 0;
+	tfrc_undisturbed(ca->tfrc);
+}
+
 static void vptfrc_set_state(struct sock *sk, u8 new_state)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct vptfrc *ca = inet_csk_ca(sk);
+	u8 state = inet_csk(sk)->icsk_ca_state;
 
 	if (!ca->tfrc)
 		return;
 	/* From here on there is another disturbance to take back. Until then a D-SACK may come for
-	 * the last one, after the stack has recovered.
+	 * the last one, after the stack has recovered. A timer that runs out after progress is
+	 * another (tcp_enter_loss()).
 	 */
-	if (inet_csk(sk)->icsk_ca_state < TCP_CA_CWR && new_state >= TCP_CA_CWR) {
-		ca->events = 0;
-		tfrc_undisturbed(ca->tfrc);
-	}
+	if ((state < TCP_CA_CWR && new_state >= TCP_CA_CWR) ||
+	    (state == TCP_CA_Loss && new_state == TCP_CA_Loss && !inet_csk(sk)->icsk_retransmits))
+		vptfrc_undisturbed(sk);
 	/* A mark, a drop by this host's own qdisc, or a lost tail that a probe has mended, which
 	 * nothing tells apart here: it counts as a reference packet as well. The stack stays in
 	 * this state until what it sent after the receiver's first echo is acknowledged; until
 	 * then all ACKs are echoes (RFC 3168, 6.1.3).
 	 */
-	if (new_state == TCP_CA_CWR)
+	if (new_state == TCP_CA_CWR) {
 		vptfrc_lose(sk, 1, ca->params.reference_bytes, NULL);
+		/* and nothing takes it back: a D-SACK that comes now is of what was before */
+		vptfrc_undisturbed(sk);
+	}
 	/* tcp_enter_loss() has set this window; a packet that is too large for the path is sent
 	 * again in this state too (tcp_simple_retransmit()): no timer ran out, nothing was dropped
 	 */
@@ -404,13 +435,15 @@ static void vptfrc_set_state(struct sock *sk, u8 new_state)
 		/* a timer that runs out again is the same loss event: the equation counts a
 		 * sequence of timeouts once, and has their back-off in it
 		 */
-		if (inet_csk(sk)->icsk_retransmits)
+		if (inet_csk(sk)->icsk_retransmits) {
 			ca->lost = tp->lost;
+			/* when it ends is known for 35 minutes only; a timer runs out within two */
+			tfrc_end_lip(&ca->tfrc->loss, (u32)tp->tcp_mstamp);
+		}
 		vptfrc_take_losses(sk, NULL);
 		path = vptfrc_path(sk, ca->tfrc->rate_bytes_ps);
 		tfrc_timeout(ca->tfrc, &ca->params, &path);
-		WRITE_ONCE(sk->sk_pacing_rate, min_t(u64, ca->tfrc->rate_bytes_ps,
-						     READ_ONCE(sk->sk_max_pacing_rate)));
+		vptfrc_pace(sk);
 	}
 }
 
@@ -477,10 +510,19 @@ static void vptfrc_init(struct sock *sk)
 	vptfrc_begin(sk);
 }
 
+/* To the next law a round trip's packets, and not two; a window that has met losses does not
+ * start slowly.
+ */
 static void vptfrc_release(struct sock *sk)
 {
 	struct vptfrc *ca = inet_csk_ca(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 
+	if (ca->tfrc) {
+		tcp_snd_cwnd_set(tp, max_t(u32, tcp_snd_cwnd(tp) / TFRC_WINDOW_RTTS, 1));
+		if (!tfrc_in_slow_start(ca->tfrc))
+			tp->snd_ssthresh = max_t(u32, tcp_snd_cwnd(tp), 2);
+	}
 	kfree(ca->tfrc);
 	ca->tfrc = NULL;
 }

@@ -213,6 +213,30 @@ static inline u32 tfrc_half(const struct tfrc_params *m, const struct tfrc_path 
 	return (TFRC_HALF * tfrc_reference(m) + packet / 2) / packet;
 }
 
+/* The loss interval at which the rate is so many bytes in a round trip */
+static inline u64 tfrc_interval_of_q16(const struct tfrc_params *m, u64 flight_bytes)
+{
+	return tfrc_interval_q16(div_u64(min_t(u64, flight_bytes, TFRC_BYTES_MAX) <<
+					 TFRC_PACKETS_SHIFT, tfrc_reference(m)),
+				 TFRC_TIMEOUT_RTTS);
+}
+
+/**
+ * tfrc_has_lost - the flow has had losses that this state does not know
+ * @t: the flow, in slow start
+ * @m: the user's choice
+ * @path: the flow's round trip and packets
+ *
+ * It goes on from the rate that it has, by an interval that fits this rate, and without slow
+ * start: who changes to another law and back would else forget the losses.
+ */
+static inline void tfrc_has_lost(struct tfrc *t, const struct tfrc_params *m,
+				 const struct tfrc_path *path)
+{
+	tfrc_history_close(&t->history, tfrc_interval_of_q16(m, path->flight_bytes),
+			   tfrc_half(m, path));
+}
+
 /**
  * tfrc_take_lost - packets were lost, or marked
  * @t: the flow
@@ -234,13 +258,8 @@ static inline bool tfrc_take_lost(struct tfrc *t, const struct tfrc_params *m,
 	if (!length_q16)
 		return false;
 	t->before_bytes_ps = t->rate_bytes_ps;
-	if (tfrc_in_slow_start(t)) {
-		u64 flight = min_t(u64, path->flight_bytes, TFRC_BYTES_MAX);
-
-		length_q16 = tfrc_interval_q16(div_u64(flight << TFRC_PACKETS_SHIFT,
-						       2 * tfrc_reference(m)),
-					       TFRC_TIMEOUT_RTTS);
-	}
+	if (tfrc_in_slow_start(t))
+		length_q16 = tfrc_interval_of_q16(m, path->flight_bytes / 2);
 	tfrc_history_close(&t->history, length_q16, tfrc_half(m, path));
 	tfrc_allow(t, m, path, t->rate_bytes_ps);
 	return true;
@@ -317,6 +336,8 @@ static inline void tfrc_silent(struct tfrc *t, const struct tfrc_params *m,
 	/* 2^40 is more than any rate is above a window in a round trip */
 	tfrc_halve(t, m, path, min_t(u32, silent_us / (TFRC_SILENT_RTTS * rtt_us), 40),
 		   tfrc_first_bytes_ps(t, rtt_us));
+	/* nothing was taken for lost: nothing is left to take back */
+	tfrc_undisturbed(t);
 }
 
 /**

@@ -86,8 +86,8 @@ static inline u64 tfrc_rate_bytes_ps(u64 interval_q16, u32 reference_bytes, u32 
  * @packets_q20: reference packets per round trip
  * @timeout_rtts: T, as in tfrc_packets_q20()
  *
- * The inverse of tfrc_packets_q20(), for the first loss event (RFC 3448, 6.3.1). Once in a
- * connection, so 43 evaluations are no concern.
+ * The inverse of tfrc_packets_q20(), for a first loss event (RFC 3448, 6.3.1): 43 evaluations
+ * where there are no loss intervals.
  *
  * Return: the shortest interval with at least this rate, 1 to 2^27 packets.
  */

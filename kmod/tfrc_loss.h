@@ -51,8 +51,10 @@
  * with twenty binary places, they stay below 2^63.
  */
 #define TFRC_BYTES_MAX		(1ULL << 43)
-/* Packets of one call that sampling draws for, one by one. The rest counts as its mean, so
- * that an acknowledgment for a whole window does not take a millisecond.
+/* Packets that arrive in one call, and that sampling draws for, one by one. The rest counts as its
+ * mean, so that an acknowledgment for a whole window does not take a millisecond. What is lost
+ * is looked at packet by packet until there is a loss event: at most so many one-byte packets as
+ * the reference has bytes, in the mean.
  */
 #define TFRC_DRAWS_MAX		1024U
 

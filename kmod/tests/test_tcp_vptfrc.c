@@ -43,7 +43,7 @@ static void begin(u64 service_ns, u32 mss)
 {
 	sender_init(&s, stack_algorithms[0], service_ns, RTT_MS * NSEC_PER_MSEC);
 	s.sk.mss_cache = mss;
-	s.sk.snd_cwnd = 10;
+	s.sk.snd_cwnd = 20;
 	s.ack_every = 1;
 	sender_change(&s, stack_algorithms[0]);
 	rounds = 0;
@@ -105,13 +105,13 @@ static double mean_rate(u32 mss, double p, u64 seconds)
 }
 
 /* With the default method small packets get what full ones get, and those what the equation
- * says: at 1 % some 11 packets in a round trip
+ * says: at 1 % some 11.7 packets in a round trip
  */
 static void small_packets_get_the_same_rate(void **state)
 {
 	double full = mean_rate(1448, 0.01, 400), small = mean_rate(100, 0.01, 200), other;
 
-	if (full < 0.8 * 112300 * 1.448 || full > 1.2 * 112300 * 1.448)
+	if (full < 0.95 * 117200 * 1.448 || full > 1.2 * 117200 * 1.448)
 		fail_msg("full packets: %f", full);
 	if (fabs(small / full - 1) > 0.15)
 		fail_msg("small packets: %f, full ones: %f", small, full);
@@ -403,7 +403,9 @@ static void without_memory_little_is_sent(void **state)
 	stack_memory_fails = false;
 	sender_run(&s, SECONDS(2));
 	assert_non_null(ca->tfrc);
-	assert_true(s.sk.sk_pacing_rate > 144800);
+	/* and no slow start, since packets were lost meanwhile */
+	assert_false(tfrc_in_slow_start(ca->tfrc));
+	assert_in_range(s.sk.sk_pacing_rate, 2 * 1448 * 10, 144800);
 }
 
 /* The SYN's acknowledgment comes before init(), on memory that is zero */
@@ -536,10 +538,164 @@ static void the_window_of_another_law_is_no_floor(void **state)
 	first = ca->tfrc->rate_bytes_ps;
 	sender_init(&s, stack_algorithms[0], 1158400, RTT_MS * NSEC_PER_MSEC);
 	s.sk.mss_cache = 1448;
-	s.sk.snd_cwnd = 5000;
+	s.sk.snd_cwnd = 10000;
 	sender_change(&s, stack_algorithms[0]);
 	assert_true(ca->tfrc->rate_bytes_ps > 400 * first);
 	assert_int_equal(ca->tfrc->first_bytes, TCP_INIT_CWND * 1448);
+}
+
+/* Who changes to another law and back has the rate that it had, and what was lost was lost */
+static void a_change_forgets_no_losses(void **state)
+{
+	u64 honest, changed, first;
+	unsigned int i;
+
+	(void)state;
+	begin(FAST_NS, 1448);
+	lost_part = 0.03;
+	s.after_ack = lose_some;
+	sender_run(&s, SECONDS(20));
+	first = s.sk.sk_pacing_rate;
+	for (i = 0; i < 12; i++)
+		sender_change(&s, stack_algorithms[0]);
+	assert_false(tfrc_in_slow_start(ca->tfrc));
+	assert_true(s.sk.sk_pacing_rate <= first + first / 8);
+	honest = s.bytes_sent;
+	sender_run(&s, SECONDS(60));
+	honest = s.bytes_sent - honest;
+	changed = s.bytes_sent;
+	for (i = 0; i < 1200; i++) {
+		sender_run(&s, 50 * NSEC_PER_MSEC);
+		sender_change(&s, stack_algorithms[0]);
+	}
+	changed = s.bytes_sent - changed;
+	assert_true(changed < honest * 11 / 10);
+	s.after_ack = NULL;
+}
+
+/* and to the next law it leaves the window of a round trip, which has met losses */
+static void the_next_law_has_a_round_trip_s_window(void **state)
+{
+	u32 window;
+
+	(void)state;
+	begin(FAST_NS, 1448);
+	sender_run(&s, SECONDS(1));
+	window = s.sk.snd_cwnd;
+	stack_algorithms[0]->release(&s.sk);
+	assert_int_equal(s.sk.snd_cwnd, window / TFRC_WINDOW_RTTS);
+	assert_int_equal(s.sk.snd_ssthresh, TCP_INFINITE_SSTHRESH);
+	begin(FAST_NS, 1448);
+	s.losses = 1;
+	sender_run(&s, SECONDS(1));
+	stack_algorithms[0]->release(&s.sk);
+	assert_int_equal(s.sk.snd_ssthresh, s.sk.snd_cwnd);
+}
+
+/* A host that is away for 40 minutes has timeouts, and the insensitive period has ended by then */
+static void an_outage_ends_the_insensitive_period(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	begin(1158400, 1448);
+	sender_run(&s, SECONDS(2));
+	s.losses = 1;
+	sender_run(&s, SECONDS(3));
+	for (i = 0; i < 22; i++) {
+		sender_timeout(&s, false);
+		s.now_ns += SECONDS(110);
+		s.sk.tcp_mstamp = s.now_ns / NSEC_PER_USEC;
+	}
+	events = 0;
+	lost_part = 0.2;
+	s.after_ack = lose_some;
+	/* its first packet is the one that 64 s allow */
+	sender_run(&s, SECONDS(600));
+	assert_true(events > 100);
+	s.after_ack = NULL;
+}
+
+/* a round trip below what is computed with: half of what arrives, as at any */
+static void a_short_round_trip_is_one_of_100_us(void **state)
+{
+	static const u32 round_trips_us[] = { 100, 50, 10, 3 };
+	const u64 speed = 1250000000;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(round_trips_us); i++) {
+		begin(1158, 1448);
+		s.sk.srtt_us = round_trips_us[i] << 3;
+		ca->tfrc->rate_bytes_ps = 2 * speed;
+		ca->tfrc->received_bytes_ps = speed;
+		vptfrc_lose(&s.sk, 1, 1448, NULL);
+		assert_in_range(ca->tfrc->rate_bytes_ps, speed * 49 / 100, speed * 51 / 100);
+	}
+}
+
+/* of each disturbance its own loss events only */
+static void a_late_undo_is_of_the_last_disturbance(void **state)
+{
+	u8 closed;
+
+	(void)state;
+	/* a timer that runs out after progress is another than the first */
+	begin(1158400, 1448);
+	sender_run(&s, SECONDS(2));
+	sender_timeout(&s, false);
+	s.sk.icsk_retransmits = 0;
+	closed = ca->tfrc->history.closed;
+	s.sk.icsk_ca_state = TCP_CA_Loss;
+	sender_timeout(&s, false);
+	stack_algorithms[0]->undo_cwnd(&s.sk);
+	assert_int_equal(ca->tfrc->history.closed, closed);
+
+	/* a mark after a recovery is not what a D-SACK for the recovery takes back */
+	begin(1158400, 1448);
+	sender_run(&s, SECONDS(2));
+	sender_state(&s, TCP_CA_Recovery);
+	s.losses = 1;
+	sender_run(&s, SECONDS(3));
+	sender_state(&s, TCP_CA_CWR);
+	sender_state(&s, TCP_CA_Open);
+	closed = ca->tfrc->history.closed;
+	stack_algorithms[0]->undo_cwnd(&s.sk);
+	assert_int_equal(ca->tfrc->history.closed, closed);
+
+	/* and nothing of a rate before a silence */
+	s.waiting = 0;
+	sender_run(&s, SECONDS(60));
+	s.waiting = 1;
+	sender_run(&s, NSEC_PER_MSEC);
+	stack_algorithms[0]->undo_cwnd(&s.sk);
+	assert_true(ca->tfrc->rate_bytes_ps <= TCP_INIT_CWND * 14480);
+}
+
+/* A silence is as long as it is: its microseconds do not fit in 32 bits */
+static void an_hour_and_more_is_a_silence(void **state)
+{
+	(void)state;
+	begin(FAST_NS, 1448);
+	sender_run(&s, SECONDS(1));
+	assert_true(s.sk.sk_pacing_rate > 2 * TCP_INIT_CWND * 14480);
+	s.waiting = 0;
+	sender_run(&s, SECONDS(1));
+	s.now_ns += 4294967296000ULL;
+	s.waiting = 1;
+	sender_run(&s, NSEC_PER_MSEC);
+	assert_true(s.sk.sk_pacing_rate <= TCP_INIT_CWND * 14480);
+}
+
+/* which the stack would take for none at all */
+static void no_pacing_rate_is_zero(void **state)
+{
+	(void)state;
+	begin(1158400, 1448);
+	sender_run(&s, SECONDS(2));
+	s.sk.sk_max_pacing_rate = 0;
+	sender_timeout(&s, false);
+	assert_int_equal(s.sk.sk_pacing_rate, 1);
 }
 
 /* An undo gives back the rate before what it undoes, and not before anything earlier */
@@ -584,6 +740,13 @@ int main(void)
 		cmocka_unit_test(a_packet_too_large_is_no_loss_event),
 		cmocka_unit_test(the_window_of_another_law_is_no_floor),
 		cmocka_unit_test(an_undo_gives_back_nothing_of_an_earlier_event),
+		cmocka_unit_test(a_change_forgets_no_losses),
+		cmocka_unit_test(the_next_law_has_a_round_trip_s_window),
+		cmocka_unit_test(an_outage_ends_the_insensitive_period),
+		cmocka_unit_test(a_short_round_trip_is_one_of_100_us),
+		cmocka_unit_test(a_late_undo_is_of_the_last_disturbance),
+		cmocka_unit_test(an_hour_and_more_is_a_silence),
+		cmocka_unit_test(no_pacing_rate_is_zero),
 		cmocka_unit_test(all_bytes_are_counted_once),
 	};
 
