@@ -64,6 +64,7 @@ static bool answer(const char *line)
 		capped(number, loss, bytes);
 	} else if (sscanf(line, "sends %u %u %u %u %u %u %lf %u %u", &method, &mode, &number, &bytes,
 			  &packets_ps, &kind, &loss, &by_bytes, &count) == 9 && number && bytes &&
+		   method <= TFRC_LIP_SCALING && mode < TFRC_MODES &&
 		   kind <= PACED_GILBERT && loss > 0 && loss <= 1 && count) {
 		const struct tfrc_params m = { number, method, mode, 0 };
 		const struct paced_flow flow = { bytes, packets_ps };

@@ -76,8 +76,10 @@ static inline void paced_add(struct paced_sums *s, double value)
 
 static inline double paced_variation(const struct paced_sums *s)
 {
-	double mean = s->sum / s->count;
+	double mean = s->count ? s->sum / s->count : 0;
 
+	if (!mean)
+		return 0;
 	return sqrt(fmax(0, s->squares / s->count - mean * mean)) / mean;
 }
 
@@ -124,7 +126,7 @@ static inline bool paced_is_lost(const struct paced_link *link, struct paced_wea
  * @link: how it is lost
  * @seconds: for how long, after the first ten
  *
- * Return: what arrived. Without two loss intervals their variation is not a number.
+ * Return: what arrived. What has no mean has no variation: 0.
  */
 static inline struct paced_result paced_send(const struct tfrc_params *m,
 					     const struct paced_flow *flow,

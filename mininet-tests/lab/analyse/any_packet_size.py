@@ -160,10 +160,16 @@ class Found:
 
     def mean(self, who: str, beside: str = TCP, **more: Any) -> float:
         """Geometric mean over the losses."""
-        return math.exp(math.fsum(map(math.log, self.ratios(who, beside=beside, **more))) / len(LOSSES))
+        logarithms = map(_log, self.ratios(who, beside=beside, **more))
+        return math.exp(math.fsum(logarithms) / len(LOSSES))
 
 
 Judged = tuple[Any, bool]
+
+
+def _log(ratio: float) -> float:
+    """Who sends nothing is a billion times behind."""
+    return math.log(max(ratio, 1e-9))
 
 
 def _within(values: Mapping[str, float], low: float, high: float) -> Judged:
@@ -184,7 +190,7 @@ def _means(found: Found, *methods: str, beside: str = TCP, **more: Any) -> dict[
 
 
 def _unfairness(found: Found, loss: float, **more: Any) -> float:
-    logarithms = [abs(math.log(found.ratio(who, loss, **more))) for who in METHODS]
+    logarithms = [abs(_log(found.ratio(who, loss, **more))) for who in METHODS]
     return math.fsum(logarithms) / len(logarithms)
 
 

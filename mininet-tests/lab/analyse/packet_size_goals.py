@@ -13,7 +13,7 @@ variation
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,16 +38,16 @@ class Goal:
     case: str
     least: float
     most: float
-    measured: float
+    measured: float | None
 
     @property
     def met(self) -> bool:
-        """Whether it is reached."""
-        return self.least <= self.measured <= self.most
+        """Whether it is reached; what was not measured has missed it."""
+        return self.measured is not None and self.least <= self.measured <= self.most
 
     def as_data(self) -> dict[str, Any]:
         """For summary.json."""
-        return {**vars(self), "met": self.met}
+        return {**vars(self), "measured": None if self.measured is None else round(self.measured, 3), "met": self.met}
 
 
 def _sizes(cell: Cell) -> str:
@@ -55,16 +55,18 @@ def _sizes(cell: Cell) -> str:
     return named.get(cell.sizes, f"{cell.sizes} bytes")
 
 
-def rates(found: Found) -> list[Goal]:
-    """At each loss and size that was run."""
+def rates(found: Found, cells: Iterable[Cell]) -> list[Goal]:
+    """At each loss and size that is asked for."""
     told = []
-    for cell in found.rates:
+    for cell in cells:
         is_asked = cell.who in RECOMMENDED and cell.kind == "steady" and not cell.by_bytes and cell.mode == "packet"
-        if not is_asked or Cell(TCP, cell.loss) not in found.rates or cell.loss > RATE_OFF[-1][0]:
+        if not is_asked or cell.loss > RATE_OFF[-1][0]:
             continue
         off = next(off for loss, off in RATE_OFF if cell.loss <= loss)
         case = f"{cell.who}, {_sizes(cell)}, loss {cell.loss:g}"
-        told.append(Goal("rate", case, 1 - off, 1 + off, round(found.ratio(cell.who, cell.loss, sizes=cell.sizes), 3)))
+        is_run = cell in found.rates and Cell(TCP, cell.loss) in found.rates
+        ratio = found.ratio(cell.who, cell.loss, sizes=cell.sizes) if is_run else None
+        told.append(Goal("rate", case, 1 - off, 1 + off, ratio))
     return told
 
 
@@ -78,23 +80,27 @@ def _asked(one: Shared) -> bool:
     )
 
 
-def bottlenecks(metrics: Mapping[Shared, Mapping[str, Any]]) -> list[Goal]:
-    """Share and variation at each bottleneck that was run."""
+def bottlenecks(metrics: Mapping[Shared, Mapping[str, Any]], shared: Iterable[Shared]) -> list[Goal]:
+    """Share and variation at each bottleneck that is asked for."""
     told = []
-    for one, measured in metrics.items():
+    for one in shared:
         if not _asked(one):
             continue
+        measured = metrics.get(one, {})
         case = (
             f"{one.method}, {one.queue}, setting {one.setting}, {one.products:g} products, "
             f"{one.round_trip_ms:g} ms, {one.pairs} and {one.pairs}"
         )
-        told.append(Goal("share", case, *SHARE, round(float(measured["ratio"]), 3)))
+        told.append(Goal("share", case, *SHARE, measured.get("ratio")))
         own, beside = measured.get("other_rate_variation"), measured.get("tcp_rate_variation")
-        if own is not None and beside:
-            told.append(Goal("variation", case, 0, VARIATION, round(own / beside, 3)))
+        told.append(Goal("variation", case, 0, VARIATION, own / beside if own is not None and beside else None))
     return told
 
 
-def goals(found: Found) -> list[dict[str, Any]]:
-    """All of what was run."""
-    return [one.as_data() for one in (*rates(found), *bottlenecks(found.bottlenecks.metrics))]
+def goals(found: Found, cells: Iterable[Cell], shared: Iterable[Shared]) -> list[dict[str, Any]]:
+    """All of what is asked for.
+
+    :param cells: links that were to be run
+    :param shared: bottlenecks, likewise
+    """
+    return [one.as_data() for one in (*rates(found, cells), *bottlenecks(found.bottlenecks.metrics, shared))]

@@ -55,7 +55,7 @@ from ..model.scenario import Values
 from ..show import vptfrc as show
 from ..store.engine import Engine
 from ..store.run import Run
-from ..store.sweep import Request
+from ..store.sweep import Request, planned
 from . import campaign
 from .measuring import Measured, in_guests, provenance
 
@@ -253,9 +253,17 @@ def found_of(measured: Measured, seeds: int) -> found.Found:
     return found.Found(rates, links, Bottlenecks(shares), answers(rates))
 
 
-def write(folder: Path, measured: Measured, seeds: int, extent: Extent) -> dict[str, Any]:
-    """summary.json and report.html; returns what the first has."""
+def write(
+    folder: Path, measured: Measured, seeds: int, extent: Extent, asked: Sequence[Request] = ()
+) -> dict[str, Any]:
+    """summary.json and report.html; returns what the first has.
+
+    :param asked: all that was to be measured: what was not has missed its goals
+    """
     known = found_of(measured, seeds)
+    runs = [run for one in asked for run in planned(one, [("", "")])]
+    links = dict.fromkeys(cell(run.cc, run.values) for run in runs if run.scenario.name == LOSSY)
+    shares = dict.fromkeys(bottleneck(run.qdisc, run.values) for run in runs if run.scenario.name == SHARED)
     parameters = {"link": COMMON, "bottleneck": {"seconds": extent.seconds}}
     summary = {
         **provenance(measured),
@@ -272,7 +280,7 @@ def write(folder: Path, measured: Measured, seeds: int, extent: Extent) -> dict[
             {**vars(one), **{name: metrics[name] for name in shared.METRICS if name in metrics}}
             for one, metrics in known.bottlenecks.metrics.items()
         ],
-        "goals": packet_size_goals.goals(known),
+        "goals": packet_size_goals.goals(known, links, shares),
         "rows": found.rows(known, range(1, seeds + 1), parameters, show.WHY),
     }
     files.write(folder / "summary.json", json.dumps(summary, indent=1) + "\n")
@@ -291,13 +299,13 @@ def run(arguments: argparse.Namespace, engine: Engine) -> int:
     """Measure what was asked for, and show it."""
     parts = (arguments.only,) if arguments.only else PARTS
     extent, seeds = (QUICK, 1) if arguments.quick else (USUAL, arguments.seeds)
-    planned = requests(extent, seeds, parts, arguments.kernel)
+    asked = requests(extent, seeds, parts, arguments.kernel)
 
     def written(folder: Path, measured: Measured) -> dict[str, Any]:
-        return write(folder, measured, seeds, extent)
+        return write(folder, measured, seeds, extent, asked)
 
     last = f"{arguments.out / 'summary.json'} has all of them, {arguments.out / 'report.html'} draws them."
-    return campaign.run_checks(PROGRAM, arguments, engine, planned, written, last, show.goal_lines)
+    return campaign.run_checks(PROGRAM, arguments, engine, asked, written, last, show.goal_lines)
 
 
 def main(arguments: argparse.Namespace) -> int:

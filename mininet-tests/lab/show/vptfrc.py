@@ -55,13 +55,17 @@ LOSS, PAIRS = "probability of a loss", "flows of each kind"
 RATIO = "goodput of a flow, of reno's"
 
 
+def _measured(goal: Row) -> str:
+    return "not measured" if goal["measured"] is None else f"measured {goal['measured']:g}"
+
+
 def goal_lines(summary: Summary) -> list[str]:
     """A line for each goal that is missed, and how many of each name are met."""
     told = []
     for name, what in GOALS.items():
         own = [goal for goal in summary["goals"] if goal["name"] == name]
         told += [
-            f"MISS  {goal['case']}: {what} {goal['least']:g} to {goal['most']:g}, measured {goal['measured']:g}"
+            f"MISS  {goal['case']}: {what} {goal['least']:g} to {goal['most']:g}, {_measured(goal)}"
             for goal in own
             if not goal["met"]
         ]

@@ -364,7 +364,8 @@ def test_goals_are_met_and_missed():
         Shared("tail-packets", 1, 2, others=1),
         Shared("tail-bytes", 1, 1, mode="byte"),
     ]
-    told = packet_size_goals.goals(Found(rates, bottlenecks=Bottlenecks(dict.fromkeys(cells, shared))))
+    known = Found(rates, bottlenecks=Bottlenecks(dict.fromkeys(cells, shared)))
+    told = packet_size_goals.goals(known, rates, cells)
     assert [(goal["name"], goal["case"], goal["met"]) for goal in told] == [
         ("rate", "virtual, 100 bytes, loss 0.03", False),
         ("rate", "virtual, 100 bytes, loss 0.1", True),
@@ -381,6 +382,11 @@ def test_goals_are_met_and_missed():
         "1 of 1 goals are met: variation of the rate there, of reno's",
     ]
     assert len(lines) == 6
+    # what was to be run and was not is missed, and not left out
+    others = packet_size_goals.goals(known, [*rates, Cell("virtual", 0.01)], [*cells, Shared("red-packets", 2, 1)])
+    assert [goal["met"] for goal in others if goal["measured"] is None] == [False] * 3
+    assert len(others) == len(told) + 3
+    assert sum("not measured" in line for line in show.goal_lines({"goals": others})) == 3
 
 
 def test_the_headers_answer():
