@@ -40,8 +40,8 @@ WHY: dict[str, str] = {
     ),
     "vp-4.1.3-rate 1": "As check 0: at the low loss the fixed rate is the bound.",
     "vp-low-rtt-rich 0": "Room counts packets, and reno fills it with full ones: a round trip of 3.2 s at the median.",
-    "vp-mismatch 0": "The root that is expected is that of low losses: from 0.1 to 0.01 the equation gains 6.3 times.",
-    "vp-mismatch 1": "As check 0: from 0.01 to 0.1 the equation keeps 0.16 of its rate.",
+    "vp-mismatch 0": "The root that is expected is that of low losses: from 0.1 to 0.01 the equation gains 4.8 times.",
+    "vp-mismatch 1": "As check 0: from 0.01 to 0.1 the equation keeps 0.21 of its rate.",
     "vp-fig16 0": "The limit is not in the text: it is 1000 packets/s here, in which ACKs do not count.",
     "vp-fig16 1": "As check 0: with another limit reno has another part.",
 }
