@@ -20,6 +20,9 @@ ROUND_TRIP_MS = 200.0
 ROOM_S = 0.2
 # Each may have more than its share, and nobody may need the system's memory.
 WINDOW_BYTES = 60_000
+BLOCK_BYTES = 4_096
+# A flow of vptfrc that has met many losses at once may send a packet in a second, and has what waits to send.
+LAST_PACKETS_S = 300.0
 # All have started after two seconds, whatever their number.
 START_WITHIN_S = 2.0
 SETTLE_S = 5.0
@@ -32,9 +35,10 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     flows = staggered(values["flows"], cc, values["seconds"], gap_s, seed, gap_s, pairs=1)
     return Plan(
         dumbbell(qdisc, rate_bit_s, [ROUND_TRIP_MS], round(rate_bit_s * ROOM_S / 8 / STOCK_MTU_BYTES)),
-        tuple(replace(flow, window_bytes=WINDOW_BYTES) for flow in flows),
+        tuple(replace(flow, window_bytes=WINDOW_BYTES, unsent_bytes=BLOCK_BYTES) for flow in flows),
         hash_seed=seed,
         settle_s=SETTLE_S,
+        seconds=START_WITHIN_S + values["seconds"] + LAST_PACKETS_S,
     )
 
 
