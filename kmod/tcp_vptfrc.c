@@ -53,7 +53,7 @@
  * @tfrc: the rate; NULL: there was no memory yet
  * @params: the knobs when it began
  * @round_us: when the round trip began, low bits
- * @acked_us: when something was acknowledged last
+ * @acked_us: when something was acknowledged last, or silence began that has not been counted
  * @bytes: bytes that have been counted as delivered
  * @round_bytes: the same when the round trip began
  * @rate_bytes_ps: allowed rate, for who has no lock
@@ -315,8 +315,7 @@ static noinline void vptfrc_resume(struct sock *sk)
 
 	if (silent_us < path.rtt_us)
 		return;
-	ca->acked_us = tp->tcp_mstamp;
-	tfrc_silent(ca->tfrc, &ca->params, &path, silent_us);
+	ca->acked_us += tfrc_silent(ca->tfrc, &ca->params, &path, silent_us);
 	vptfrc_begin_round(sk);
 	/* its first ACKs show a window's first packets only */
 	ca->limited = 1;
@@ -328,7 +327,6 @@ static void vptfrc_begin(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct vptfrc *ca = inet_csk_ca(sk);
-	struct tfrc_path path;
 	struct tfrc *tfrc;
 	u32 window_bytes;
 
@@ -347,11 +345,13 @@ static void vptfrc_begin(struct sock *sk)
 	window_bytes = (u32)min_t(u64, (u64)tcp_snd_cwnd(tp) * ca->packet_bytes, U32_MAX);
 	tfrc_start(tfrc, get_random_u32(), window_bytes, tp->srtt_us >> 3);
 	tfrc_floor(tfrc, TCP_INIT_CWND * ca->packet_bytes);
-	path = vptfrc_path(sk, 0);
-	path.flight_bytes = window_bytes;
 	/* more than its SYN */
-	if (tp->lost && tp->bytes_acked > 1)
+	if (tp->lost && tp->bytes_acked > 1) {
+		struct tfrc_path path = vptfrc_path(sk, 0);
+
+		path.flight_bytes = window_bytes;
 		tfrc_has_lost(tfrc, &ca->params, &path);
+	}
 	ca->tfrc = tfrc;
 	ca->lost = tp->lost;
 	ca->bytes = tp->bytes_acked;

@@ -325,19 +325,22 @@ static inline void tfrc_halve(struct tfrc *t, const struct tfrc_params *m,
  * @silent_us: for how long
  *
  * Half the rate for each four round trips, as if the nofeedback timer ran (RFC 3448, 4.4).
+ *
+ * Return: how much of the time that was, microseconds; the rest is part of a longer silence.
  */
-static inline void tfrc_silent(struct tfrc *t, const struct tfrc_params *m,
-			       const struct tfrc_path *path, u32 silent_us)
+static inline u32 tfrc_silent(struct tfrc *t, const struct tfrc_params *m,
+			      const struct tfrc_path *path, u32 silent_us)
 {
 	u32 rtt_us = clamp_t(u32, path->rtt_us, TFRC_RTT_MIN_US, TFRC_RTT_MAX_US);
+	u32 times = silent_us / (TFRC_SILENT_RTTS * rtt_us);
 
 	/* over since: nothing is outstanding, and when it ends is known for 35 minutes only */
 	t->loss.in_lip = false;
 	/* 2^40 is more than any rate is above a window in a round trip */
-	tfrc_halve(t, m, path, min_t(u32, silent_us / (TFRC_SILENT_RTTS * rtt_us), 40),
-		   tfrc_first_bytes_ps(t, rtt_us));
+	tfrc_halve(t, m, path, min_t(u32, times, 40), tfrc_first_bytes_ps(t, rtt_us));
 	/* nothing was taken for lost: nothing is left to take back */
 	tfrc_undisturbed(t);
+	return times * TFRC_SILENT_RTTS * rtt_us;
 }
 
 /**

@@ -687,6 +687,40 @@ static void an_hour_and_more_is_a_silence(void **state)
 	assert_true(s.sk.sk_pacing_rate <= TCP_INIT_CWND * 14480);
 }
 
+/* and however often something is about to be sent in it, when nothing is acknowledged */
+static void a_silence_adds_up(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	begin(FAST_NS, 1448);
+	sender_run(&s, SECONDS(1));
+	s.waiting = 0;
+	sender_run(&s, 200 * NSEC_PER_MSEC);
+	assert_true(ca->tfrc->rate_bytes_ps > 2 * TCP_INIT_CWND * 14480);
+	for (i = 0; i < 1000; i++) {
+		s.now_ns += 10 * NSEC_PER_MSEC;
+		s.sk.tcp_mstamp = s.now_ns / NSEC_PER_USEC;
+		/* less than a round trip of 100 ms each, ten seconds in all */
+		if (i % 9 == 8)
+			vptfrc_resume(&s.sk);
+	}
+	assert_true(ca->tfrc->rate_bytes_ps < 2 * TCP_INIT_CWND * 14480);
+}
+
+/* the stack multiplies the window with the size of a full packet */
+static void a_window_in_bytes_fits_32_bits(void **state)
+{
+	(void)state;
+	begin(FAST_NS, 1448);
+	s.sk.snd_cwnd_clamp = U32_MAX / 2;
+	ca->tfrc->rate_bytes_ps = 125000000;
+	ca->packet_bytes = 1;
+	vptfrc_apply(&s.sk);
+	assert_true((u64)s.sk.snd_cwnd * s.sk.mss_cache <= U32_MAX);
+	assert_true(s.sk.snd_cwnd > 1000000);
+}
+
 /* which the stack would take for none at all */
 static void no_pacing_rate_is_zero(void **state)
 {
@@ -746,6 +780,8 @@ int main(void)
 		cmocka_unit_test(a_short_round_trip_is_one_of_100_us),
 		cmocka_unit_test(a_late_undo_is_of_the_last_disturbance),
 		cmocka_unit_test(an_hour_and_more_is_a_silence),
+		cmocka_unit_test(a_silence_adds_up),
+		cmocka_unit_test(a_window_in_bytes_fits_32_bits),
 		cmocka_unit_test(no_pacing_rate_is_zero),
 		cmocka_unit_test(all_bytes_are_counted_once),
 	};
