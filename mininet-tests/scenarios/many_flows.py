@@ -16,12 +16,12 @@ PARAMETERS = {
     "seconds": Parameter(25.0, "s", "how long each flow sends", 10, 600),
 }
 ROUND_TRIP_MS = 200.0
-# Of the queue, a round trip; with all flows' shares in it each has two packets in flight at the defaults.
+# Of the queue: a round trip. At the defaults each flow has 1.7 packets in it, and as many on the way.
 ROOM_S = 0.2
 # Each may have more than its share, and nobody may need the system's memory.
 WINDOW_BYTES = 60_000
 BLOCK_BYTES = 4_096
-# A flow of vptfrc that has met many losses at once may send a packet in a second, and has what waits to send.
+# What waits in the socket of a flow that has met many losses at once leaves at a packet in a second or less.
 LAST_PACKETS_S = 300.0
 # All have started after two seconds, whatever their number.
 START_WITHIN_S = 2.0

@@ -253,9 +253,7 @@ def found_of(measured: Measured, seeds: int) -> found.Found:
     return found.Found(rates, links, Bottlenecks(shares), answers(rates))
 
 
-def write(
-    folder: Path, measured: Measured, seeds: int, extent: Extent, asked: Sequence[Request] = ()
-) -> dict[str, Any]:
+def write(folder: Path, measured: Measured, seeds: int, extent: Extent, asked: Sequence[Request]) -> dict[str, Any]:
     """summary.json and report.html; returns what the first has.
 
     :param asked: all that was to be measured: what was not has missed its goals
