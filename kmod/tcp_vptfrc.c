@@ -510,16 +510,14 @@ static void vptfrc_init(struct sock *sk)
 	vptfrc_begin(sk);
 }
 
-/* To the next law a round trip's packets, and not two; a window that has met losses does not
- * start slowly.
- */
+/* A window that has met losses does not start slowly */
 static void vptfrc_release(struct sock *sk)
 {
 	struct vptfrc *ca = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
 
 	if (ca->tfrc) {
-		tcp_snd_cwnd_set(tp, max_t(u32, tcp_snd_cwnd(tp) / TFRC_WINDOW_RTTS, 1));
+		tcp_snd_cwnd_set(tp, tfrc_window_left(tcp_snd_cwnd(tp)));
 		if (!tfrc_in_slow_start(ca->tfrc))
 			tp->snd_ssthresh = max_t(u32, tcp_snd_cwnd(tp), 2);
 	}

@@ -377,4 +377,17 @@ static inline u32 tfrc_window(u64 rate_bytes_ps, u32 rtt_us, u32 packet_bytes)
 			    TFRC_WINDOW_MIN, S32_MAX);
 }
 
+/**
+ * tfrc_window_left - the window that another congestion control goes on with
+ * @window: of tfrc_window(), packets
+ *
+ * It goes on at the rate that was paced: a window a round trip.
+ *
+ * Return: 1 packet at least.
+ */
+static inline u32 tfrc_window_left(u32 window)
+{
+	return max_t(u32, window / TFRC_WINDOW_RTTS, 1);
+}
+
 #endif /* _TFRC_H */

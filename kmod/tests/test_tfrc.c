@@ -275,6 +275,9 @@ static void the_window_does_not_hold_up_a_paced_flow(void **state)
 			 tfrc_window(TFRC_RATE_MAX_BYTES_PS, 100, 65535));
 	assert_int_equal(tfrc_window(1000000, 0, 1), tfrc_window(1000000, 100, 1));
 	assert_int_equal(tfrc_window(1000000, U32_MAX, 1), tfrc_window(1000000, 10000000, 1));
+	/* and who comes after it goes on at the same rate */
+	assert_int_equal(tfrc_window_left(tfrc_window(1000000, RTT_US, 1000)), 100);
+	assert_int_equal(tfrc_window_left(0), 1);
 }
 
 static void what_is_out_of_range_is_the_nearest(void **state)
