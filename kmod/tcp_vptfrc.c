@@ -169,12 +169,11 @@ NUMBER_KNOB(packet_rate_cap, 0, 0, VPTFRC_CAP_MAX,
 static struct tfrc_path vptfrc_path(const struct sock *sk, u64 speed_bytes_ps)
 {
 	const struct vptfrc *ca = inet_csk_ca(sk);
-	/* bytes in flight are those of the round trip that is computed with */
-	u32 rtt_us = max_t(u32, tcp_sk(sk)->srtt_us >> 3, TFRC_RTT_MIN_US);
 
 	return (struct tfrc_path){
-		.rtt_us = rtt_us,
-		.flight_bytes = tfrc_bytes(speed_bytes_ps, rtt_us),
+		.rtt_us = tfrc_rtt_us(ca->tfrc),
+		/* in flight in the round trip that is computed with */
+		.flight_bytes = tfrc_bytes(speed_bytes_ps, tfrc_rtt_us(ca->tfrc)),
 		.packet_bytes = ca->packet_bytes,
 	};
 }
@@ -212,10 +211,11 @@ static void vptfrc_apply(struct sock *sk)
 	u64 rate = vptfrc_pace(sk);
 	/* the stack computes with full packets times this in 32 bits */
 	u32 most = min_t(u32, tp->snd_cwnd_clamp, U32_MAX / max_t(u32, tp->mss_cache, 1));
+	/* what left when the queue was long is still in flight when it has become short */
+	u32 rtt_us = max_t(u32, tp->srtt_us >> 3, tfrc_rtt_us(ca->tfrc));
 
 	WRITE_ONCE(ca->rate_bytes_ps, ca->tfrc->rate_bytes_ps);
-	tcp_snd_cwnd_set(tp, min_t(u32, tfrc_window(rate, tp->srtt_us >> 3, ca->packet_bytes),
-				   most));
+	tcp_snd_cwnd_set(tp, min_t(u32, tfrc_window(rate, rtt_us, ca->packet_bytes), most));
 }
 
 /* Mean size of what is outstanding: SACKed and lost packets are part of both numbers */
@@ -297,8 +297,10 @@ static noinline void vptfrc_end_round(struct sock *sk, const struct rate_sample 
 	struct vptfrc *ca = inet_csk_ca(sk);
 	u64 received = tfrc_speed_bytes_ps(ca->bytes - ca->round_bytes,
 					   (u32)tcp_sk(sk)->tcp_mstamp - ca->round_us);
-	const struct tfrc_path path = vptfrc_path(sk, received);
+	struct tfrc_path path;
 
+	tfrc_take_rtt(ca->tfrc, tcp_sk(sk)->srtt_us >> 3);
+	path = vptfrc_path(sk, received);
 	tfrc_round(ca->tfrc, &ca->params, &path, received, ca->limited);
 	vptfrc_begin_round(sk);
 	vptfrc_apply(sk);
@@ -345,6 +347,7 @@ static void vptfrc_begin(struct sock *sk)
 	window_bytes = (u32)min_t(u64, (u64)tcp_snd_cwnd(tp) * ca->packet_bytes, U32_MAX);
 	tfrc_start(tfrc, get_random_u32(), window_bytes, tp->srtt_us >> 3);
 	tfrc_floor(tfrc, TCP_INIT_CWND * ca->packet_bytes);
+	ca->tfrc = tfrc;
 	/* more than its SYN */
 	if (tp->lost && tp->bytes_acked > 1) {
 		struct tfrc_path path = vptfrc_path(sk, 0);
@@ -352,7 +355,6 @@ static void vptfrc_begin(struct sock *sk)
 		path.flight_bytes = window_bytes;
 		tfrc_has_lost(tfrc, &ca->params, &path);
 	}
-	ca->tfrc = tfrc;
 	ca->lost = tp->lost;
 	ca->bytes = tp->bytes_acked;
 	ca->acked_us = tp->tcp_mstamp;

@@ -15,8 +15,7 @@
  *  - The sender measures, so there are no feedback packets. A round trip of deliveries is one.
  *  - X_recv is the larger of the last two round trips' (RFC 5348, 4.3). A round trip in
  *    which the application had nothing to send limits nothing (there as well).
- *  - The rate is not modulated by the square root of the round trip (4.5). The stack's pacing
- *    spreads packets already.
+ *  - The rate is not modulated by the square root of the round trip (4.5).
  *  - A timeout takes two round trips in the equation, not four: Linux's TCP has few timeouts.
  *  - Neither slow start nor silence brings the rate below an initial window in a round trip
  *    (RFC 5348, 4.2 and 4.4).
@@ -35,6 +34,10 @@
  * probes, has the equation's rate with 3.3, 2.8 and 1.6 at loss rates of 0.01, 0.03 and 0.1.
  */
 #define TFRC_TIMEOUT_RTTS	2U
+/* Round trips that R is a mean over: q = 0.9 in RFC 3448, 4.3. The stack's own mean is over eight
+ * ACKs, a twentieth of a round trip of 160 packets.
+ */
+#define TFRC_RTT_MEMORY		10U
 /* round trips without an ACK after which the rate is halved: the nofeedback timer, 4.3 */
 #define TFRC_SILENT_RTTS	4U
 /* Most bytes per second that this file computes with: 1 Tbyte/s, 8 Tbit/s */
@@ -54,6 +57,7 @@
  * @before_bytes_ps: X before the last loss event or timeout, which may be taken back
  * @received_bytes_ps: X_recv of the last round trip
  * @first_bytes: initial window
+ * @rtt_q8_us: R, the round trip
  */
 struct tfrc {
 	struct tfrc_loss loss;
@@ -62,6 +66,7 @@ struct tfrc {
 	u64 before_bytes_ps;
 	u64 received_bytes_ps;
 	u32 first_bytes;
+	u32 rtt_q8_us;
 };
 
 /* A flow's state is allocated once: in 1 KB, which is a size that the kernel has */
@@ -113,6 +118,7 @@ static inline void tfrc_start(struct tfrc *t, u64 random, u32 window_bytes, u32 
 	memset(t, 0, sizeof(*t));
 	t->loss.random = random;
 	t->first_bytes = window_bytes;
+	t->rtt_q8_us = clamp_t(u32, rtt_us, TFRC_RTT_MIN_US, TFRC_RTT_MAX_US) << 8;
 	t->rate_bytes_ps = tfrc_first_bytes_ps(t, rtt_us);
 }
 
@@ -123,6 +129,32 @@ static inline void tfrc_start(struct tfrc *t, u64 random, u32 window_bytes, u32 
 static inline bool tfrc_in_slow_start(const struct tfrc *t)
 {
 	return !t->history.closed;
+}
+
+/**
+ * tfrc_take_rtt - what a round trip takes now; once in each
+ * @t: the flow
+ * @rtt_us: round trip; beyond TFRC_RTT_MIN_US to TFRC_RTT_MAX_US, the nearest of these
+ *
+ * The rate is computed with a mean over some ten round trips (RFC 3448, 4.3), so that it does not
+ * follow a queue that fills and drains. In slow start, where nothing is computed with it yet, it
+ * is the newest.
+ */
+static inline void tfrc_take_rtt(struct tfrc *t, u32 rtt_us)
+{
+	u32 now_q8_us = clamp_t(u32, rtt_us, TFRC_RTT_MIN_US, TFRC_RTT_MAX_US) << 8;
+
+	if (tfrc_in_slow_start(t))
+		t->rtt_q8_us = now_q8_us;
+	else
+		t->rtt_q8_us = (u32)div_u64((u64)(TFRC_RTT_MEMORY - 1) * t->rtt_q8_us + now_q8_us,
+					    TFRC_RTT_MEMORY);
+}
+
+/** tfrc_rtt_us - R, which a path's round trip is to be */
+static inline u32 tfrc_rtt_us(const struct tfrc *t)
+{
+	return t->rtt_q8_us >> 8;
 }
 
 /**

@@ -26,6 +26,7 @@ static void check(const struct tfrc *t, const struct tfrc_params *m, const struc
 	CHECK(mean_q16 >= t->history.without_q16);
 	CHECK(friendly <= TFRC_RATE_MAX_BYTES_PS);
 	CHECK(tfrc_lip_us(m, path) <= TFRC_RTT_MAX_US);
+	CHECK(tfrc_rtt_us(t) >= TFRC_RTT_MIN_US && tfrc_rtt_us(t) <= TFRC_RTT_MAX_US);
 	CHECK(tfrc_window(t->rate_bytes_ps, path->rtt_us, path->packet_bytes) >= TFRC_WINDOW_MIN);
 	CHECK(t->history.closed <= TFRC_KEPT && t->history.newest < TFRC_KEPT);
 }
@@ -78,6 +79,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			CHECK(t.rate_bytes_ps <= before || t.rate_bytes_ps <= 65535 / 64 + 1);
 			break;
 		case 1:
+			tfrc_take_rtt(&t, (u32)other);
 			tfrc_round(&t, &m, &path, one, data[0] & 8);
 			break;
 		case 2:

@@ -627,11 +627,38 @@ static void a_short_round_trip_is_one_of_100_us(void **state)
 	for (i = 0; i < ARRAY_SIZE(round_trips_us); i++) {
 		begin(1158, 1448);
 		s.sk.srtt_us = round_trips_us[i] << 3;
+		tfrc_take_rtt(ca->tfrc, round_trips_us[i]);
 		ca->tfrc->rate_bytes_ps = 2 * speed;
 		ca->tfrc->received_bytes_ps = speed;
 		vptfrc_lose(&s.sk, 1, 1448, NULL);
 		assert_in_range(ca->tfrc->rate_bytes_ps, speed * 49 / 100, speed * 51 / 100);
 	}
+}
+
+/* The queue has drained: what left while it was long is still in flight, and neither rate nor
+ * window follow at once
+ */
+static void a_queue_that_drains_holds_up_nothing(void **state)
+{
+	u64 rate;
+	u32 window;
+
+	(void)state;
+	begin(1158400, 1448);
+	sender_run(&s, SECONDS(2));
+	s.losses = 1;
+	sender_run(&s, SECONDS(10));
+	s.sk.srtt_us = tfrc_rtt_us(ca->tfrc) << 3;
+	vptfrc_apply(&s.sk);
+	rate = ca->tfrc->rate_bytes_ps;
+	window = s.sk.snd_cwnd;
+	s.sk.srtt_us /= 2;
+	vptfrc_apply(&s.sk);
+	assert_int_equal(s.sk.snd_cwnd, window);
+	assert_int_equal(ca->tfrc->rate_bytes_ps, rate);
+	s.sk.srtt_us *= 4;
+	vptfrc_apply(&s.sk);
+	assert_in_range(s.sk.snd_cwnd, 2 * window - 4, 2 * window + 1);
 }
 
 /* of each disturbance its own loss events only */
@@ -778,6 +805,7 @@ int main(void)
 		cmocka_unit_test(the_next_law_has_a_round_trip_s_window),
 		cmocka_unit_test(an_outage_ends_the_insensitive_period),
 		cmocka_unit_test(a_short_round_trip_is_one_of_100_us),
+		cmocka_unit_test(a_queue_that_drains_holds_up_nothing),
 		cmocka_unit_test(a_late_undo_is_of_the_last_disturbance),
 		cmocka_unit_test(an_hour_and_more_is_a_silence),
 		cmocka_unit_test(a_silence_adds_up),

@@ -280,6 +280,33 @@ static void the_window_does_not_hold_up_a_paced_flow(void **state)
 	assert_int_equal(tfrc_window_left(0), 1);
 }
 
+/* RFC 3448, 4.3, with q = 0.9 */
+static void the_round_trip_is_a_mean_of_ten(void **state)
+{
+	struct tfrc t = started();
+	double exact = 2 * RTT_US;
+	int i;
+
+	(void)state;
+	tfrc_take_rtt(&t, 2 * RTT_US);
+	assert_int_equal(tfrc_rtt_us(&t), 2 * RTT_US);
+	assert_true(lose_one(&t, 1000000));
+	for (i = 0; i < 1000; i++) {
+		u32 now_us = 50 + (u32)draw(20000000);
+
+		tfrc_take_rtt(&t, now_us);
+		exact = 0.9 * exact + 0.1 * fmin(fmax(now_us, TFRC_RTT_MIN_US), TFRC_RTT_MAX_US);
+		assert_true(fabs(tfrc_rtt_us(&t) - exact) <= 2);
+	}
+	/* and what does not change stays, at either end */
+	for (i = 0; i < 1000; i++)
+		tfrc_take_rtt(&t, 0);
+	assert_in_range(tfrc_rtt_us(&t), TFRC_RTT_MIN_US, TFRC_RTT_MIN_US + 1);
+	for (i = 0; i < 1000; i++)
+		tfrc_take_rtt(&t, U32_MAX);
+	assert_in_range(tfrc_rtt_us(&t), TFRC_RTT_MAX_US - 1, TFRC_RTT_MAX_US);
+}
+
 static void what_is_out_of_range_is_the_nearest(void **state)
 {
 	const struct tfrc_path endless = { RTT_US, 2 * TFRC_BYTES_MAX, 1000 };
@@ -347,6 +374,7 @@ int main(void)
 		cmocka_unit_test(a_silent_flow_slows_down),
 		cmocka_unit_test(a_timeout_halves_the_rate),
 		cmocka_unit_test(the_window_does_not_hold_up_a_paced_flow),
+		cmocka_unit_test(the_round_trip_is_a_mean_of_ten),
 		cmocka_unit_test(a_silence_ends_the_loss_insensitive_period),
 		cmocka_unit_test(what_is_out_of_range_is_the_nearest),
 	};

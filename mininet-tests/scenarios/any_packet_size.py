@@ -29,10 +29,12 @@ PARAMETERS = {
     "method": Parameter("virtual", "", "of vptfrc", choices=METHODS),
     "mode": Parameter("packet", "", "of vptfrc", choices=("packet", "byte", "byte-tail")),
     "reference": Parameter(1000, "bytes", "payload of the packets whose rate vptfrc computes", 64, 1448),
+    "recovery": Parameter("rack", "", "rack: RACK and tail loss probes; acks: neither", choices=("rack", "acks")),
     "round_trip": Parameter(100.0, "ms", "propagation delay", 1, 1000),
     "flows": Parameter(4, "flows", "side by side", 1, 32),
     "seconds": Parameter(60.0, "s", "measured, after the first ten", 10, 600),
 }
+RECOVERY = {"rack": {}, "acks": {"net.ipv4.tcp_recovery": "0", "net.ipv4.tcp_early_retrans": "0"}}
 RATE_MBIT = 100.0
 # At such a loss each of the last packets is lost several times, and timeouts double up to two minutes.
 HEAVY_LOSS, LAST_PACKETS_S = 0.4, 1800.0
@@ -51,6 +53,9 @@ PPB = 1_000_000_000
 LINK_REFERENCE_BYTES = 1000
 # More than the largest window: 40 packets in a round trip at a loss of 0.001, twice, and what waits unsent.
 WINDOW_BYTES = 400_000
+# A packet of 100 bytes takes 1.3 kB of a socket's buffer, and there are 1,100 of them in a round trip at 9 Mbit/s.
+VPTFRC_WINDOW_BYTES = 4_000_000
+SYSCTLS = {"net.core.wmem_max": str(VPTFRC_WINDOW_BYTES), "net.core.rmem_max": str(VPTFRC_WINDOW_BYTES)}
 BLOCK_BYTES = 8_192
 PARAMETER_FILE = "/sys/module/sch_lossy/parameters/loss_ppb"
 
@@ -98,7 +103,7 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
             cc=cc,
             seconds=end_s,
             packet_bytes=packet_bytes,
-            window_bytes=WINDOW_BYTES,
+            window_bytes=VPTFRC_WINDOW_BYTES if cc == "vptfrc" else WINDOW_BYTES,
             write_bytes=values["payload"] if values["packets"] else BLOCK_BYTES,
             unsent_bytes=BLOCK_BYTES,
             packets_s=values["packets"],
@@ -113,6 +118,7 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
         record=Record(acks=True, events_if_known=(loss_intervals.EVENT,) if cc == "vptfrc" else ()),
         hash_seed=seed,
         module_parameters={"sch_lossy": losses(values, seed), **({"tcp_vptfrc": vptfrc} if cc == "vptfrc" else {})},
+        sysctls={"root": SYSCTLS, "s1": RECOVERY[values["recovery"]]},
         settle_s=SETTLE_S,
         seconds=end_s + LAST_PACKETS_S if values["loss"] > HEAVY_LOSS else 0.0,
     )

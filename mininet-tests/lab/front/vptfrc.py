@@ -67,6 +67,7 @@ BOTTLENECKS = "bottlenecks"
 PARTS = (*KINDS, BOTTLENECKS)
 # Of each run: two flows and a minute have 80 loss events at a loss of 0.01.
 COMMON = {"flows": 2, "seconds": 60}
+CROWDED_S = 30
 SEEDS = 2
 MAX_SEEDS = 6
 
@@ -115,11 +116,20 @@ def on_links(extent: Extent, numbers: tuple[int, ...], kinds: Sequence[str], ker
             request([TCP, "vptfrc"], **steady, loss=extent.losses, **large),
             request(["vptfrc"], **steady, loss=extent.losses, **small),
         ]
+    # there, small packets that count as full ones leave at up to 10,000 in a second
+    crowded = {"kind": "gilbert", "loss": min(extent.losses), "seconds": CROWDED_S}
+    others = [kind for kind in kinds if kind != crowded["kind"]]
     asked = [
         request([TCP, "cubic", "vptfrc"], kind=kinds, loss=extent.losses, **large),
-        request(["vptfrc"], kind=kinds, loss=extent.losses, **small),
+        *([request(["vptfrc"], kind=others, loss=extent.losses, **small)] if others else []),
         request(["vptfrc"], kind=kinds, loss=extent.losses, payload=LARGE, packets=PACKETS, method=METHODS),
     ]
+    if crowded["kind"] in kinds:
+        rest = tuple(loss for loss in extent.losses if loss != crowded["loss"])
+        asked += [
+            request(["vptfrc"], kind=crowded["kind"], loss=rest, **small),
+            request(["vptfrc"], **crowded, **small),
+        ]
     if "steady" in kinds:
         by_bytes = {"by_bytes": "yes", "kind": "steady"}
         recommended = {"kind": "steady", "method": packet_size_goals.RECOMMENDED}
