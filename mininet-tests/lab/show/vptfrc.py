@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..analyse.any_packet_size import INTERVALS, PAPER, RATE, TCP, TFRC, UNMODIFIED, VARIATION_LOSS, Cell
+from ..analyse.packet_size_formulas import TIMEOUT, equation_bytes_s
 from ..analyse.shared_bottlenecks import RICHER, SHORT_MS, Shared
 from . import checks
 from .pages import rendered, text
@@ -56,8 +57,11 @@ GOALS = {
     "share": "goodput at a bottleneck, of reno's",
     "variation": "variation of the rate there, of reno's",
 }
+# Of the links that lose by chance.
+LINK_RTT_US = 100_000
 LOSS, PAIRS = "probability of a loss", "flows of each kind"
 RATIO = "goodput of a flow, of reno's"
+DEVIATION = "deviation over mean, in a second"
 
 
 def _measured(goal: Row) -> str:
@@ -134,6 +138,17 @@ def over_losses(who: Sequence[str], beside: str = TCP, **more: Any) -> Callable[
     return curves
 
 
+def beside_equation(who: Sequence[str]) -> Callable[[Summary], list[Curve]]:
+    """The same for Bernoulli losses, and what the equation has where each loss is a loss event."""
+
+    def curves(summary: Summary) -> list[Curve]:
+        reno = {cell.loss: rate for cell, rate in _rates(summary).items() if cell == Cell(TCP, cell.loss) and rate}
+        points = [(loss, 8 * equation_bytes_s(loss, LINK_RTT_US, TIMEOUT) / reno[loss]) for loss in sorted(reno)]
+        return [*over_losses(who)(summary), Curve("the equation", len(WHO), points)]
+
+    return curves
+
+
 def _of_large(who: str, more: Mapping[str, Any]) -> dict[str, Any]:
     """Flows of full packets have one size in every figure."""
     return {name: value for name, value in more.items() if who not in (TCP, TFRC, "cubic") or name != "sizes"}
@@ -175,6 +190,21 @@ def over_pairs(
             )
             found.append(Curve(method, WHO.index(method), points))
         return found
+
+    return curves
+
+
+def deviations(queue: str, setting: int, **more: Any) -> Callable[[Summary], list[Curve]]:
+    """Of what is sent in a second, over its mean: each method's, and reno's beside the first."""
+
+    def curves(summary: Summary) -> list[Curve]:
+        def of(methods: Sequence[str], name: str) -> list[Curve]:
+            known = [row for row in summary["bottlenecks"] if row.get(name) is not None]
+            told = over_pairs(queue, setting, methods, lambda row: float(row[name]), **more)
+            return told({"bottlenecks": known})
+
+        beside = of(THREE[:1], "tcp_rate_variation")
+        return [*of(THREE, "other_rate_variation"), *(Curve("reno", len(WHO), one.points) for one in beside)]
 
     return curves
 
@@ -229,7 +259,7 @@ PICTURES = (
         "goodput of a flow, of a large one's",
         over_losses((UNMODIFIED,), TFRC, sizes="own", by_bytes=True),
     ),
-    Picture("4", "Bernoulli losses, packets of 100 bytes", LOSS, RATIO, over_losses((*ALL, "cubic"))),
+    Picture("4", "Bernoulli losses, packets of 100 bytes", LOSS, RATIO, beside_equation((*ALL, "cubic"))),
     Picture("5", "Losses that swing, packets of 100 bytes", LOSS, RATIO, over_losses(ALL, kind="swinging")),
     Picture("6", "Gilbert losses in time, packets of 100 bytes", LOSS, RATIO, over_losses(ALL, kind="gilbert")),
     Picture(
@@ -255,6 +285,15 @@ PICTURES = (
         PAIRS,
         RATIO,
         over_pairs("tail-packets", 1, THREE, products=1.0),
+    ),
+    *(
+        Picture(f"{name}, deviation", about, PAIRS, DEVIATION, deviations(*which, **more))
+        for name, about, which, more in (
+            ("9(a)", "50 packets a second, RED in packets", ("red-packets", 2), {}),
+            ("9(b)", "50 packets a second, drop-tail in packets", ("tail-packets", 2), {}),
+            ("10(a)", "100 bytes, drop-tail in packets, 2 products", ("tail-packets", 1), {}),
+            ("10(b)", "100 bytes, drop-tail in packets, one product", ("tail-packets", 1), {"products": 1.0}),
+        )
     ),
     Picture("11", "160 packets a second, drop-tail in packets", PAIRS, RATIO, over_pairs("tail-packets", 3, THREE)),
     Picture("12", "50 to 350 bytes, RED in packets", PAIRS, RATIO, over_pairs("red-packets", 4, THREE)),
@@ -304,7 +343,8 @@ def drawn(one: Picture, summary: Summary) -> str | None:
         if one.place == LOSS:
             axes.set_xscale("log")
         if one.place:
-            axes.axhline(1, color="grey", lw=0.8, ls="-.")
+            if one.value != DEVIATION:
+                axes.axhline(1, color="grey", lw=0.8, ls="-.")
             values = [value for curve in curves for _, value in curve.points]
             if max(values) > 10 * max(min(values), 1e-9):
                 axes.set_yscale("log")

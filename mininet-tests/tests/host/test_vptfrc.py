@@ -448,7 +448,8 @@ def campaign(tmp_path, monkeypatch):
     """A campaign of which nothing is measured: a command's status and summary."""
     (tmp_path / "engine").mkdir()
     engine = Lossy(tmp_path / "engine")
-    of_kinds = {f"{kind}_{name}": 1.0 for kind in ("tcp", "other") for name in ("packets_s", "lost_part", "bit_s")}
+    names = ("packets_s", "lost_part", "bit_s", "rate_variation")
+    of_kinds = {f"{kind}_{name}": 1.0 for kind in ("tcp", "other") for name in names}
     halves = dict.fromkeys(("tcp_long_bit_s", "tcp_short_bit_s", "other_short_bit_s", "other_long_bit_s"), 1e5)
     variations = dict.fromkeys(found.VARIATIONS, 0.5)
     metrics = {"goodput_bit_s": 2e6, "kernel_warnings": 0, "ratio": 1.0, **of_kinds, **halves, **variations}
