@@ -7,6 +7,7 @@
     scripts/lab vptfrc --only steady   the links with losses of one kind
     scripts/lab vptfrc --only bottlenecks
     scripts/lab vptfrc --kept          judge what there is, and run nothing
+    scripts/lab vptfrc --document      write the tables into Documentation/tcp_vptfrc.rst as well
 
 All runs are in one study: a campaign that was interrupted goes on where it was, and only what uses a
 module that has changed is run again. out/vptfrc/summary.json has a row for each check of the paper, and
@@ -51,8 +52,10 @@ from ..analyse.shared_bottlenecks import METHODS as SHARED_METHODS
 from ..analyse.shared_bottlenecks import Bottlenecks, Shared
 from ..checkout import TOP
 from ..model import scenario
+from ..model.errors import PlanError
 from ..model.scenario import Values
 from ..show import vptfrc as show
+from ..show import vptfrc_tables
 from ..store.engine import Engine
 from ..store.run import Run
 from ..store.sweep import Request, planned
@@ -60,6 +63,7 @@ from . import campaign
 from .measuring import Measured, in_guests, provenance
 
 PROGRAM = "vptfrc"
+DOCUMENT = TOP / "Documentation" / "tcp_vptfrc.rst"
 LOSSY, SHARED = "any-packet-size", "packet-sizes-at-a-bottleneck"
 QUEUE = "lossy"
 # What --only takes: links with losses of one kind, or the bottlenecks.
@@ -300,17 +304,23 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """The command line."""
     parser.add_argument("--quick", action="store_true", help="one loss, two flows of each kind")
     parser.add_argument("--only", choices=PARTS, help="links with losses of one kind, or the bottlenecks")
+    parser.add_argument("--document", action="store_true", help="write the tables into Documentation/tcp_vptfrc.rst")
     campaign.add_check_options(parser, PROGRAM, SEEDS, MAX_SEEDS)
 
 
 def run(arguments: argparse.Namespace, engine: Engine) -> int:
     """Measure what was asked for, and show it."""
+    if arguments.document and (arguments.quick or arguments.only):
+        raise PlanError("--document writes what all runs gave: without --quick, --only")
     parts = (arguments.only,) if arguments.only else PARTS
     extent, seeds = (QUICK, 1) if arguments.quick else (USUAL, arguments.seeds)
     asked = requests(extent, seeds, parts, arguments.kernel)
 
     def written(folder: Path, measured: Measured) -> dict[str, Any]:
-        return write(folder, measured, seeds, extent, asked)
+        summary = write(folder, measured, seeds, extent, asked)
+        if arguments.document:
+            vptfrc_tables.document(DOCUMENT, summary)
+        return summary
 
     last = f"{arguments.out / 'summary.json'} has all of them, {arguments.out / 'report.html'} draws them."
     return campaign.run_checks(PROGRAM, arguments, engine, asked, written, last, show.goal_lines)

@@ -109,13 +109,14 @@ class Picture:
     curves: Callable[[Summary], list[Curve]]
 
 
-def _cells(summary: Summary, part: str, kind: type[Cell] | type[Shared]) -> list[tuple[Any, Row]]:
+def cells(summary: Summary, part: str, kind: type[Cell] | type[Shared]) -> list[tuple[Any, Row]]:
+    """What a part of a summary is of, and its row."""
     names = kind.__dataclass_fields__
     return [(kind(**{name: row[name] for name in names}), row) for row in summary[part]]
 
 
 def _rates(summary: Summary) -> dict[Cell, float]:
-    return {cell: row["bit_s"] for cell, row in _cells(summary, "rates", Cell)}
+    return {cell: row["bit_s"] for cell, row in cells(summary, "rates", Cell)}
 
 
 def over_losses(who: Sequence[str], beside: str = TCP, **more: Any) -> Callable[[Summary], list[Curve]]:
@@ -160,7 +161,7 @@ def variations(metric: str) -> Callable[[Summary], list[Curve]]:
     def curves(summary: Summary) -> list[Curve]:
         values = {
             cell.who: row[metric]
-            for cell, row in _cells(summary, "variations", Cell)
+            for cell, row in cells(summary, "variations", Cell)
             if cell == Cell(cell.who, VARIATION_LOSS) and metric in row
         }
         return [
@@ -180,12 +181,12 @@ def over_pairs(
     """A metric at a bottleneck, by the number of flows of each kind; a curve for each method."""
 
     def curves(summary: Summary) -> list[Curve]:
-        cells = _cells(summary, "bottlenecks", Shared)
+        bottlenecks = cells(summary, "bottlenecks", Shared)
         found = []
         for method in methods:
             points = sorted(
                 (float(cell.pairs), metric(row))
-                for cell, row in cells
+                for cell, row in bottlenecks
                 if cell == Shared(queue, setting, cell.pairs, method, **more)
             )
             found.append(Curve(method, WHO.index(method), points))
@@ -234,7 +235,7 @@ def halves(summary: Summary) -> list[Curve]:
     ):
         points = [
             (float(cell.pairs), row[name] / row["tcp_long_bit_s"])
-            for cell, row in _cells(summary, "bottlenecks", Shared)
+            for cell, row in cells(summary, "bottlenecks", Shared)
             if cell.short_ms and row.get("tcp_long_bit_s") and name in row
         ]
         found.append(Curve(label, look, sorted(points)))

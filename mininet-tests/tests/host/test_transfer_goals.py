@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from lab.analyse import builds, transfer_goals
 from lab.front import transfers
-from lab.show import slowdowns
+from lab.show import rst, slowdowns
 
 
 def row(slowdown: float, **changes: Any) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def test_the_documented_table(tmp_path: Path) -> None:
     """The documentation has twelve rows, each measured; the text around them stays"""
     rows = whole_campaign()
     path = tmp_path / "transfers.rst"
-    path.write_text(f"head\n\n{slowdowns.BEGIN}\n\nold\n\n{slowdowns.END}\n\nfoot\n")
+    path.write_text(f"head\n\n{rst.begin(slowdowns.DOCUMENTED_BY)}\n\nold\n\n{rst.END}\n\nfoot\n")
     lines = transfer_goals.lines(rows)
     slowdowns.document(path, rows, lines, transfer_goals.judge(lines), "abc", "6.1")
     with path.with_suffix(".csv").open() as file:

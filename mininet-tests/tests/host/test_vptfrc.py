@@ -3,6 +3,7 @@
 
 import functools
 import json
+import re
 
 import pytest
 from fake_lab import FakeEngine
@@ -30,6 +31,7 @@ from lab.analyse.shared_bottlenecks import Bottlenecks, Shared
 from lab.front import measuring, vptfrc
 from lab.model import packet_sizes, scenario
 from lab.model.errors import PlanError
+from lab.show import rst, vptfrc_tables
 from lab.show import vptfrc as show
 from lab.store.sweep import planned
 
@@ -484,6 +486,31 @@ def test_a_campaign(campaign, capsys):
     done = len(engine.titles)
     assert run("--seeds", "1")[1]["rows"] == run("--seeds", "1", "--kept")[1]["rows"] == summary["rows"]
     assert len(engine.titles) == done
+
+
+def test_the_documented_tables(campaign, tmp_path, monkeypatch):
+    """What was measured stands in the page, what was not is named, and the text around it stays."""
+    _, run = campaign
+    page = tmp_path / "tcp_vptfrc.rst"
+    page.write_text(f"head\n\n{rst.begin(vptfrc_tables.COMMAND)}\n\nstale\n\n{rst.END}\n\nfoot\n")
+    monkeypatch.setattr(vptfrc, "DOCUMENT", page)
+    _, summary = run("--seeds", "1", "--document")
+    text = page.read_text()
+    assert text.startswith("head\n") and text.endswith("foot\n") and "stale" not in text
+    for line in (
+        "virtual, 100 bytes *1000 *1000 *1000 *1000",
+        r"virtual, 250 bytes *\\- *1000 *1000 *1000",
+        r"virtual, 160 packets/s *\\- *1000 *1000 *1000",
+        "the equation, each loss an event *3085 *937 *497 *194",
+        r"drop-tail, 160 packets/s, 40 ms *1, 2 *1\.00, 1\.00 *1\.00, 1\.00 *1\.00, 1\.00",
+        r"drop-tail in bytes, byte mode *1, 4 *1\.00, 1\.00 *\\- *\\-",
+    ):
+        assert re.search(f"^{line}$", text, re.MULTILINE), line
+    missed = [row for row in summary["rows"] if not row["pass"]]
+    assert missed and all(f"\n{row['id']} {row['number']} " in text for row in missed)
+    for part in (["--quick"], ["--only", "steady"]):
+        with pytest.raises(PlanError, match="--document writes what all runs gave"):
+            run(*part, "--document")
 
 
 def test_what_is_kept_of_a_part(campaign):
