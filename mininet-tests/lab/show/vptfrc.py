@@ -288,12 +288,12 @@ PICTURES = (
         over_pairs("tail-packets", 1, THREE, products=1.0),
     ),
     *(
-        Picture(f"{name}, deviation", about, PAIRS, DEVIATION, deviations(*which, **more))
-        for name, about, which, more in (
-            ("9(a)", "50 packets a second, RED in packets", ("red-packets", 2), {}),
-            ("9(b)", "50 packets a second, drop-tail in packets", ("tail-packets", 2), {}),
-            ("10(a)", "100 bytes, drop-tail in packets, 2 products", ("tail-packets", 1), {}),
-            ("10(b)", "100 bytes, drop-tail in packets, one product", ("tail-packets", 1), {"products": 1.0}),
+        Picture(f"{name}, deviation", about, PAIRS, DEVIATION, curves)
+        for name, about, curves in (
+            ("9(a)", "50 packets a second, RED in packets", deviations("red-packets", 2)),
+            ("9(b)", "50 packets a second, drop-tail in packets", deviations("tail-packets", 2)),
+            ("10(a)", "100 bytes, drop-tail in packets, 2 products", deviations("tail-packets", 1)),
+            ("10(b)", "100 bytes, drop-tail in packets, one product", deviations("tail-packets", 1, products=1.0)),
         )
     ),
     Picture("11", "160 packets a second, drop-tail in packets", PAIRS, RATIO, over_pairs("tail-packets", 3, THREE)),
