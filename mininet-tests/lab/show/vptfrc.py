@@ -42,7 +42,7 @@ WHY: dict[str, str] = {
     "vp-fig8 0": f"{OWN} So it is in bins of 0.1 s.",
     "vp-4.1.3-rate 0": (
         "Reno leaves in bursts: its ACKs are in 32 % of the time, so it meets 0.37 bad times a second, a paced flow "
-        "0.6, and it has 3.9 Mbit/s. All methods have the 1.28 that 160 packets/s of the largest size are."
+        "0.6, and it has 4.1 Mbit/s. All methods have the 1.28 that 160 packets/s of the largest size are."
     ),
     "vp-4.1.3-rate 1": "As check 0: at the low loss the fixed rate is the bound.",
     "vp-low-rtt-rich 0": "Room counts packets, and reno fills it with full ones: a round trip of 3.2 s at the median.",
