@@ -40,7 +40,7 @@ SETTLE_S = 2.0
 MEASURE_S = 3.0
 # of each function; the constant hook is asked a few dozen times at least
 LEAST_CALLS = 30
-# what a byte costs: the flows' start, in which bbr fills the buffer, and one of bbr's cycles of ten seconds
+# what a byte costs: after the flows' start, in which bbr fills the buffer, for one of bbr's cycles of ten seconds
 SENDERS = ("pktpair", "bbr")
 FLOWS = 4
 SHARED_BOTTLENECK = "fq_rr rate 200mbit"

@@ -33,12 +33,17 @@ def write_between(path: Path, command: str, parts: Sequence[str]) -> None:
     files.write(path, before + "\n\n".join([first, *parts, END]) + rest.partition(END)[2])
 
 
+def aligned(lines: Sequence[Sequence[str]]) -> tuple[list[int], list[str]]:
+    """The columns' widths, and lines whose cells stand below each other."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    told = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+    return widths, told
+
+
 def simple_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table of short cells; no cell of the first column may be empty."""
-    lines = [head, *rows]
-    widths = [max(len(row[column]) for row in lines) for column in range(len(head))]
+    widths, told = aligned([head, *rows])
     rule = "  ".join("=" * width for width in widths)
-    told = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in lines]
     return "\n".join([rule, told[0], rule, *told[1:], rule])
 
 

@@ -112,10 +112,7 @@ def queue_rows(lines: list[Line], verdicts: list[Verdict]) -> list[Cells]:
 
 def plain(head: Cells, table: list[Cells]) -> str:
     """For the terminal."""
-    widths = [max(len(row[i]) for row in (head, *table)) for i in range(len(head))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in (head, *table)
-    )
+    return "\n".join(rst.aligned([head, *table])[1])
 
 
 def terminal(lines: list[Line], verdicts: list[Verdict]) -> str:

@@ -68,17 +68,22 @@ def _measured(goal: Row) -> str:
     return "not measured" if goal["measured"] is None else f"measured {goal['measured']:g}"
 
 
+def missed_goals(summary: Summary, name: str) -> list[str]:
+    """A line for each goal of a name that is missed."""
+    return [
+        f"{goal['case']}: {GOALS[name]} {goal['least']:g} to {goal['most']:g}, {_measured(goal)}"
+        for goal in summary["goals"]
+        if goal["name"] == name and not goal["met"]
+    ]
+
+
 def goal_lines(summary: Summary) -> list[str]:
     """A line for each goal that is missed, and how many of each name are met."""
     told = []
     for name, what in GOALS.items():
-        own = [goal for goal in summary["goals"] if goal["name"] == name]
-        told += [
-            f"MISS  {goal['case']}: {what} {goal['least']:g} to {goal['most']:g}, {_measured(goal)}"
-            for goal in own
-            if not goal["met"]
-        ]
-        told.append(f"{sum(goal['met'] for goal in own)} of {len(own)} goals are met: {what}")
+        missed, count = missed_goals(summary, name), sum(goal["name"] == name for goal in summary["goals"])
+        told += [f"MISS  {line}" for line in missed]
+        told.append(f"{count - len(missed)} of {count} goals are met: {what}")
     return told
 
 

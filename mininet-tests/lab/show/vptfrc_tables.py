@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..analyse import packet_size_formulas, packet_size_goals
+from ..analyse import packet_size_goals
 from ..analyse.any_packet_size import (
     LARGE,
     LOSSES,
@@ -21,9 +22,10 @@ from ..analyse.any_packet_size import (
     UNMODIFIED,
     Cell,
 )
+from ..analyse.packet_size_formulas import TIMEOUT, equation_bytes_s
 from ..analyse.shared_bottlenecks import RICHER, SHORT_MS, Shared
 from . import rst
-from .vptfrc import GOALS, LINK_RTT_US, Row, Summary, cells, goal_lines
+from .vptfrc import GOALS, LINK_RTT_US, Row, Summary, cells, missed_goals
 
 COMMAND = "scripts/lab vptfrc --document"
 NOTHING = "\\-"
@@ -72,8 +74,7 @@ def rates(summary: Summary, kind: str, losses: Sequence[float]) -> str:
         if any(found):
             rows.append((label, *(NOTHING if one is None else f"{one / 1000:.0f}" for one in found)))
     if kind == "steady":
-        own = [packet_size_formulas.TIMEOUT]
-        equation = [8 * packet_size_formulas.equation_bytes_s(loss, LINK_RTT_US, *own) for loss in losses]
+        equation = [8 * equation_bytes_s(loss, LINK_RTT_US, TIMEOUT) for loss in losses]
         rows.append(("the equation, each loss an event", *(f"{one / 1000:.0f}" for one in equation)))
     return rst.simple_table(("flow", *(f"{loss:g}" for loss in losses)), rows)
 
@@ -131,8 +132,8 @@ def document(path: Path, summary: Summary) -> None:
     """
     rows = summary["rows"]
     seeds = ", ".join(map(str, next(row["seeds"] for row in rows if row["seeds"])))
-    missed = [line for line in goal_lines(summary) if line.startswith("MISS")]
-    met = {name: [goal["met"] for goal in summary["goals"] if goal["name"] == name] for name in GOALS}
+    missed = {name: missed_goals(summary, name) for name in GOALS}
+    counts = Counter(goal["name"] for goal in summary["goals"])
     parts = [
         f"Measured at commit {summary['commit']} on Linux {summary['kernel']}: {summary['runs']} runs,"
         f" {summary['cpu_seconds']:.0f} s of a core,\nseeds {seeds}. Of the {len(rows)} checks"
@@ -149,9 +150,9 @@ def document(path: Path, summary: Summary) -> None:
         "The deviation of what a flow sends in a second, over its mean:",
         deviations(summary),
         "This project's goals, met of all: "
-        + ", ".join(f"{name} {sum(found)} of {len(found)}" for name, found in met.items())
+        + ", ".join(f"{name} {counts[name] - len(lines)} of {counts[name]}" for name, lines in missed.items())
         + ". Missed:",
-        "\n".join(f"* {rst.sentence(line.removeprefix('MISS').strip())}" for line in missed) or "None.",
+        "\n".join(f"* {rst.sentence(line)}" for lines in missed.values() for line in lines) or "None.",
         "Checks of the paper that do not hold:",
         missed_checks(summary),
     ]
