@@ -415,6 +415,17 @@ def test_windows_fill_every_queue():
             assert window_bytes > room_bytes, run.title
 
 
+def test_windows_of_few_flows_swing_as_often_as_those_of_many():
+    """Reno takes half a minute from one loss to the next at such a queue: eight times in each mean."""
+    for request in vptfrc.requests(vptfrc.USUAL, 1, (vptfrc.BOTTLENECKS,)):
+        for run in planned(request, [("6.1", "")]):
+            if run.qdisc == "packet-rate":
+                continue
+            fewer = min(run.values["pairs"], run.values["others"] or run.values["pairs"])
+            begin_s, end_s = run.plan.window_s
+            assert (end_s - begin_s) * fewer >= 8 * 30, run.title
+
+
 def test_the_quick_bottlenecks_are_a_part():
     quick = bottlenecks_of_requests(vptfrc.QUICK)
     assert {one.queue for one in quick} == {one.queue for one in bottlenecks_of_requests()}
