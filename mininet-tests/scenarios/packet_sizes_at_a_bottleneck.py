@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""Flows of reno with full packets beside as many with packets of other sizes at one bottleneck: lab vptfrc judges them.
+"""Flows of a TCP with full packets beside as many with packets of other sizes at one bottleneck: for lab vptfrc.
 
     s1 --- r ========== x --- d1    rates and queues by the paper's rule (lab/model/packet_sizes.py)
     s2 --- r            x --- d2    s2 is there where half of the flows have a short round trip
@@ -37,7 +37,8 @@ COMBINATIONS = [("vptfrc", queue) for queue in QUEUES]
 METHODS = ("unmodified", "unbiasing", "virtual", "sampling", "lip")
 PARAMETERS = {
     "setting": Parameter(1, "", "of the paper: 1: 100 bytes; 2: 50 packets/s; 3: 160 packets/s; 4: drawn sizes", 1, 4),
-    "pairs": Parameter(2, "flows", "of reno", 1, 64),
+    "tcp": Parameter("reno", "", "what full packets are sent by", choices=("reno", "cubic")),
+    "pairs": Parameter(2, "flows", "of that", 1, 64),
     "others": Parameter(0, "flows", "beside these; 0: as many", 0, 64),
     "method": Parameter("virtual", "", "of vptfrc", choices=METHODS),
     "mode": Parameter("packet", "", "of vptfrc", choices=("packet", "byte", "byte-tail")),
@@ -102,7 +103,9 @@ def flows_of(values: Values, setting: Setting, cc: str, end_s: float, seed: int)
             common |= {"start_s": start_s, "seconds": end_s - start_s, "unsent_bytes": BLOCK_BYTES}
             if kind == "t":
                 packet = REFERENCE_BYTES + TCP_HEADER_BYTES
-                found.append(Flow(f"t{number}", cc="reno", packet_bytes=packet, write_bytes=BLOCK_BYTES, **common))
+                found.append(
+                    Flow(f"t{number}", cc=values["tcp"], packet_bytes=packet, write_bytes=BLOCK_BYTES, **common)
+                )
                 continue
             whole = not setting.packets_s and not setting.least_bytes
             found.append(

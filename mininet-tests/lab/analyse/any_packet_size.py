@@ -32,7 +32,7 @@ from ..model import papers
 from ..model.errors import NotMeasuredError
 from . import packet_size_formulas, shared_bottlenecks
 from .packet_size_formulas import Answers
-from .shared_bottlenecks import Bottlenecks, Shared
+from .shared_bottlenecks import TCP, Bottlenecks, Shared
 
 PAPER = "vp-tfrc-2004"
 # Of the link: probabilities at which all methods are run, and one at which the paper has TCP far behind.
@@ -49,7 +49,7 @@ MORE_THAN_A_FEW_PERCENT = 0.03
 BY_BYTES_LOSSES = (0.01, 0.1, 0.3)
 # The methods that take out the bias of small packets.
 METHODS = ("unbiasing", "virtual", "sampling", "lip")
-TCP, TFRC, UNMODIFIED = "reno", "tfrc", "unmodified"
+TFRC, UNMODIFIED = "tfrc", "unmodified"
 # Sizes of payload, and packets a second of flows with a fixed rate of these.
 LARGE, SMALL = 1000, 100
 PACKETS = 160

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .any_packet_size import TCP, Cell, Found
-from .shared_bottlenecks import Shared
+from .any_packet_size import Cell, Found
+from .shared_bottlenecks import TCP, Shared
 
 RECOMMENDED = ("virtual", "sampling")
 # Off by so much of reno's rate, up to a loss: in the second range reno itself leaves the equation.
@@ -77,6 +77,7 @@ def _asked(one: Shared) -> bool:
         and one.pairs <= MOST_RENO
         and not (one.others or one.short_ms)
         and one.richer == 1
+        and one.tcp == TCP
     )
 
 

@@ -25,6 +25,9 @@ from ..model.packet_sizes import REFERENCE_BYTES, SETTINGS
 
 PAPER = "vp-tfrc-2004"
 METHODS = ("virtual", "sampling", "lip")
+# The paper's TCP, and where cubic is shown in its place: queue and setting.
+TCP = "reno"
+BESIDE_CUBIC = (("red-packets", 2), ("tail-packets", 2), ("tail-packets", 1))
 FEW_PAIRS = 2
 # The paper says "more bandwidth for each flow" where round trips are short, and not how much.
 RICHER = 5.0
@@ -44,9 +47,9 @@ Judged = tuple[Any, bool]
 
 @dataclass(frozen=True)
 class Shared:
-    """One bottleneck, with flows of reno and of vptfrc.
+    """One bottleneck, with flows of reno, or cubic, and of vptfrc.
 
-    :param others: flows of vptfrc; 0: as many as of reno
+    :param others: flows of vptfrc; 0: as many as of ``tcp``
     :param short_ms: round trip of half of the flows; 0: of none
     """
 
@@ -60,6 +63,7 @@ class Shared:
     short_ms: float = 0.0
     richer: float = 1.0
     others: int = 0
+    tcp: str = TCP
 
 
 @dataclass(frozen=True)

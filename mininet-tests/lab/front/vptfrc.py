@@ -41,7 +41,6 @@ from ..analyse.any_packet_size import (
     MORE_SIZES,
     PACKETS,
     SMALL,
-    TCP,
     TFRC,
     UNMODIFIED,
     VARIATION_LOSS,
@@ -49,7 +48,7 @@ from ..analyse.any_packet_size import (
 )
 from ..analyse.packet_size_formulas import Answers
 from ..analyse.shared_bottlenecks import METHODS as SHARED_METHODS
-from ..analyse.shared_bottlenecks import Bottlenecks, Shared
+from ..analyse.shared_bottlenecks import TCP, Bottlenecks, Shared
 from ..checkout import TOP
 from ..model import scenario
 from ..model.errors import PlanError
@@ -74,7 +73,7 @@ COMMON = {"flows": 2, "seconds": 60}
 # Reno's window takes half a minute from one loss to the next where a queue follows the paper's rule. Fewer flows of a
 # kind than these are measured for longer, so that as many of these times are in each mean; more bandwidth makes the
 # time longer.
-MANY_FLOWS, MOST_S = 8, 600
+MANY_FLOWS, MOST_S = 4, 600
 CROWDED_S = 30
 SEEDS = 2
 MAX_SEEDS = 6
@@ -201,6 +200,9 @@ def at_bottlenecks(extent: Extent, numbers: tuple[int, ...], kernel: str) -> lis
         most = max(extent.many_pairs)
         request("tail-packets", 1, extent.many_pairs, method="virtual")
         request("tail-packets", 1, (most,), others=1, method="virtual")
+        # which the paper does not have
+        for queue, setting in shared.BESIDE_CUBIC:
+            request(queue, setting, method="virtual", tcp="cubic")
     return asked
 
 
@@ -226,7 +228,7 @@ def cell(cc: str, values: Values) -> Cell:
 def bottleneck(qdisc: str, values: Values) -> Shared:
     """Which one a run is of."""
     numbers: dict[str, Any] = {
-        name: values[name] for name in ("setting", "pairs", "method", "mode", "products", "richer", "others")
+        name: values[name] for name in ("setting", "pairs", "method", "mode", "products", "richer", "others", "tcp")
     }
     trips: dict[str, Any] = {"round_trip_ms": float(values["round_trip"]), "short_ms": float(values["short_trip"])}
     return Shared(qdisc, **numbers, **trips)

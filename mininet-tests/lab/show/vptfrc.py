@@ -11,9 +11,9 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ..analyse.any_packet_size import INTERVALS, PAPER, RATE, TCP, TFRC, UNMODIFIED, VARIATION_LOSS, Cell
+from ..analyse.any_packet_size import INTERVALS, PAPER, RATE, TFRC, UNMODIFIED, VARIATION_LOSS, Cell
 from ..analyse.packet_size_formulas import TIMEOUT, equation_bytes_s
-from ..analyse.shared_bottlenecks import RICHER, SHORT_MS, Shared
+from ..analyse.shared_bottlenecks import RICHER, SHORT_MS, TCP, Shared
 from . import checks
 from .pages import rendered, text
 from .pictures import COLOURS, HEIGHT_INCHES, MARKERS, STYLE, WIDTH_INCHES, address

@@ -17,18 +17,18 @@ from ..analyse.any_packet_size import (
     MORE_SIZES,
     PACKETS,
     SMALL,
-    TCP,
     TFRC,
     UNMODIFIED,
     Cell,
 )
 from ..analyse.packet_size_formulas import TIMEOUT, equation_bytes_s
-from ..analyse.shared_bottlenecks import RICHER, SHORT_MS, Shared
+from ..analyse.shared_bottlenecks import BESIDE_CUBIC, RICHER, SHORT_MS, TCP, Shared
 from . import rst
 from .vptfrc import GOALS, LINK_RTT_US, Row, Summary, cells, missed_goals
 
 COMMAND = "scripts/lab vptfrc --document"
 NOTHING = "\\-"
+CUBIC = "cubic"
 RECOMMENDED = packet_size_goals.RECOMMENDED
 # Bottlenecks in the order of the paper's figures: in words, and what they are.
 IN_PACKETS: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -54,7 +54,7 @@ IN_BYTES: tuple[tuple[str, dict[str, Any]], ...] = (
 def _ways() -> Iterator[tuple[str, str, str]]:
     """Who sends on a lossy link, in words, and as a cell has it."""
     yield f"{TCP}, {LARGE} bytes", TCP, "fixed"
-    yield f"cubic, {LARGE} bytes", "cubic", "fixed"
+    yield f"{CUBIC}, {LARGE} bytes", CUBIC, "fixed"
     yield f"{UNMODIFIED}, {LARGE} bytes", TFRC, "fixed"
     for who in RECOMMENDED:
         for size in sorted(MORE_SIZES, reverse=True):
@@ -115,6 +115,22 @@ def deviations(summary: Summary) -> str:
     return rst.simple_table(("queue, application", "flows", *RECOMMENDED, TCP), rows)
 
 
+def beside_cubic(summary: Summary) -> str:
+    """A flow of the first method beside one of either TCP: of that one's goodput, and of its deviation."""
+    rows = []
+    for label, of in IN_PACKETS:
+        if (of["queue"], of["setting"]) not in BESIDE_CUBIC or len(of) > 2:
+            continue
+        found = []
+        for tcp in (TCP, CUBIC):
+            found.append(_at(summary, "ratio", tcp=tcp, **of))
+            own, other = (_at(summary, f"{kind}_rate_variation", tcp=tcp, **of) for kind in ("other", "tcp"))
+            found.append({pairs: own[pairs] / other[pairs] for pairs in own if other.get(pairs)})
+        rows.append((label, _counts(found[-1]), *map(_listed, found)))
+    heads = [f"{what}, {tcp}" for tcp in (TCP, CUBIC) for what in ("goodput", "deviation")]
+    return rst.simple_table(("queue, application", "flows", *heads), rows)
+
+
 def _check(row: Row) -> tuple[str, ...]:
     beside = [f"{name}: {'holds' if one['holds'] else 'does not hold'}" for name, one in row.get("beside", {}).items()]
     return f"{row['id']} {row['number']}", "; ".join(beside) or NOTHING
@@ -149,6 +165,8 @@ def document(path: Path, summary: Summary) -> None:
         shares(summary),
         "The deviation of what a flow sends in a second, over its mean:",
         deviations(summary),
+        f"Flows of {RECOMMENDED[0]} beside reno and beside cubic: goodput and deviation, of those of that TCP.",
+        beside_cubic(summary),
         "This project's goals, met of all: "
         + ", ".join(f"{name} {counts[name] - len(lines)} of {counts[name]}" for name, lines in missed.items())
         + ". Missed:",
