@@ -1191,7 +1191,8 @@ static int fq_rr_change(struct Qdisc *sch, struct nlattr *opt,
 		qdisc_tree_reduce_backlog(sch, outcome.dropped,
 					  outcome.dropped_bytes);
 	sch_tree_unlock(sch);
-	kfree_skb_list(to_free);
+	/* as the stack frees what enqueue() drops */
+	kfree_skb_list_reason(to_free, SKB_DROP_REASON_QDISC_DROP);
 	return 0;
 }
 

@@ -335,6 +335,7 @@ def the_live_view_shows_who_is_heavy() -> None:
             heavy.send(1514, 90)
             light.send(114, 1)
             time.sleep(0.1)
+        shown_by_tc = set(classes())
         view.send_signal(signal.SIGINT)
         shown = view.stdout.read()
     expect(shown.count("packets sent --") >= 2, f"pictures: {shown!r}")
@@ -350,6 +351,7 @@ def the_live_view_shows_who_is_heavy() -> None:
     drops = dict(re.findall(r"@drops\[\d+, (\d+)\]: (\d+)", second))
     equal(len(drops), 1, f"queues with drops: {second}")
     (of_heavy,) = drops
+    expect(int(of_heavy) in shown_by_tc, f"class {of_heavy} of the view, and tc's: {sorted(shown_by_tc)}")
     expect(int(drops[of_heavy]) > 10, f"drops: {drops}")
     expect(int(delays[of_heavy]) > 5000, f"its delay: {delays}")
     for thing in (heavy, light, capture):
@@ -357,7 +359,7 @@ def the_live_view_shows_who_is_heavy() -> None:
 
 
 def drops_have_a_reason() -> None:
-    """Tools that trace drops show more than that nobody said why."""
+    """Tools that trace drops show more than that nobody said why: of CoDel, and of a change to a smaller limit."""
     enable = TRACING / "events/skb/kfree_skb/enable"
     (TRACING / "trace").write_text("")
     enable.write_text("1")
@@ -366,11 +368,14 @@ def drops_have_a_reason() -> None:
         long, capture = Sender(1), Capture()
         long.send(1514, 100)
         capture.read(100, patience_s=1)
-        drops = statistics()["drops_aqm"]
+        by_codel = statistics()["drops"]
+        long.send(1514, 60)
+        configure("limit 10")
+        drops = statistics()["drops"]
         found = re.findall(r" kfree_skb: .*reason: (\w+)", (TRACING / "trace").read_text())
     finally:
         enable.write_text("0")
-    expect(drops > 3, f"drops: {drops}")
+    expect(by_codel > 3 and drops >= by_codel + 40, f"drops by CoDel and of all kinds: {by_codel}, {drops}")
     # since 6.14 QDISC_CONGESTED, since 7.1 the third of the qdiscs' own, shown as a number
     wanted = ("QDISC_DROP", "QDISC_CONGESTED", "0x30003")
     expect(sum(reason in wanted for reason in found) >= drops, f"{found}")
