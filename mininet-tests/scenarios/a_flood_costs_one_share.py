@@ -29,6 +29,7 @@ VARIANTS: list[dict[str, Value]] = [{"flood": "flow"}, {"flood": "host"}]
 PARAMETERS = {
     "flood": Parameter("flow", "", "whether one flow floods, or a thousand of one host", choices=("flow", "host")),
     "fq_rr": Parameter("hosts src", "", "fq_rr's way to share among hosts", choices=("hosts src", "mode src-host")),
+    "control": Parameter("no-aqm", "", "fq_rr's delay control", choices=("no-aqm", "aqm")),
     "cake": Parameter("srchost", "", "CAKE's mode for hosts", choices=("srchost", "dual-srchost")),
     "times": Parameter(100.0, "links", "rate of the flood", 1, 100),
     "seconds": Parameter(8.0, "s", "how long each of the two strangers sends", 4, 60),
@@ -43,6 +44,8 @@ STRANGER = OTHERS + 1
 # The others' queues are some 15 packets each, which they reach within a second, and
 # far below what the flood fills.
 WINDOW_BYTES = 36_000
+# With delay control they are as long as it leaves alone: eight packets, of which two are on the way.
+SPARED_WINDOW_BYTES = 12_000
 BUFFER_PACKETS = 1000
 HOST_PORTS = 1000
 # Packets handed over at once: the flood costs the guest less.
@@ -70,11 +73,11 @@ FLOODERS = {"flow": "one port", "host": f"{HOST_PORTS} ports of a host"}
 def by_host(values: Values, qdisc: str) -> str:
     """What makes a queue share the link among hosts; fq_codel cannot.
 
-    fq_rr without delay control: what is asked is what a full buffer costs others.
+    fq_rr without delay control, or with what it leaves alone: what is asked is what a full buffer costs others.
     """
     if values["flood"] != "host":
-        return "no-aqm" if qdisc == "fq_rr" else ""
-    return {"fq_rr": f"no-aqm {values['fq_rr']}", "cake": values["cake"]}.get(qdisc, "")
+        return values["control"] if qdisc == "fq_rr" else ""
+    return {"fq_rr": f"{values['control']} {values['fq_rr']}", "cake": values["cake"]}.get(qdisc, "")
 
 
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
@@ -82,7 +85,8 @@ def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     turn, end_s = values["seconds"], 2 * values["seconds"] + PAUSE_S
     in_range("settle", values["settle"], 0, turn - LEAST_WINDOW_S)
     flows = staggered(STRANGER, cc, end_s, STAGGER_S, seed, PACKET_S)
-    flows = tuple(replace(flow, window_bytes=WINDOW_BYTES) for flow in flows)
+    window_bytes = WINDOW_BYTES if values["control"] == "no-aqm" else SPARED_WINDOW_BYTES
+    flows = tuple(replace(flow, window_bytes=window_bytes) for flow in flows)
     stranger = replace(flows[-1], seconds=turn + PAUSE_S / 2 - flows[-1].start_s)
     bursts_s = values["times"] / (PACKET_S * BURST)
     flood = Source(

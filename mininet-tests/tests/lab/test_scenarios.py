@@ -18,7 +18,7 @@ from lab.store.study import Study
 
 # What makes a scenario short; of its combinations the first is run.
 SHORT: dict[str, dict[str, str]] = {
-    "a-flood-costs-one-share": {"times": "20", "flood": "flow"},
+    "a-flood-costs-one-share": {"times": "20", "flood": "flow", "control": "aqm"},
     "a-malicious-source-is-held-off": {"interval": "10", "discipline": "fair"},
     # eight claims: of four all may be whole by chance
     "a-stopped-flow-leaves-its-share": {},
