@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 import subprocess
@@ -12,6 +13,8 @@ AHEAD = ("chrt", "--reset-on-fork", "--fifo", "1")
 # Who has bound this name has the core: it is the whole machine's, whatever checkout or user a guest is of, and
 # it is free again when its process has ended.
 NAME = "\0packet-pair-core-{}"
+# Where all have one, the guests of a process still do not share one core while another is idle.
+_turns = itertools.count(os.getpid())
 
 
 def may_go_ahead() -> bool:
@@ -33,7 +36,7 @@ class Core:
 
     def __init__(self) -> None:
         cores = sorted(os.sched_getaffinity(0))
-        self.number = cores[os.getpid() % len(cores)]
+        self.number = cores[next(_turns) % len(cores)]
         self._lock: socket.socket | None = None
         for core in cores:
             lock = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
