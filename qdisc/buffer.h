@@ -672,7 +672,7 @@ buffer_flush(struct buffer *b, struct fq_rr_flow *flow, struct packet_link *keep
 /**
  * buffer_evict - drop all packets of a queue, whatever the policy
  * @b: buffer
- * @flow: queue, which must not be empty
+ * @flow: queue; of one that is empty nothing changes
  * @size_of: tells what a packet takes
  * @outcome: counts what is dropped
  * @dropped: packets that are, put before those that are there
@@ -682,14 +682,14 @@ buffer_evict(struct buffer *b, struct fq_rr_flow *flow,
 	     struct packet_size (*size_of)(const struct packet_link *packet),
 	     struct fq_rr_outcome *outcome, struct packet_list *dropped)
 {
-	PRECONDITION(flow->head);
-	buffer_flush(b, flow, NULL, size_of, outcome, dropped);
+	if (flow->head)
+		buffer_flush(b, flow, NULL, size_of, outcome, dropped);
 }
 
 /**
  * buffer_drop_from - drop what the policy says of one queue
  * @b: buffer
- * @flow: queue, which must not be empty
+ * @flow: queue; of one that is empty nothing changes
  * @arrived: packet that has just been appended to one of the queues, or NULL; kept by a
  *	flush, unless the queue has no other
  * @size_of: tells what a packet takes
@@ -701,7 +701,8 @@ buffer_drop_from(struct buffer *b, struct fq_rr_flow *flow, struct packet_link *
 		 struct packet_size (*size_of)(const struct packet_link *packet),
 		 struct fq_rr_outcome *outcome, struct packet_list *dropped)
 {
-	PRECONDITION(flow->head);
+	if (unlikely(!flow->head))
+		return;
 	if (b->drop == FQ_RR_DROP_LONGEST_QUEUE && flow->head != arrived) {
 		buffer_flush(b, flow, arrived, size_of, outcome, dropped);
 	} else if (b->drop == FQ_RR_DROP_LONGEST_HEAD) {
@@ -777,7 +778,7 @@ buffer_make_room(struct buffer *b, u32 waiting, const struct fq_rr_flow *own,
 	while (buffer_over_limit(b, waiting - outcome->dropped)) {
 		struct fq_rr_flow *flow = buffer_longest(b);
 
-		if (!flow)
+		if (!flow || !flow->head)
 			break;
 		if (flow == own)
 			outcome->own_dropped = true;

@@ -484,18 +484,22 @@ static inline u32 ht_count_host(const struct host_turns *ht, u32 first, u32 coun
 }
 
 /**
- * ht_share - where a flow goes that has found no idle queue
+ * ht_share - where a flow goes that has no queue of its own
  * @ht: hosts and queues
- * @first: of the queues that it may have, all backlogged; must be below the number of queues
+ * @first: of the queues that it may have; must be below the number of queues
  * @count: how many there are; must be so many at least from @first on
  * @home: the one of them that it would share; must be one
  * @hash: of the flow's host
- * @waiting: how many packets a queue has
+ * @waiting: how many packets a queue has; 0: it is idle
  * @context: for @waiting
  *
+ * While one of them is idle none is emptied, and no flow is refused: whoever looked for an
+ * idle one before may have looked at a part of them.
+ *
  * Return: @home, which it shares, with a flow of its own host or where each host has two
- * queues at most; or another queue, which is to be emptied and becomes the flow's, the
- * longest of the host that has most; or HT_NONE: its own host has enough, and it is refused.
+ * queues at most; or an idle queue; or another one, which is to be emptied and becomes the
+ * flow's, the longest of the host that has most; or HT_NONE: its own host has enough, and it is
+ * refused.
  */
 static inline u32 ht_share(const struct host_turns *ht, u32 first, u32 count, u32 home,
 			   u32 hash, placing_waiting_fn waiting, const void *context)
@@ -527,9 +531,12 @@ static inline u32 ht_share(const struct host_turns *ht, u32 first, u32 count, u3
 			found = i;
 		}
 	}
-	if (most >= own + 2)
-		return found;
-	return own > 1 ? HT_NONE : home;
+	if (most < own + 2 && own <= 1)
+		return home;
+	for (i = first; i < first + count; i++)
+		if (!waiting(context, i))
+			return i;
+	return most >= own + 2 ? found : HT_NONE;
 }
 
 /**

@@ -58,6 +58,7 @@
 #include "qlbp.h"
 #include "round_robin.h"
 #include "shaper.h"
+#include "window.h"
 
 #include "fq_rr_sched.h"
 #include "fq_rr_classify.h"
@@ -406,11 +407,6 @@ static __always_inline bool fq_rr_activate(struct fq_rr_sched *q, struct fq_rr_f
 	return buffer_backlogged(&q->buffer, flow, 0, false);
 }
 
-static u32 fq_rr_waiting(const void *flows, u32 number)
-{
-	return ((const struct fq_rr_flow *)flows)[number].packets;
-}
-
 /* the queue @to has become a guest's: its packets leave the queue @from, in order */
 static noinline void fq_rr_move_guest(struct fq_rr_sched *q,
 				      struct fq_rr_flow *from,
@@ -441,15 +437,14 @@ static noinline void fq_rr_move_guest(struct fq_rr_sched *q,
 }
 
 /**
- * fq_rr_part_hosts - a packet's flow has found no idle queue, and hosts share the link
+ * fq_rr_part_hosts - a packet's flow is a guest in a queue, and hosts share the link
  * @sch: qdisc
- * @home: queue that the flow would share
+ * @home: that queue, which is not empty
  * @skb: packet
  * @to_free: list for what is dropped
  *
- * See ht_share(). A queue that the flow can only leave with a long search it goes on sharing.
- * What is dropped here is of another flow, and the queue @home is not empty: the parents are
- * notified at once.
+ * See window_share(). What is dropped here is of another flow: the parents are notified at
+ * once.
  *
  * Return: the flow's queue; NULL: the packet is refused.
  */
@@ -472,19 +467,17 @@ static noinline struct fq_rr_flow *fq_rr_part_hosts(struct Qdisc *sch,
 		if (placing_owns(&q->placing, queue, hash))
 			return &q->buffer.flows[queue];
 	fq_rr_host_hash(q, skb, q->hosts, &host);
-	queue = ht_share(&q->buffer.hosts, first, count, number, host, fq_rr_waiting,
-			 q->buffer.flows);
-	if (queue == HT_NONE)
+	found = window_share(&q->buffer, &q->placing, number, hash, host, fq_rr_size, &drops,
+			     &dropped);
+	if (drops.dropped) {
+		fq_rr_count_drops(sch, &drops, &dropped, to_free);
+		qdisc_tree_reduce_backlog(sch, drops.dropped, drops.dropped_bytes);
+	}
+	if (found.queue == HT_NONE)
 		return NULL;
-	if (queue == number || home->packets > PLACING_MOVED_MAX)
-		return home;
-	buffer_evict(&q->buffer, &q->buffer.flows[queue], fq_rr_size, &drops, &dropped);
-	fq_rr_count_drops(sch, &drops, &dropped, to_free);
-	qdisc_tree_reduce_backlog(sch, drops.dropped, drops.dropped_bytes);
-	found = placing_give(&q->placing, queue, hash, number);
 	if (found.from != PLACING_NONE)
-		fq_rr_move_guest(q, home, &q->buffer.flows[queue]);
-	return &q->buffer.flows[queue];
+		fq_rr_move_guest(q, home, &q->buffer.flows[found.queue]);
+	return &q->buffer.flows[found.queue];
 }
 
 /*
@@ -628,7 +621,7 @@ static noinline struct fq_rr_flow *fq_rr_place_away(struct fq_rr_sched *q,
 {
 	struct placing_found found;
 
-	found = placing_find(&q->placing, hash, home, fq_rr_waiting, q->buffer.flows);
+	found = placing_find(&q->placing, hash, home, window_waiting, q->buffer.flows);
 	if (unlikely(found.from != PLACING_NONE))
 		fq_rr_move_guest(q, &q->buffer.flows[found.from],
 				 &q->buffer.flows[found.queue]);

@@ -21,7 +21,7 @@ from in_guest.tap import equal, expect, run
 from in_lab_fq_rr import Link, fresh, ports, sequences
 from in_lab_shares import even, masquerade, netfilter, queue_of, send_to_class, weigh
 
-ONE, OTHER = "10.9.0.2", "10.9.0.3"
+ONE, OTHER, THIRD = "10.9.0.2", "10.9.0.3", "10.9.0.4"
 TO_ONE, TO_OTHER = "10.9.0.7", "10.9.0.8"
 
 
@@ -113,6 +113,26 @@ def more_flows_than_queues_leave_others_theirs() -> None:
         expect(mine[-1] <= 122, f"the last of 60 is number {mine[-1]}: it has less than half of the link")
         for sender in few:
             equal(sequences(frames, sender.port), list(range(10)), f"order of flow {sender.port}")
+
+
+def an_idle_queue_is_taken_before_any_is_emptied() -> None:
+    """Where queues have guests a flow looks at a part of its window; nobody loses a packet for what has run empty."""
+    link = even(Link("hosts src flows 16 seed 3"))
+    of_hosts = {"last": [{"host": ONE}], "many": [{"host": OTHER}] * 60, "third": [{"host": THIRD}]}
+    with flows(link, **of_hosts) as ((last,), many, (third,)):
+        last.send(1014)
+        for sender in many:
+            sender.send(1014, 3)
+        equal(statistics()["flows_active"], 16, "queues with packets")
+        # its only packet is among the first of two hosts'
+        link.release(4, "64kbit")
+        configure("rate 8kbit")
+        before = statistics()
+        equal(before["flows_active"], 15, "queues with packets, one of which has run empty")
+        third.send(1014, 3)
+        found = statistics()
+        equal((found["flows_active"], found["drops"]), (16, before["drops"]), "queues with packets, drops")
+        equal(sequences(link.release(found["qlen"]), third.port), [0, 1, 2], "what came of the third host")
 
 
 def another_level_loses_no_packet() -> None:
@@ -254,11 +274,11 @@ def nat_tells_hosts_behind_masquerade_apart() -> None:
 
 
 def prepared(test: Callable[[], None]) -> Callable[[], None]:
-    """With addresses of two hosts at each end, and the table of connections."""
+    """With addresses of three hosts here and two at the other end, and the table of connections."""
 
     @wraps(test)
     def run_it() -> None:
-        for host in (ONE, OTHER):
+        for host in (ONE, OTHER, THIRD):
             run("ip", "addr", "replace", f"{host}/24", "dev", "v0")
         for target in (TO_ONE, TO_OTHER):
             run("ip", "neigh", "replace", target, "lladdr", TARGET_MAC, "dev", "v0")
@@ -276,6 +296,7 @@ def main() -> int:
         a_ping_passes_its_hosts_upload,
         many_flows_of_a_host_cost_another_nothing,
         more_flows_than_queues_leave_others_theirs,
+        an_idle_queue_is_taken_before_any_is_emptied,
         another_level_loses_no_packet,
         another_level_under_traffic_loses_no_packet,
         too_many_packets_put_a_level_off,

@@ -383,14 +383,20 @@ static void an_evicted_queue_has_nothing_left(void **state)
 	}
 }
 
-static void an_empty_queue_is_not_evicted(void **state)
+static void of_an_empty_queue_nothing_is_dropped(void **state)
 {
 	struct naive_buffer *n = buffer(2, 20, FQ_RR_DROP_LONGEST_QUEUE);
 	struct fq_rr_outcome outcome = { 0 };
 	struct packet_list dropped = { 0 };
 
 	(void)state;
-	assert_refused((buffer_evict(&n->b, &n->flow[0], naive_size, &outcome, &dropped), 0));
+	arrive(n, 0, 3);
+	while (n->b.flows[0].head)
+		naive_send(n);
+	buffer_evict(&n->b, &n->flow[0], naive_size, &outcome, &dropped);
+	buffer_drop_from(&n->b, &n->flow[0], NULL, naive_size, &outcome, &dropped);
+	assert_int_equal(outcome.dropped, 0);
+	assert_null(dropped.first);
 	naive_free(n);
 }
 
@@ -427,7 +433,7 @@ int main(void)
 		cmocka_unit_test(nobody_pays_for_what_an_empty_queue_is_refused),
 		cmocka_unit_test(hosts_come_and_go_with_nothing_waiting),
 		cmocka_unit_test(an_evicted_queue_has_nothing_left),
-		cmocka_unit_test(an_empty_queue_is_not_evicted),
+		cmocka_unit_test(of_an_empty_queue_nothing_is_dropped),
 		cmocka_unit_test(anything_happens),
 	};
 

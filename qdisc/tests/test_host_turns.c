@@ -642,9 +642,14 @@ static void the_longest_of_the_host_with_most_is_taken(void **state)
 		l->s[k] = (struct source) { .host = k % 3 ? 5 : 6, .size = 1 };
 		arrive(l, k, k == 4 ? 100 : 1 + k);
 	}
-	assert_int_equal(ht_share(&l->ht, 0, 16, 3, 7, packets_in, l), 4);
+	assert_int_equal(ht_share(&l->ht, 0, 12, 3, 7, packets_in, l), 4);
 	/* but not the one that it would share: there is another */
-	assert_int_equal(ht_share(&l->ht, 0, 16, 4, 7, packets_in, l), 11);
+	assert_int_equal(ht_share(&l->ht, 0, 12, 4, 7, packets_in, l), 11);
+	/* and none while one is idle, whoever had it */
+	assert_int_equal(ht_share(&l->ht, 0, 16, 3, 7, packets_in, l), 12);
+	l->s[9].packets = 0;
+	assert_int_equal(ht_share(&l->ht, 0, 12, 3, 7, packets_in, l), 9);
+	assert_int_equal(ht_share(&l->ht, 0, 12, 3, 6, packets_in, l), 3);
 	assert_int_equal(ht_share(&l->ht, 0, 4, 3, 7, packets_in, l), 2);
 	assert_int_equal(ht_share(&l->ht, 12, 4, 13, 7, packets_in, l), 13);
 	assert_refused(ht_share(&l->ht, 16, 1, 16, 7, packets_in, l));
