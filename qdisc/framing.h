@@ -57,6 +57,24 @@ static inline u32 framing_packet(const struct framing *f, u32 len)
 }
 
 /**
+ * framing_segments - how many segments a super-packet is split into
+ * @told: as it says itself; 0: it does not, as those of guests and of packet sockets
+ * @bytes: its length, with its headers once (bytes)
+ * @segment_bytes: payload of a segment (bytes); 0 counts as 1
+ *
+ * Return: segments, 1 to U16_MAX. Of one that does not say, its headers count as payload:
+ * one too many where the last segment has no room for as much.
+ */
+static inline u32 framing_segments(u32 told, u32 bytes, u32 segment_bytes)
+{
+	u32 size = max_t(u32, segment_bytes, 1);
+
+	if (!told)
+		told = (u32)div_u64((u64)bytes + size - 1, size);
+	return clamp_t(u32, told, 1, U16_MAX);
+}
+
+/**
  * framing_super_packet - what a super-packet occupies once it is split
  * @f: the link
  * @len: length of all its segments with their headers (bytes)

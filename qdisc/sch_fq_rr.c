@@ -70,6 +70,12 @@
 
 /* ---- pace ---- */
 
+/* what a super-packet is split into */
+static u32 fq_rr_segments(const struct sk_buff *skb)
+{
+	return framing_segments(skb_shinfo(skb)->gso_segs, skb->len, skb_shinfo(skb)->gso_size);
+}
+
 /* what a packet, or a super-packet that was not split, occupies on the link */
 static u32 fq_rr_wire_bytes(const struct fq_rr_sched *q,
 			    const struct sk_buff *skb)
@@ -86,10 +92,10 @@ static u32 fq_rr_wire_bytes(const struct fq_rr_sched *q,
 		link.overhead_bytes -= skb_network_offset(skb);
 	else if (skb_vlan_tag_present(skb))
 		link.overhead_bytes += VLAN_HLEN;
-	if (!skb_is_gso(skb) || skb_shinfo(skb)->gso_segs < 2)
+	segs = skb_is_gso(skb) ? fq_rr_segments(skb) : 1;
+	if (segs < 2)
 		return framing_packet(&link, len);
 	/* the length that qdiscs know has the headers of every segment in it */
-	segs = skb_shinfo(skb)->gso_segs;
 	headers = len > skb->len ? (len - skb->len) / (segs - 1) : 0;
 	return framing_super_packet(&link, len,
 				    headers + skb_shinfo(skb)->gso_size, segs);
@@ -901,7 +907,7 @@ static __always_inline int fq_rr_enqueue_to(struct Qdisc *sch, struct fq_rr_flow
 	if (unlikely(skb_is_gso(skb))) {
 		if (q->config.split_gso)
 			return fq_rr_enqueue_split(sch, flow, skb, len, to_free);
-		fq_rr_cb(skb)->segs = skb_shinfo(skb)->gso_segs;
+		fq_rr_cb(skb)->segs = fq_rr_segments(skb);
 	}
 	enqueued = fq_rr_enqueue_one(sch, flow, skb, &now_ns, to_free);
 	/* what the parents count after that anyway */

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from in_guest.link import Capture, Frame, Sender, enter_namespace, gaps_ns
+from in_guest.link import SOURCE, TARGET, TARGET_MAC, Capture, Frame, Sender, enter_namespace, gaps_ns
 from in_guest.netlink import TC_H_ROOT
 from in_guest.qdisc import (
     TRACING,
@@ -34,6 +34,8 @@ from in_guest.tap import equal, expect, run
 
 # shaper.h: the error that any gap may have
 SLACK_NS = 100_000
+# linux/socket.h, linux/if_packet.h
+SOL_PACKET, PACKET_VNET_HDR = 263, 15
 # modules for tests
 BENCH = Path(__file__).resolve().parents[2] / "build" / os.uname().release / "bench"
 VERDICT_MODULE = BENCH / "cls_verdict.ko"
@@ -715,6 +717,37 @@ def super_packets_may_stay_whole() -> None:
         link.close()
 
 
+def who_does_not_say_how_many_segments_pays_for_all() -> None:
+    """A super-packet of a packet socket, as of a guest: counted, and the time of its overhead, for each segment."""
+    fresh("rate 8mbit overhead 256 no-split-gso seed 1")
+    before, after, capture = Sender(1), Sender(2), Capture()
+    before.send(142)
+    segments, segment_bytes = 20, 500
+    # its headers count as payload: room for them in the last
+    payload_bytes = segments * segment_bytes - 54
+    header = struct.pack(
+        "!BBHHHBBH4s4s", 0x45, 0, 40 + payload_bytes, 1, 0, 64, 6, 0, *map(socket.inet_aton, (SOURCE, TARGET))
+    )
+    header += struct.pack("!HHIIBBHHH", 7, 9, 1, 1, 0x50, 0x10, 1000, 0, 0)
+    mac = bytes.fromhex(TARGET_MAC.replace(":", ""))
+    frame = mac + mac[:5] + b"\x77" + b"\x08\x00" + header + bytes(payload_bytes)
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as raw:
+        raw.setsockopt(SOL_PACKET, PACKET_VNET_HDR, 1)
+        raw.bind(("v0", 0))
+        # checksum from byte 34 on, 16 on from there; TCP over IPv4
+        raw.send(struct.pack("=BBHHHH", 1, 1, 54, segment_bytes, 34, 16) + frame)
+    after.send(142)
+    frames = capture.read(2)
+    equal([one.port for one in frames], [1, 2], "who came before and after")
+    equal(statistics()["packets"], segments + 2, "packets")
+    # 1000 ns a byte: the first packet's own time, and the super-packet's
+    least_ns = 1000 * (142 + 256 + segments * 256 + 54 + payload_bytes)
+    gap_ns = frames[1].time_ns - frames[0].time_ns
+    expect(gap_ns >= least_ns - SLACK_NS, f"a gap of {gap_ns} ns, not of {least_ns} at least")
+    for thing in (before, after, capture):
+        thing.close()
+
+
 def queues_are_shown_as_classes() -> None:
     """Each once, with its packets, bytes, next packet and hash; idle ones not."""
     link = Link("flows 65536")
@@ -1142,6 +1175,7 @@ def main() -> int:
             super_packets_are_split,
             what_was_dropped_at_once_is_no_backlog,
             super_packets_may_stay_whole,
+            who_does_not_say_how_many_segments_pays_for_all,
             queues_are_shown_as_classes,
             credit_is_what_a_queue_may_send,
             an_idle_parent_hears_of_its_first_packet,

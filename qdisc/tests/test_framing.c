@@ -130,11 +130,37 @@ static void any_super_packet_has_a_length(void **state)
 	assert_int_equal(framing_packet(&f, 1514), 1514);
 }
 
+/* as it says, or as its bytes need */
+static void segments_are_counted(void **state)
+{
+	static const struct {
+		u32 told, bytes, segment_bytes, due;
+	} rows[] = {
+		{ 7, 5054, 500, 7 },
+		{ 0, 5000, 500, 10 },
+		{ 0, 5054, 500, 11 },
+		{ 0, 54, 1448, 1 },
+		{ 0, 0, 1448, 1 },
+		{ 0, 40, 0, 40 },
+		{ 0, 65535, 1, 65535 },
+		{ 0, 524280, 1, 65535 },
+		{ 0, UINT32_MAX, UINT32_MAX, 1 },
+		{ 70000, 0, 0, 65535 },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		assert_int_equal(framing_segments(rows[i].told, rows[i].bytes, rows[i].segment_bytes),
+				 rows[i].due);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_packets),
 		cmocka_unit_test(known_super_packets),
+		cmocka_unit_test(segments_are_counted),
 		cmocka_unit_test(agrees_with_a_count_of_bytes),
 		cmocka_unit_test(any_super_packet_has_a_length),
 	};
