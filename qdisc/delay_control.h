@@ -51,6 +51,21 @@ static inline u32 delay_control_timed_from(bool on, bool marks_all)
 }
 
 /**
+ * delay_control_arrived - when a packet came, for CoDel
+ * @noted: as it was noted (1024 ns); 0: it was not
+ * @now: a time that was read before CoDel reads its own (1024 ns)
+ *
+ * CoDel takes differences as signed: what came after its clock was read, or 36 minutes
+ * ago, would be above any threshold.
+ *
+ * Return: @noted; of what was not noted, or seems to come from the future, @now.
+ */
+static inline u32 delay_control_arrived(u32 noted, u32 now)
+{
+	return !noted || (s32)(now - noted) < 0 ? now : noted;
+}
+
+/**
  * delay_control_calm - whether CoDel would let a packet pass and remember nothing
  * @delay: of the packet in its queue (1024 ns)
  * @target: delay that is accepted for good (1024 ns)

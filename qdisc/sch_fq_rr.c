@@ -247,6 +247,7 @@ static void fq_rr_forget_delay(struct fq_rr_sched *q, struct fq_rr_flow *flow)
  * struct fq_rr_codel_call - what CoDel's functions need while it chooses a packet
  * @sch: qdisc
  * @flow: queue
+ * @now: when the queue's turn began
  * @left: packets in it, or 0 if no more may be dropped
  * @drops: how many CoDel has dropped
  * @dropped: packets that CoDel has dropped
@@ -254,6 +255,7 @@ static void fq_rr_forget_delay(struct fq_rr_sched *q, struct fq_rr_flow *flow)
 struct fq_rr_codel_call {
 	struct Qdisc *sch;
 	struct fq_rr_flow *flow;
+	codel_time_t now;
 	u32 left;
 	u32 drops;
 	struct sk_buff *dropped;
@@ -263,7 +265,10 @@ static struct sk_buff *fq_rr_codel_take(struct codel_vars *vars, void *ctx)
 {
 	struct fq_rr_codel_call *call = ctx;
 	struct sk_buff *skb = fq_rr_take_head(call->sch, call->flow);
+	struct fq_rr_cb *cb = fq_rr_cb(skb);
 
+	/* none: it came to a short queue, or before delay control was switched on */
+	cb->arrived = delay_control_arrived(cb->arrived, call->now);
 	/* CoDel ends its drops where a queue is short */
 	call->left = call->drops < FQ_RR_AQM_DROPS ? call->flow->packets : 0;
 	return skb;
@@ -278,16 +283,16 @@ static void fq_rr_codel_drop(struct sk_buff *skb, void *ctx)
 	call->dropped = skb;
 }
 
-/* of a packet that came to a short queue, or before delay control was switched on: none */
 static codel_time_t fq_rr_codel_arrived(const struct sk_buff *skb)
 {
-	return fq_rr_cb(skb)->arrived ?: codel_get_time();
+	return fq_rr_cb(skb)->arrived;
 }
 
 /**
  * fq_rr_choose - the packet that CoDel lets a queue send
  * @sch: qdisc
  * @flow: queue, which is not empty
+ * @now_ns: when its turn began
  *
  * CoDel drops only what leaves more than DELAY_CONTROL_SPARED_PACKETS behind. So there
  * is always a packet to send, and the qdisc is not empty when its parents are notified.
@@ -295,9 +300,13 @@ static codel_time_t fq_rr_codel_arrived(const struct sk_buff *skb)
  * Return: the packet, no longer in the queue.
  */
 static noinline struct sk_buff *fq_rr_choose(struct Qdisc *sch,
-					     struct fq_rr_flow *flow)
+					     struct fq_rr_flow *flow, u64 now_ns)
 {
-	struct fq_rr_codel_call call = { .sch = sch, .flow = flow };
+	struct fq_rr_codel_call call = {
+		.sch = sch,
+		.flow = flow,
+		.now = now_ns >> CODEL_SHIFT,
+	};
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct codel_vars *vars = &q->codel_vars[buffer_number(&q->buffer, flow)];
 	struct codel_stats stats = {};
@@ -334,10 +343,10 @@ static bool fq_rr_times(const struct fq_rr_sched *q,
 static bool fq_rr_calm(const struct fq_rr_sched *q,
 		       const struct fq_rr_flow *flow, u64 now_ns)
 {
-	codel_time_t arrived = fq_rr_cb(fq_rr_skb(flow->head))->arrived;
+	codel_time_t noted = fq_rr_cb(fq_rr_skb(flow->head))->arrived;
 	codel_time_t now = now_ns >> CODEL_SHIFT;
 
-	return delay_control_calm(arrived ? now - arrived : 0, q->codel.target,
+	return delay_control_calm(now - delay_control_arrived(noted, now), q->codel.target,
 				  q->codel.ce_threshold, flow->packets - 1,
 				  flow->rr.of_caller);
 }
@@ -994,7 +1003,7 @@ static __always_inline struct sk_buff *fq_rr_dequeue_one(struct Qdisc *sch, bool
 	if (likely(!timed || fq_rr_calm(q, flow, now_ns)))
 		skb = fq_rr_take_head(sch, flow);
 	else
-		skb = fq_rr_choose(sch, flow);
+		skb = fq_rr_choose(sch, flow, now_ns);
 	len = qdisc_pkt_len(skb);
 	buffer_sent(&q->buffer, flow, fq_rr_size(fq_rr_link(skb)), by_host);
 	_bstats_update(&sch->bstats, len, fq_rr_cb(skb)->segs);

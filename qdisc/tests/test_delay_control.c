@@ -43,6 +43,34 @@ static void a_packet_passes_where_codel_has_nothing_to_say(void **state)
 			fail_msg("%s", rows[i].reason);
 }
 
+/* what was not noted has just come, and so has what would be above any threshold */
+static void an_arrival_is_never_ahead_of_the_clock(void **state)
+{
+	static const struct {
+		u32 noted, now, due;
+	} rows[] = {
+		{ 0, 1000, 1000 },
+		{ 0, 0, 0 },
+		{ 1, 1000, 1 },
+		{ 1000, 1000, 1000 },
+		{ 1001, 1000, 1000 },
+		{ U32_MAX, 5, U32_MAX },
+		{ 1, 1U << 31, 1 },
+		{ 1, (1U << 31) + 1, (1U << 31) + 1 },
+		{ 7, (1U << 31) + 9, (1U << 31) + 9 },
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u32 arrived = delay_control_arrived(rows[i].noted, rows[i].now);
+
+		assert_int_equal(arrived, rows[i].due);
+		/* as CoDel asks, of a ce-threshold that is off */
+		assert_false((s32)(rows[i].now - arrived - S32_MAX) > 0);
+	}
+}
+
 /* the same packets leave, are dropped and marked, whether it is asked always or only then */
 static void codel_asked_only_then_does_the_same(void **state)
 {
@@ -228,6 +256,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_packet_passes_where_codel_has_nothing_to_say),
+		cmocka_unit_test(an_arrival_is_never_ahead_of_the_clock),
 		cmocka_unit_test(codel_asked_only_then_does_the_same),
 		cmocka_unit_test(times_matter_from_the_first_packet_that_is_not_spared),
 		cmocka_unit_test(a_burst_is_dropped_from_no_later_than_what_is_untimed),
