@@ -139,8 +139,8 @@ TRACE_EVENT(fq_rr_dequeue,
 	TP_printk("ifindex=%u handle=%x: sport=%u dport=%u flow=%u len=%u backlog=%u qlen=%u rate_Bps=%llu drops=%u marks=%u delay_us=%u",
 		  __entry->ifindex, __entry->handle >> 16, __entry->sport,
 		  __entry->dport, __entry->flow, __entry->len,
-		  __entry->backlog, __entry->qlen, __entry->rate_Bps, __entry->drops, __entry->marks,
-		  __entry->delay_us)
+		  __entry->backlog, __entry->qlen, __entry->rate_Bps,
+		  __entry->drops, __entry->marks, __entry->delay_us)
 );
 
 #endif /* _FQ_RR_TRACE_H */
