@@ -119,7 +119,7 @@ def beside_cubic(summary: Summary) -> str:
     """A flow of the first method beside one of either TCP: of that one's goodput, and of its deviation."""
     rows = []
     for label, of in IN_PACKETS:
-        if (of["queue"], of["setting"]) not in BESIDE_CUBIC or len(of) > 2:
+        if tuple(of.values()) not in BESIDE_CUBIC:
             continue
         found = []
         for tcp in (TCP, CUBIC):

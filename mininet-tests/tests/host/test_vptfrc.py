@@ -363,6 +363,7 @@ def test_goals_are_met_and_missed():
         Shared("tail-packets", 1, 2, "lip"),
         Shared("tail-packets", 1, 32),
         Shared("tail-packets", 1, 2, others=1),
+        Shared("tail-packets", 1, 2, tcp="cubic"),
         Shared("tail-bytes", 1, 1, mode="byte"),
     ]
     known = Found(rates, bottlenecks=Bottlenecks(dict.fromkeys(cells, shared)))
