@@ -422,33 +422,26 @@ static __always_inline bool fq_rr_activate(struct fq_rr_sched *q, struct fq_rr_f
 	return buffer_backlogged(&q->buffer, flow, 0, false);
 }
 
-/* the queue @to has become a guest's: its packets leave the queue @from, in order */
-static noinline void fq_rr_move_guest(struct fq_rr_sched *q,
-				      struct fq_rr_flow *from,
-				      struct fq_rr_flow *to)
+static struct window_packet fq_rr_packet(const struct packet_link *packet)
 {
-	struct sk_buff *skb = fq_rr_skb(buffer_detach(&q->buffer, from)), *next;
-	u32 home = buffer_number(&q->buffer, from);
-	u32 queue = buffer_number(&q->buffer, to);
-	bool guests = false;
+	const struct fq_rr_cb *cb = fq_rr_cb(fq_rr_skb(packet));
 
-	for (; skb; skb = next) {
-		const struct fq_rr_cb *cb = fq_rr_cb(skb);
+	return (struct window_packet) {
+		.size = fq_rr_size(packet),
+		.hash = cb->hash,
+		.stays = cb->flags & FQ_RR_CLASSIFIED,
+	};
+}
 
-		next = skb->next;
-		if (cb->flags & FQ_RR_CLASSIFIED ||
-		    !placing_owns(&q->placing, queue, cb->hash)) {
-			guests |= !placing_owns(&q->placing, home, cb->hash);
-			fq_rr_append(q, from, skb);
-			continue;
-		}
-		if (!to->head)
-			fq_rr_activate(q, to, skb);
-		fq_rr_append(q, to, skb);
-	}
-	if (!from->head)
-		buffer_idle(&q->buffer, from);
-	placing_moved(&q->placing, home, guests);
+static void fq_rr_backlogged(void *sched, struct fq_rr_flow *flow,
+			     const struct packet_link *packet)
+{
+	fq_rr_activate(sched, flow, fq_rr_skb(packet));
+}
+
+static noinline void fq_rr_move_guest(struct fq_rr_sched *q, u32 from, u32 to)
+{
+	window_move(&q->buffer, &q->placing, from, to, fq_rr_packet, fq_rr_backlogged, q);
 }
 
 /**
@@ -472,15 +465,14 @@ static noinline struct fq_rr_flow *fq_rr_part_hosts(struct Qdisc *sch,
 	u32 number = buffer_number(&q->buffer, home), hash = fq_rr_cb(skb)->hash;
 	struct packet_list dropped = {};
 	struct fq_rr_outcome drops = {};
-	u32 first, count, queue, host = 0;
 	struct placing_found found;
+	u32 own, host = 0;
 
 	if (fq_rr_cb(skb)->flags & FQ_RR_CLASSIFIED)
 		return home;
-	count = placing_window_of(&q->placing, number, &first);
-	for (queue = first; queue < first + count; queue++)
-		if (placing_owns(&q->placing, queue, hash))
-			return &q->buffer.flows[queue];
+	own = window_own(&q->placing, number, hash);
+	if (own != HT_NONE)
+		return &q->buffer.flows[own];
 	fq_rr_host_hash(q, skb, q->hosts, &host);
 	found = window_share(&q->buffer, &q->placing, number, hash, host, fq_rr_size, &drops,
 			     &dropped);
@@ -491,7 +483,7 @@ static noinline struct fq_rr_flow *fq_rr_part_hosts(struct Qdisc *sch,
 	if (found.queue == HT_NONE)
 		return NULL;
 	if (found.from != PLACING_NONE)
-		fq_rr_move_guest(q, home, &q->buffer.flows[found.queue]);
+		fq_rr_move_guest(q, found.from, found.queue);
 	return &q->buffer.flows[found.queue];
 }
 
@@ -638,8 +630,7 @@ static noinline struct fq_rr_flow *fq_rr_place_away(struct fq_rr_sched *q,
 
 	found = placing_find(&q->placing, hash, home, window_waiting, q->buffer.flows);
 	if (unlikely(found.from != PLACING_NONE))
-		fq_rr_move_guest(q, &q->buffer.flows[found.from],
-				 &q->buffer.flows[found.queue]);
+		fq_rr_move_guest(q, found.from, found.queue);
 	return &q->buffer.flows[found.queue];
 }
 

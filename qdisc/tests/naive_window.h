@@ -22,11 +22,13 @@
  * @link: its place; the first member
  * @hash: of its flow
  * @host: of its host
+ * @stays: its queue is not chosen by its hash
  */
 struct naive_packet {
 	struct packet_link link;
 	u32 hash;
 	u32 host;
+	bool stays;
 };
 
 /**
@@ -94,26 +96,24 @@ static inline void naive_append(struct naive_window *n, u32 queue, struct naive_
 	buffer_append(&n->b, flow, &packet->link, naive_size(&packet->link), packet->hash);
 }
 
-/* as fq_rr_move_guest() */
+static inline struct window_packet naive_packet_of(const struct packet_link *link)
+{
+	const struct naive_packet *packet = (const struct naive_packet *)link;
+
+	return (struct window_packet) { naive_size(link), packet->hash, packet->stays };
+}
+
+static inline void naive_backlogged(void *window, struct fq_rr_flow *flow,
+				    const struct packet_link *link)
+{
+	struct naive_window *n = window;
+
+	buffer_backlogged(&n->b, flow, ((const struct naive_packet *)link)->host, false);
+}
+
 static inline void naive_move(struct naive_window *n, u32 from, u32 to)
 {
-	struct packet_link *link = buffer_detach(&n->b, &n->b.flows[from]), *next;
-	bool guests = false;
-
-	for (; link; link = next) {
-		struct naive_packet *packet = (struct naive_packet *)link;
-
-		next = link->next;
-		if (placing_owns(&n->p, to, packet->hash)) {
-			naive_append(n, to, packet);
-			continue;
-		}
-		guests |= !placing_owns(&n->p, from, packet->hash);
-		buffer_append(&n->b, &n->b.flows[from], link, naive_size(link), packet->hash);
-	}
-	if (!n->b.flows[from].head)
-		buffer_idle(&n->b, &n->b.flows[from]);
-	placing_moved(&n->p, from, guests);
+	window_move(&n->b, &n->p, from, to, naive_packet_of, naive_backlogged, n);
 }
 
 static inline bool naive_has_idle(const struct naive_window *n, u32 home)

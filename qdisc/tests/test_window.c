@@ -103,6 +103,74 @@ static void a_long_home_is_shared(void **state)
 	naive_free(n);
 }
 
+/* in order, and what was put into the queue by a class stays there */
+static void a_guest_leaves_with_what_is_its_own(void **state)
+{
+	static const u32 hashes[] = { 1, 2, 2, 3, 2 };
+	struct naive_packet *packets[5], *first;
+	struct naive_window *n = naive_make(16);
+	u32 k;
+
+	(void)state;
+	placing_take(&n->p, 0, AT_HOME(0) + 1, PLACING_NONE);
+	placing_take(&n->p, 5, AT_HOME(0) + 2, PLACING_NONE);
+	n->p.guests[0] = 1;
+	for (k = 0; k < ARRAY_SIZE(hashes); k++) {
+		packets[k] = calloc(1, sizeof(*packets[k]));
+		packets[k]->hash = AT_HOME(0) + hashes[k];
+		packets[k]->stays = k == 2;
+		naive_append(n, 0, packets[k]);
+		n->waiting++;
+	}
+	naive_move(n, 0, 5);
+	first = (struct naive_packet *)n->b.flows[5].head;
+	assert_true(first == packets[1]);
+	assert_true(first->link.next == &packets[4]->link);
+	assert_int_equal(n->b.flows[5].packets, 2);
+	assert_int_equal(n->b.flows[0].packets, 3);
+	assert_true(n->p.guests[0]);
+	naive_free(n);
+}
+
+/* a queue that only had guests of one flow takes no turns any more, and has none */
+static void a_queue_that_all_leave_is_idle(void **state)
+{
+	struct naive_window *n = naive_make(16);
+	struct naive_packet *packet;
+
+	(void)state;
+	placing_take(&n->p, 5, AT_HOME(0) + 2, PLACING_NONE);
+	n->p.guests[0] = 1;
+	packet = calloc(1, sizeof(*packet));
+	packet->hash = AT_HOME(0) + 2;
+	naive_append(n, 0, packet);
+	n->waiting++;
+	naive_move(n, 0, 5);
+	assert_int_equal(buffer_active(&n->b), 1);
+	assert_false(n->p.guests[0]);
+	assert_int_equal(naive_send(n), 5);
+	naive_free(n);
+}
+
+/* among the first 64 queues of the longest host none has a packet: the search for room ends */
+static void room_is_not_sought_for_ever(void **state)
+{
+	struct naive_window *n = naive_make(128);
+	struct packet_list dropped = { 0 };
+	struct fq_rr_outcome outcome;
+	u32 k;
+
+	(void)state;
+	for (k = 0; k < HT_LOOKS; k++)
+		buffer_backlogged(&n->b, &n->b.flows[k], 'a', false);
+	naive_come(n, 100U << 25, 'a');
+	buffer_make_room(&n->b, NAIVE_LIMIT + 1, NULL, NULL, naive_size, &outcome, &dropped);
+	assert_int_equal(outcome.dropped, 0);
+	for (k = 0; k < HT_LOOKS; k++)
+		buffer_idle(&n->b, &n->b.flows[k]);
+	naive_free(n);
+}
+
 static void anything_happens(void **state)
 {
 	static const u32 queues[] = { 1, 3, 16, 17, 64, 256, 1024 };
@@ -139,6 +207,9 @@ int main(void)
 		cmocka_unit_test(no_flow_is_refused_an_idle_queue),
 		cmocka_unit_test(a_busy_window_is_shared_out),
 		cmocka_unit_test(a_long_home_is_shared),
+		cmocka_unit_test(a_guest_leaves_with_what_is_its_own),
+		cmocka_unit_test(a_queue_that_all_leave_is_idle),
+		cmocka_unit_test(room_is_not_sought_for_ever),
 		cmocka_unit_test(anything_happens),
 	};
 
