@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
-"""What people do with fq_rr on a router that runs: the manual page's ingress, and a change from another qdisc.
+"""What people do with fq_rr on a router that runs: README's and the manual page's examples, a change of qdisc.
 
 Run in the lab, with TC_LIB_DIR naming the plugin's folder.  Prints TAP.
 """
@@ -38,7 +38,8 @@ from in_guest.tap import equal, expect, run
 from in_lab_life import fork, is_empty, join, send_until_killed, wait_for_users
 from in_lab_shares import masquerade, netfilter
 
-MANUAL = Path(__file__).resolve().parents[2] / "tc-plugin" / "tc-fq_rr.8"
+TOP = Path(__file__).resolve().parents[2]
+MANUAL = TOP / "tc-plugin" / "tc-fq_rr.8"
 FRAME_BYTES = 1514
 PACKETS = 200
 RATE_BIT_S = 90e6
@@ -54,6 +55,14 @@ def recipe(after: str) -> list[str]:
     found = re.search(re.escape(after) + r".*?\n\.nf\n(.*?)\.fi", MANUAL.read_text(), re.DOTALL)
     assert found, after
     return [line.removeprefix("# ") for line in found[1].splitlines()]
+
+
+def in_readme(command: str) -> str:
+    """What README has a reader do by a command that begins so, on v0."""
+    (found,) = re.findall(
+        rf"^    (?:sudo )?tc ({re.escape(command)}.*)$", (TOP / "README.md").read_text(), re.MULTILINE
+    )
+    return str(found).replace("eth0", "v0")
 
 
 def wait_for_packets(device: str, count: int) -> None:
@@ -239,6 +248,24 @@ def the_manual_pages_uplink_is_taken() -> None:
     tc("qdisc del dev v0 root")
 
 
+def the_readmes_first_example_works() -> None:
+    """The buffer is as large as it says, the packets leave at the rate, and the last command undoes it."""
+    tc(in_readme("qdisc replace"))
+    (shown,) = json.loads(tc("-s -j " + in_readme("-s qdisc show").removeprefix("-s ")).stdout)
+    equal((shown["options"]["rate"], shown["memory_limit_bytes"]), (19e6 / 8, 4 << 20), "rate and memory")
+    equal((shown["options"]["aqm"], shown["packets"]), (True, 0), "delay control, and packets so far")
+    # all have left before CoDel's interval is over
+    sender, packets = Sender(1), 100
+    began = time.monotonic()
+    sender.send(FRAME_BYTES, packets)
+    wait_for_packets("v0", packets)
+    took, due = time.monotonic() - began, (packets - 1) * FRAME_BYTES * 8 / 19e6
+    expect(took >= due, f"{packets} packets took {took} s, not {due}")
+    sender.close()
+    tc(in_readme("qdisc del"))
+    expect("fq_rr" not in kinds("v0"), "it is still there")
+
+
 def another_qdisc_takes_its_place_under_traffic() -> None:
     """fq_codel, fq_rr, and back, time and again: each is at work at once, and nothing of the last one stays."""
     tc("qdisc del dev v0 root", check=False)
@@ -273,6 +300,7 @@ def main() -> int:
             the_manual_pages_ingress_works,
             every_line_brings_its_packets_in,
             the_manual_pages_uplink_is_taken,
+            the_readmes_first_example_works,
             another_qdisc_takes_its_place_under_traffic,
             the_kernel_has_not_complained,
         ]
