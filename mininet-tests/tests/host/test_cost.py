@@ -54,9 +54,13 @@ def test_only_like_is_compared(changes: dict[str, Any]) -> None:
     assert not cost.judge([row("fq_rr", 5000), row("fq_codel", 1000, **changes)])
 
 
-def test_packets_with_a_hash_have_no_goal() -> None:
-    """They are measured beside, since no router's packets are all like that"""
-    assert not cost.judge([row("fq_rr", 5000, hashed=True), row("fq_codel", 1000, hashed=True)])
+@pytest.mark.parametrize(("peer", "most"), [("fq_codel", 1000), ("cake", 500)])
+def test_packets_with_a_hash(peer: str, most: int) -> None:
+    """They have limits of their own, below the buffer's"""
+    assert not missed(row("fq_rr", most, hashed=True), row(peer, 1000, hashed=True))
+    assert missed(row("fq_rr", most + 1, hashed=True), row(peer, 1000, hashed=True)) == [f"below hashed over {peer}"]
+    beyond = [row(qdisc, cost, hashed=True, case="over-2x") for qdisc, cost in (("fq_rr", 5000), (peer, 1000))]
+    assert not cost.judge(beyond)
 
 
 @pytest.mark.parametrize(("few", "many"), [(1000, 1201), (1201, 1000)])
