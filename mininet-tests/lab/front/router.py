@@ -5,6 +5,7 @@
     scripts/lab router --quick              one case of each kind
     scripts/lab router --case 8-20-100 --case page
     scripts/lab router --list
+    scripts/lab router --document           write the tables into Documentation/router.rst as well
 
 A case is a number of flows, the link's rate in Mbit/s and the path in ms; or a page beside uploads of its host.
 All runs are in one study: a campaign that was interrupted goes on where it was, and only what uses a module that
@@ -23,7 +24,10 @@ from typing import Any
 from .. import files
 from ..analyse import router as found
 from ..analyse.verdict import Row
+from ..checkout import TOP
 from ..model import scenario
+from ..model.errors import PlanError
+from ..show import router_tables
 from ..store.engine import Engine
 from ..store.sweep import Request
 from . import campaign
@@ -41,6 +45,7 @@ FLOWS, RATES_MBIT, PATHS_MS = (1, 8, 50), (2, 20, 100), (20, 100)
 # A flow's share there is 40 kbit/s.
 TOO_MANY = (50, 2)
 SEEDS, MAX_SEEDS = 1, 10
+DOCUMENT = TOP / "Documentation" / "router.rst"
 
 
 @dataclass(frozen=True)
@@ -145,6 +150,7 @@ def write(folder: Path, measured: Measured) -> dict[str, Any]:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """The command line."""
     campaign.add_options(parser, PROGRAM, f"{len(QUICK)} cases: {', '.join(QUICK)}")
+    parser.add_argument("--document", action="store_true", help="write the tables into Documentation/router.rst")
     parser.add_argument(
         "--seeds", type=number(1, MAX_SEEDS), default=SEEDS, metavar="N", help=f"repeats, 1 to {MAX_SEEDS} ({SEEDS})"
     )
@@ -175,18 +181,21 @@ def terminal(summary: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def sentence(goal: dict[str, Any]) -> str:
-    """A goal that was missed."""
-    wanted = f"{goal['name']} {goal['op']} {goal['limit']:g}"
-    return f"{goal['case']}, {goal['cc']}: {wanted}, measured {goal['measured']:g}"
-
-
 def run(arguments: argparse.Namespace, engine: Engine) -> int:
     """Measure what was asked for, and show it."""
+    if arguments.document and (arguments.quick or arguments.case):
+        raise PlanError("--document writes what all cases gave: without --quick, --case")
     planned = requests(chosen(arguments.case, arguments.quick), arguments.seeds, arguments.kernel)
     folder = arguments.out
+
+    def written(place: Path, measured: Measured) -> dict[str, Any]:
+        summary = write(place, measured)
+        if arguments.document:
+            router_tables.document(DOCUMENT, summary)
+        return summary
+
     last = f"{folder / 'summary.json'} has all rows; scripts/lab report {folder / campaign.STUDY} draws them."
-    return campaign.run(PROGRAM, arguments, engine, planned, write, terminal, sentence, last)
+    return campaign.run(PROGRAM, arguments, engine, planned, written, terminal, router_tables.sentence, last)
 
 
 def main(arguments: argparse.Namespace) -> int:

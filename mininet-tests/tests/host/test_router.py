@@ -3,6 +3,7 @@
 
 import base64
 import json
+import re
 import zlib
 
 import fake_lab
@@ -15,6 +16,7 @@ from lab.front import measuring, router
 from lab.front.router import CASES, QUICK
 from lab.model.errors import PlanError, RunError
 from lab.model.scenario import load
+from lab.show import router_tables, rst
 from lab.store.sweep import planned
 
 CASE = "8-20-20"
@@ -235,6 +237,41 @@ def test_a_campaign_has_a_row_for_each_group_of_each_run(campaign, capsys):
     assert {"commit", "kernel", "modules", "clock"} <= set(summary)
     assert all(goal["met"] for goal in summary["goals"]) and summary["goals"]
     assert f"{len(summary['goals'])} of {len(summary['goals'])} goals are met" in capsys.readouterr().out
+
+
+def test_the_documented_tables(tmp_path, monkeypatch):
+    """Cells are of the queues in their order, missed goals are listed, and the text around them stays."""
+    page = tmp_path / "router.rst"
+    page.write_text(f"head\n\n{rst.begin(router_tables.COMMAND)}\n\nstale\n\n{rst.END}\n\nfoot\n")
+    pair = {"cc": "pktpair", "beside": "cubic"}
+    rows = [
+        row(),
+        row(seed=2, delay_p50_s=0.07, retransmits=3),
+        row(qdisc="fq_codel", delay_p50_s=0.0012, retransmits=7),
+        row(qdisc="cake", delay_p99_s=0.2),
+        row(**pair, retransmits=5),
+        row(**pair, options="no-aqm", delay_p50_s=0.002),
+    ]
+    pages = [{"qdisc": queue, "seed": 1, "page_s": took} for queue, took in (("fq_rr", 0.9), ("cake", 0.8))]
+    goals = [
+        one.as_data() for one in (*found.judge(rows), *found.judge_pages([{**one, "case": "page"} for one in pages]))
+    ]
+    about = {"commit": "abcdef0", "kernel": "6.1.0", "cpu_seconds": 12.3}
+    router_tables.document(page, {**about, "rows": rows, "pages": pages, "goals": goals})
+    text = page.read_text()
+    assert text.startswith("head\n") and text.endswith("foot\n") and "stale" not in text
+    assert "commit abcdef0 on Linux 6.1.0: 6 rows, seeds 1, 2 (the page: 1 of them)" in text
+    assert re.search(
+        r"^8-20-20 +60, 100; 1\.2, 100; 50, 200 +\\-; \\-; \\- +\\-; \\-; \\- +2, 7, 0 +\\-, \\-, \\-$", text, re.M
+    )
+    assert re.search(r"^8-20-20 +50, 100; 5 +2, 100; 0 +\\- +\\-$", text, re.M)
+    assert "fq_rr 0.900 s, cake 0.800 s." in text
+    missed = [goal for goal in goals if not goal["met"]]
+    assert f"Missed: {len(missed)}." in text and text.count("\n* ") == len(missed) > 1
+    assert "\n* page, cubic: page_s <= 0.8, measured 0.9\n" in text
+    monkeypatch.setattr(router, "in_guests", lambda program, run: run(None))
+    with pytest.raises(PlanError, match="--document writes what all cases gave"):
+        router.main(cli.parse(["router", "--quick", "--document"]))
 
 
 def test_nothing_acknowledged_is_said():
