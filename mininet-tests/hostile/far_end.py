@@ -574,15 +574,15 @@ class FarEnd:
     def amplified(self, first: int, last: int, factor: float, more: int) -> tuple[float, int]:
         """The round trip in which most left beyond what acknowledgments explain.
 
-        Where the bottleneck was made faster, what it carries in a round trip is explained
-        as well: gaps show it before so much is acknowledged.
+        Where the bottleneck was made faster, or the sender held up, what the bottleneck carries in a
+        round trip is explained as well: gaps show it while less is acknowledged.
 
         :param factor: so many times what was acknowledged in a round trip is explained
         :param more: and so many bytes
         :returns: how many times the allowance left, and in which round trip
         """
         worst, where = 0.0, first
-        carried = self.bottleneck.raised * self.settings.round_trip_ns // 1_000_000_000
+        carried = self.bottleneck.shown * self.settings.round_trip_ns // 1_000_000_000
         for number in range(first, last + 1):
             explained = max(carried, *(self.acked[n] for n in range(self._explained_from(number), number + 1)))
             part = self.left[number] / (factor * explained + more)

@@ -190,7 +190,10 @@ def _switch(connection: Connection, random: Random) -> None:
 
 
 def _pacing(connection: Connection, random: Random) -> None:
-    connection.limit_pacing(connection.far.bottleneck.rate // random.choice((2, 5, 10)))
+    bottleneck = connection.far.bottleneck
+    connection.limit_pacing(bottleneck.rate // random.choice((2, 5, 10)))
+    # trains leave at once all the same
+    bottleneck.show(bottleneck.rate)
 
 
 # Seconds between ACKs that come later and later, each before the timer runs out that

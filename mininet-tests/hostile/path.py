@@ -63,8 +63,8 @@ class Bottleneck:
         self.room = room_bytes
         self.free_ns = 0
         self.dropped = 0
-        # the fastest that it has been made: what a sender may read off the gaps at once
-        self.raised = 0
+        # the fastest that a sender may read off gaps, when less is acknowledged
+        self.shown = 0
 
     def enter(self, now: int, size: int) -> int | None:
         """When a packet that comes now arrives at the other side; None if it is dropped."""
@@ -75,10 +75,14 @@ class Bottleneck:
         self.free_ns = begin + size * SECOND_NS // self.rate
         return self.free_ns + self.delay_ns
 
+    def show(self, rate_bytes_s: int) -> None:
+        """A rate that gaps show from here on, whatever is sent."""
+        self.shown = max(self.shown, rate_bytes_s)
+
     def change_rate(self, now: int, rate_bytes_s: int) -> None:
         """Another rate, for what waits as well."""
         waiting = max(self.free_ns - now, 0)
         self.free_ns = now + waiting * self.rate // rate_bytes_s
         if rate_bytes_s > self.rate:
-            self.raised = max(self.raised, rate_bytes_s)
+            self.show(rate_bytes_s)
         self.rate = rate_bytes_s

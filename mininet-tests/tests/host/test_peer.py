@@ -237,6 +237,9 @@ def test_what_acks_do_not_explain_is_seen(far):
     # gaps show what a bottleneck carries that was made faster, but not of one that was made slower
     far.bottleneck.change_rate(0, far.bottleneck.rate // 2)
     assert far.amplified(20, 20, 2, 1000)[0] == 20
+    # and what one carries whose sender is held up
+    far.bottleneck.show(far.bottleneck.rate)
+    assert far.amplified(20, 20, 2, 1000)[0] == pytest.approx(20_000 / (2 * 50_000 + 1000))
     far.bottleneck.change_rate(0, far.bottleneck.rate * 4)
     assert far.amplified(20, 20, 2, 1000)[0] == pytest.approx(20_000 / (2 * 200_000 + 1000))
 
