@@ -228,7 +228,7 @@ class Place:
             parts = dict(split_attributes(attributes[TCA_STATS2]))
             values = {"device": index, "handle": handle, "parent": parent}
             values["packets"] = struct.unpack_from("=QI", parts[TCA_STATS_BASIC])[1]
-            values["qlen"] = struct.unpack_from("=I", parts[TCA_STATS_QUEUE])[0]
+            values["qlen"], values["backlog"] = struct.unpack_from("=II", parts[TCA_STATS_QUEUE])
             for number, value in split_attributes(parts.get(TCA_STATS_APP, b"")):
                 if STATISTICS[number] in GROWING:
                     values[STATISTICS[number]] = int.from_bytes(value, "little")
