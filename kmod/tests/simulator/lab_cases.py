@@ -86,6 +86,8 @@ def plan(values: Mapping[str, Any], cc: str, qdisc: str, seed: int) -> Plan:
         rate_mbit=case.rate_mbit,
         queue=case.queue,
         limit_packets=case.limit_packets,
+        # servers of the simulator have no delay control but where the case says so
+        options="no-aqm" if case.queue == "fq_rr" else "",
         delays_ms=[case.path_ms],
     )
     links = tuple(
