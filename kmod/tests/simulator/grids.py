@@ -24,6 +24,8 @@ SETPOINT_PACKETS = 5
 TRAIN_PACKETS = 4
 RATES_MBIT = (2, 5, 10, 20, 40, 100, 1000)
 PATHS_S = (0.02, 0.04, 0.1)
+# Where flows meet at a full buffer, a cell's mean over three seeds is off by a tenth and more.
+SEEDS = tuple(range(1, 13))
 ACKS_S = (0.0005, 0.001, 0.002, 0.004, 0.005, 0.008, 0.01, 0.02)
 # Goals are met within so much where seeds are drawn.
 WITHIN = 1.1
@@ -289,7 +291,7 @@ GRIDS = (
             "buffer_bdp": (1, 2, 5),
             "others": (1, 4, 8),
             "joins": ("early", "late"),
-            "seed": (1, 2, 3),
+            "seed": SEEDS,
         },
         beside_cubic,
         (
@@ -311,7 +313,7 @@ GRIDS = (
             "path_s": (0.04,),
             "buffer_bdp": (1, 2, 5),
             "flows": (2, 4, 9),
-            "seed": (1, 2, 3),
+            "seed": SEEDS,
         },
         among_kin,
         (
@@ -345,7 +347,7 @@ GRIDS = (
             "flows": (2, 4, 16),
             "queue": ("fq_rr", "fq_codel"),
             "limit": (32, 128),
-            "seed": (1, 2, 3),
+            "seed": SEEDS,
         },
         among_neighbours,
         (
@@ -359,7 +361,7 @@ GRIDS = (
     Grid(
         "transfers",
         "b1, b2 and b8: a file among ten others",
-        {"benchmark": tuple(TRANSFERS), "seed": (1, 2, 3)},
+        {"benchmark": tuple(TRANSFERS), "seed": SEEDS},
         transfer,
         (
             Goal("b1, primary behind its optimum, %", lambda rows: behind(rows, "b1"), 7.5),
