@@ -49,9 +49,9 @@
 #define IN_TURN_RELAPSES	3U
 /* Round trips from one train that shows a gap to the next, while the bottleneck is shared: such
  * trains cost this flow a part of its share. With one in four round trips it had 0.75 of what
- * CUBIC gets there, with one in 16 0.97
+ * CUBIC gets there, with one in 12 0.94
  */
-#define IN_TURN_PROBE_ROUNDS	16U
+#define IN_TURN_PROBE_ROUNDS	12U
 /* and once such a train has spoken for turns, since IN_TURN_RETURN of them must in a row */
 #define IN_TURN_RETURN_ROUNDS	2U
 /* What a first packet waited up to a 16th of the propagation delay is jitter */

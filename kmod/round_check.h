@@ -72,8 +72,13 @@
 #define ROUND_LOSSY		(3 * ROUND_LOSSES)
 /* halvings of trains: 64 becomes 1 */
 #define ROUND_SHORTER_MAX	6U
-/* A share is at most three times what was delivered in a round trip */
+/* A share is at most three times what was delivered in a round trip, or four times where
+ * ROUND_MANY packets or more were, since those are many trains
+ */
 #define ROUND_TRUST		3U
+#define ROUND_TRUST_MANY	4U
+/* ACKs are many in a round trip if none came for no more than an eighth of it */
+#define ROUND_MANY_SHIFT	3
 /* Fewer packets than a first flight count as a first flight (RFC 6928) */
 #define ROUND_FIRST_FLIGHT	10U
 /* ACKs of a first flight that show that they come one by one: all of a stock receiver's,
@@ -136,6 +141,10 @@
  * what ACKs wait for each other
  */
 #define ROUND_BACK_SHIFT	2
+/* of a period's packets, the part that good trains must cover to say anything: an eighth
+ * since in a queue that overflows many trains have lost a packet
+ */
+#define ROUND_COVERED_SHIFT	3
 /* Without the receiver's clock: ACKs were held up together if none came for longer than two
  * of the flow's trains take
  */
@@ -262,7 +271,10 @@ static_assert(ROUND_BURSTS_MAX < 1 << 3 && ROUND_SHORTER_MAX < 1 << 3 &&
  * @limited: not the network limited what was delivered: the application did, a drain
  *	of the queue, or the samples cannot be used
  * @policed: a policer drops what is above a rate
+ * @probes: few trains are sent that can show a gap, and any of them counts
  * @missing: the first packet to be acknowledged was not the first of the flow, or not alone
+ * @repairs: packets are missing before what has arrived. While the losses of a period
+ *	are repaired trains stand apart, and deliver less than they show
  */
 struct round_seen {
 	u64 service_q10;
@@ -274,7 +286,9 @@ struct round_seen {
 	u32 train;
 	bool limited;
 	bool policed;
+	bool probes;
 	bool missing;
+	bool repairs;
 };
 
 /**
@@ -509,8 +523,11 @@ static inline bool round_first_even(const struct round_check *r, u64 span_ns, u3
  */
 static inline u64 round_bound_q10(const struct round_check *r, u32 delivered, u32 interval_us)
 {
+	bool many = round_silence_us(r) <= interval_us >> ROUND_MANY_SHIFT;
+	u32 trust = many ? ROUND_TRUST_MANY : ROUND_TRUST;
+
 	return round_service_q10(interval_us, (u64)max_t(u32, delivered, ROUND_FIRST_FLIGHT) *
-				 (r->doubted ? 1 : ROUND_TRUST));
+				 (r->doubted ? 1 : trust));
 }
 
 /**
@@ -636,6 +653,8 @@ static inline bool round_compare(const struct round_check *r, const struct round
 	else if (div64_u64(silence_q10, found->delivered_q10) >
 		 ROUND_SILENT_TRAINS * min_t(u32, seen->train, U16_MAX))
 		found->served_q8 = 0;
+	if (!seen->probes && r->segments < packets >> ROUND_COVERED_SHIFT)
+		found->served_q8 = 0;
 	return dense;
 }
 
@@ -702,7 +721,7 @@ static inline void round_judge(struct round_check *r, const struct round_seen *s
 		found->service_q10 = min_t(u64, delivered_q10,
 					   found->lossy ? U64_MAX : 2 * believed_q10);
 		r->doubted = found->lossy;
-		found->bursts = dense;
+		found->bursts = dense && !(seen->repairs && r->lossy);
 	} else if (!r->trains && !r->lost && !waited) {
 		/* Deliveries have not followed what was claimed before: something else than
 		 * the network limits them, and claims would grow for as long as it does

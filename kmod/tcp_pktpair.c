@@ -879,9 +879,11 @@ static noinline void pktpair_confirm(struct sock *sk, const struct rate_sample *
 		.limited = prop_dipping(&ca->prop) || ca->dipped || rs->is_app_limited ||
 			   !pktpair_counts(rs) || inet_csk(sk)->icsk_ca_state == TCP_CA_Loss,
 		.policed = evidence->turns.policed,
+		.probes = evidence->turns.shared,
 		/* or it waited for the receiver's timer, and R is not known yet */
 		.missing = tp->sacked_out || rs->acked_sacked > PKTPAIR_FIRST_ACK ||
 			   ca->prop.delay_us == PROP_UNKNOWN_US,
+		.repairs = tp->sacked_out,
 	};
 	const struct round_found found = round_check_end(&evidence->check, &seen);
 

@@ -49,7 +49,7 @@ static void check_turns(struct in_turn *t, const struct in_turn_block *b)
 	CHECK(!changed || (b->served_q8 && busy));
 	CHECK(t->score_q4 <= was.score_q4 || (b->served_q8 && busy && !was.shared));
 	CHECK(t->turns == was.turns || (busy && was.shared));
-	CHECK(in_turn_probe_rounds(t) == (t->turns ? 2 : 16));
+	CHECK(in_turn_probe_rounds(t) == (t->turns ? 2 : 12));
 	/* a policer is found by what is lost, and gone by what is served */
 	CHECK(was.policed || !t->policed || (b->lossy && !served));
 	CHECK(!was.policed || t->policed || served || b->turn_us < was.policed_us / 2);
@@ -311,7 +311,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			seen.now_us += data[0] & 64 ? one : seen.prop_us + (seen.prop_us >> 2);
 			seen.tick += data[0] & 32 ? other : seen.prop_us / 800;
 			seen.delivered += data[0] & 16 ? one : data[2];
+			seen.probes = data[4] & 1;
 			seen.missing = data[4] & 16;
+			seen.repairs = data[4] & 32;
 			seen.limited = data[4] & 2;
 			seen.policed = data[4] & 4 ? turns.policed : data[4] & 8;
 			seen.service_q10 = check_end(&r, &turns, &seen, payload_bytes);

@@ -255,26 +255,26 @@ static void packets_of_one_ack_weigh_no_less(void **state)
 }
 
 /* Trains that show a gap cost the flow its share, until one has spoken for turns */
-static void one_round_trip_in_sixteen_shows_a_gap_or_one_in_two(void **state)
+static void one_round_trip_in_twelve_shows_a_gap_or_one_in_two(void **state)
 {
 	struct in_turn t = {};
 	u32 turns;
 
 	(void)state;
-	assert_int_equal(in_turn_probe_rounds(&t), 16);
+	assert_int_equal(in_turn_probe_rounds(&t), 12);
 	assert_int_equal(blocks_until_change(&t, block(128, 18), 100), 3);
-	assert_int_equal(in_turn_probe_rounds(&t), 16);
+	assert_int_equal(in_turn_probe_rounds(&t), 12);
 	/* neither speaks for turns */
 	assert_int_equal(blocks_until_change(&t, block(242, 3), 1), 0);
 	assert_int_equal(blocks_until_change(&t, block(256, 2), 1), 0);
-	assert_int_equal(in_turn_probe_rounds(&t), 16);
+	assert_int_equal(in_turn_probe_rounds(&t), 12);
 	assert_int_equal(blocks_until_change(&t, block(243, 3), 1), 0);
 	assert_int_equal(in_turn_probe_rounds(&t), 2);
 	/* what says nothing leaves it so, and what does not speak for them ends it */
 	assert_int_equal(blocks_until_change(&t, block(256, 2), 100), 0);
 	assert_int_equal(in_turn_probe_rounds(&t), 2);
 	assert_int_equal(blocks_until_change(&t, block(242, 3), 1), 0);
-	assert_int_equal(in_turn_probe_rounds(&t), 16);
+	assert_int_equal(in_turn_probe_rounds(&t), 12);
 	/* however many, until the pair law steers */
 	for (turns = 1; turns < IN_TURN_RETURN; turns++) {
 		assert_int_equal(blocks_until_change(&t, block(256, 3), 1), 0);
@@ -283,7 +283,7 @@ static void one_round_trip_in_sixteen_shows_a_gap_or_one_in_two(void **state)
 	assert_int_equal(blocks_until_change(&t, block(256, 3), 1), 1);
 	/* and for another alarm they count no more */
 	assert_int_equal(blocks_until_change(&t, block(128, 18), 100), 3);
-	assert_int_equal(in_turn_probe_rounds(&t), 16);
+	assert_int_equal(in_turn_probe_rounds(&t), 12);
 	t.turns = U8_MAX;
 	assert_int_equal(in_turn_probe_rounds(&t), 2);
 }
@@ -829,7 +829,7 @@ static void any_blocks_leave_numbers_in_their_bounds(void **state)
 		assert_true(t.turns < IN_TURN_RETURN << t.relapses);
 		assert_true(t.shared || !t.turns);
 		assert_true(in_turn_least_train(&t, b.served_q8) >= 1);
-		assert_int_equal(in_turn_probe_rounds(&t), t.turns ? 2 : 16);
+		assert_int_equal(in_turn_probe_rounds(&t), t.turns ? 2 : 12);
 		assert_true(t.relapses <= IN_TURN_RELAPSES);
 		if (t.policed)
 			assert_in_range(t.lossy, 1, IN_TURN_POLICED);
@@ -861,7 +861,7 @@ int main(void)
 		cmocka_unit_test(turns_bring_the_pair_law_back_after_a_while),
 		cmocka_unit_test(packets_of_one_ack_wait_for_each_other),
 		cmocka_unit_test(packets_of_one_ack_weigh_no_less),
-		cmocka_unit_test(one_round_trip_in_sixteen_shows_a_gap_or_one_in_two),
+		cmocka_unit_test(one_round_trip_in_twelve_shows_a_gap_or_one_in_two),
 		cmocka_unit_test(much_is_lost_and_nothing_waits_at_a_policer),
 		cmocka_unit_test(a_policer_is_found_sooner_where_much_more_was_believed),
 		cmocka_unit_test(a_policer_has_one_rate),
