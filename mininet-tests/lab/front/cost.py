@@ -107,15 +107,15 @@ def by_place(rows: Iterable[Row], unit: Unit) -> dict[tuple[Kind, int], dict[str
 def judge(rows: Sequence[Row], unit: Unit = INSTRUCTIONS) -> list[Verdict]:
     """Every goal wherever its rows were measured."""
     verdicts = []
-    for (of, flows), costs in by_place(rows, unit).items():
+    places = by_place(rows, unit)
+    for (of, flows), costs in places.items():
         hashed = of[3]
         for peer, limit in (unit.at_most_hashed if hashed else unit.at_most).get(of[0], {}).items():
             if "fq_rr" in costs and peer in costs:
                 goal = f"{of[0]}{' hashed' * hashed} over {peer}"
                 verdicts.append(Verdict(goal, f"{name(of)}, {flows} flows", costs["fq_rr"] / costs[peer], limit))
     few, many = FLAT_FLOWS
-    places = by_place((row for row in rows if not row["hashed"]), unit)
-    for of in dict.fromkeys(of for of, _ in places if of[0] in FLAT_CASES):
+    for of in dict.fromkeys(of for of, _ in places if of[0] in FLAT_CASES and not of[3]):
         at_few, at_many = places.get((of, few), {}), places.get((of, many), {})
         if "fq_rr" not in at_many:
             continue
