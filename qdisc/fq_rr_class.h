@@ -52,8 +52,20 @@ static void fq_rr_unbind(struct Qdisc *sch, unsigned long cl)
 {
 }
 
+static int fq_rr_validate_weight(const struct nlattr *attr, struct netlink_ext_ack *extack)
+{
+	u32 weight = nla_get_u32(attr);
+
+	if (weight >= FQ_RR_WEIGHT_MIN && weight <= FQ_RR_WEIGHT_MAX)
+		return 0;
+	NL_SET_BAD_ATTR(extack, attr);
+	NL_SET_ERR_MSG_FMT_MOD(extack, "weight %u is not in %u..%u",
+			       weight, FQ_RR_WEIGHT_MIN, FQ_RR_WEIGHT_MAX);
+	return -EINVAL;
+}
+
 static const struct nla_policy fq_rr_class_policy[TCA_FQ_RR_CLASS_MAX + 1] = {
-	[TCA_FQ_RR_CLASS_WEIGHT] = { .type = NLA_U32 },
+	[TCA_FQ_RR_CLASS_WEIGHT] = NLA_POLICY_VALIDATE_FN(NLA_U32, fq_rr_validate_weight),
 };
 
 static int fq_rr_change_class(struct Qdisc *sch, u32 classid, u32 parentid,
@@ -63,7 +75,6 @@ static int fq_rr_change_class(struct Qdisc *sch, u32 classid, u32 parentid,
 	struct nlattr *tb[TCA_FQ_RR_CLASS_MAX + 1];
 	struct fq_rr_sched *q = qdisc_priv(sch);
 	struct fq_rr_flow *flow;
-	u32 weight;
 	int err;
 
 	if (!*cl) {
@@ -79,17 +90,9 @@ static int fq_rr_change_class(struct Qdisc *sch, u32 classid, u32 parentid,
 			       fq_rr_class_policy, extack);
 	if (err || !tb[TCA_FQ_RR_CLASS_WEIGHT])
 		return err;
-	weight = nla_get_u32(tb[TCA_FQ_RR_CLASS_WEIGHT]);
-	if (weight < FQ_RR_WEIGHT_MIN || weight > FQ_RR_WEIGHT_MAX) {
-		NL_SET_BAD_ATTR(extack, tb[TCA_FQ_RR_CLASS_WEIGHT]);
-		NL_SET_ERR_MSG_FMT_MOD(extack, "weight %u is not in %u..%u",
-				       weight, FQ_RR_WEIGHT_MIN,
-				       FQ_RR_WEIGHT_MAX);
-		return -EINVAL;
-	}
 	sch_tree_lock(sch);
 	flow = fq_rr_class_flow(sch, *cl);
-	buffer_set_weight(&q->buffer, flow, weight);
+	buffer_set_weight(&q->buffer, flow, nla_get_u32(tb[TCA_FQ_RR_CLASS_WEIGHT]));
 	sch_tree_unlock(sch);
 	return 0;
 }

@@ -14,37 +14,42 @@
 
 /* ---- options ---- */
 
+static int fq_rr_validate(const struct nlattr *attr, struct netlink_ext_ack *extack);
+
+/* by a function: the policy's own ranges can name neither value nor limit */
+#define FQ_RR_RANGED(attr_type) NLA_POLICY_VALIDATE_FN(attr_type, fq_rr_validate)
+
 static const struct nla_policy fq_rr_policy[TCA_FQ_RR_MAX + 1] = {
-	[TCA_FQ_RR_LIMIT]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_MEMORY_LIMIT] = { .type = NLA_U32 },
-	[TCA_FQ_RR_FLOWS]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_QUANTUM]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_RATE64]	 = { .type = NLA_U64 },
-	[TCA_FQ_RR_OVERHEAD]	 = { .type = NLA_S32 },
-	[TCA_FQ_RR_MPU]		 = { .type = NLA_U32 },
-	[TCA_FQ_RR_SCHEDULER]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_DROP]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_SPLIT_GSO]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_SEED]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_QLBP]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_MU_MIN]	 = { .type = NLA_U64 },
-	[TCA_FQ_RR_MU_MAX]	 = { .type = NLA_U64 },
-	[TCA_FQ_RR_Q_MAX]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_LOAD]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_MAX_DELAY]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_MODE]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_CHARGE_DROPS] = { .type = NLA_U32 },
-	[TCA_FQ_RR_ECN]		 = { .type = NLA_U32 },
-	[TCA_FQ_RR_LAYER]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_FRAMING]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_CATCH_UP]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_AQM]		 = { .type = NLA_U32 },
-	[TCA_FQ_RR_TARGET]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_INTERVAL]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_CE_THRESHOLD] = { .type = NLA_U32 },
-	[TCA_FQ_RR_NOECN]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_HOSTS]	 = { .type = NLA_U32 },
-	[TCA_FQ_RR_NAT]		 = { .type = NLA_U32 },
+	[TCA_FQ_RR_LIMIT]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_MEMORY_LIMIT] = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_FLOWS]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_QUANTUM]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_RATE64]	 = FQ_RR_RANGED(NLA_U64),
+	[TCA_FQ_RR_OVERHEAD]	 = FQ_RR_RANGED(NLA_S32),
+	[TCA_FQ_RR_MPU]		 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_SCHEDULER]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_DROP]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_SPLIT_GSO]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_SEED]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_QLBP]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_MU_MIN]	 = FQ_RR_RANGED(NLA_U64),
+	[TCA_FQ_RR_MU_MAX]	 = FQ_RR_RANGED(NLA_U64),
+	[TCA_FQ_RR_Q_MAX]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_LOAD]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_MAX_DELAY]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_MODE]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_CHARGE_DROPS] = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_ECN]		 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_LAYER]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_FRAMING]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_CATCH_UP]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_AQM]		 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_TARGET]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_INTERVAL]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_CE_THRESHOLD] = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_NOECN]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_HOSTS]	 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_NAT]		 = FQ_RR_RANGED(NLA_U32),
 };
 
 static s64 fq_rr_value(const struct nla_policy *policy,
@@ -74,7 +79,6 @@ static void fq_rr_explain_range(const struct fq_rr_fault *fault,
 			       option->min, option->max, option->unit);
 }
 
-/* in words; here and not by the policy, which can name neither value nor limit */
 static void fq_rr_explain(const struct fq_rr_fault *fault,
 			  struct netlink_ext_ack *extack)
 {
@@ -120,6 +124,19 @@ static void fq_rr_explain(const struct fq_rr_fault *fault,
 		NL_SET_ERR_MSG_MOD(extack, "hosts mean nothing with mode class, one queue for all");
 		break;
 	}
+}
+
+/* what the policy asks for each attribute */
+static int fq_rr_validate(const struct nlattr *attr, struct netlink_ext_ack *extack)
+{
+	struct fq_rr_fault fault = { .kind = FQ_RR_FAULT_RANGE, .type = nla_type(attr) };
+
+	fault.value = fq_rr_value(&fq_rr_policy[fault.type], attr);
+	if (fq_rr_option_takes(fault.type, fault.value))
+		return 0;
+	NL_SET_BAD_ATTR(extack, attr);
+	fq_rr_explain(&fault, extack);
+	return -EINVAL;
 }
 
 /**

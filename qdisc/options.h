@@ -407,6 +407,23 @@ static inline struct fq_rr_limits fq_rr_limits(const struct fq_rr_config *config
 	return limits;
 }
 
+/**
+ * fq_rr_option_takes - whether a value is in an option's range, or its word for auto or none
+ * @type: attribute
+ * @value: asked for; an unsigned 64-bit one as its bits
+ *
+ * Return: true if the option can have it; false if there is no such option.
+ */
+static inline bool fq_rr_option_takes(unsigned int type, s64 value)
+{
+	const struct fq_rr_option *option;
+
+	if (type > TCA_FQ_RR_MAX || !fq_rr_options[type].name)
+		return false;
+	option = &fq_rr_options[type];
+	return (value >= option->min && value <= option->max) || value == option->also;
+}
+
 /* the tables that the number of flows sizes, and the hash's key, stay */
 static inline bool fq_rr_is_fixed(unsigned int type)
 {
@@ -420,16 +437,13 @@ fq_rr_options_check(const struct fq_rr_config *config, bool fixed,
 	unsigned int type;
 
 	for (type = 0; type <= TCA_FQ_RR_MAX; type++) {
-		const struct fq_rr_option *option = &fq_rr_options[type];
 		struct fq_rr_fault fault = { .type = type };
-		s64 value = request->value[type];
 
-		if (!option->name || !fq_rr_given(request, type))
+		if (!fq_rr_options[type].name || !fq_rr_given(request, type))
 			continue;
-		fault.value = value;
+		fault.value = request->value[type];
 		fault.than = fq_rr_option_get(config, type);
-		if ((value < option->min || value > option->max) &&
-		    value != option->also)
+		if (!fq_rr_option_takes(type, fault.value))
 			fault.kind = FQ_RR_FAULT_RANGE;
 		else if (fixed && fq_rr_is_fixed(type) &&
 			 fault.value != fault.than)

@@ -11,6 +11,8 @@ probe, request, name
     99th percentiles of a datagram's way there, of a request's answer and of a small response, beside them, in s
 retransmits
     of these flows, from a round trip after their shares are found: a loss is known so much later
+retransmits_settled
+    likewise, but of each flow from a round trip after the five that its share last fell to less than half
 drops, marks
     of the whole queue, in the whole run
 """
@@ -30,7 +32,7 @@ from .verdict import Row, Verdict, mean
 
 BOTTLENECK = "r-x"
 # Of a run's metrics that are part of its rows: "<cc>_delay_p50_s", and the like.
-OF_GROUP = ("delay_p50_s", "delay_p99_s", "goodput_mbit", "retransmits")
+OF_GROUP = ("delay_p50_s", "delay_p99_s", "goodput_mbit", "retransmits", "retransmits_settled")
 OF_RUN = ("probe_p99_s", "request_p99_s", "name_p99_s", "drops", "marks")
 # Of the queues' own statistics: fq_rr's, fq_codel's, and CAKE's by its tins.
 MARKS = ("marks_aqm", "marks_ce", "ecn_mark")
@@ -38,7 +40,9 @@ FULL_PACKET_BITS = 1500 * 8
 # Delay: of the better peer's, or so many packets of a flow's own. Goodput: of the lower and of the higher peer's.
 DELAY, DELAY_PACKETS = 1.05, 10
 GOODPUT_OF_LOWER, GOODPUT_OF_HIGHER = 0.99, 0.97
-# Packet pair beside CUBIC: of the delay without delay control.
+# Packet pair beside CUBIC: round trips to follow a share that fell to less than half, and one to hear of a loss.
+FOLLOWED_ROUND_TRIPS, HEARD_ROUND_TRIPS = 5, 1
+# Of the delay without delay control.
 DELAY_OF_NONE = 1.1
 OURS, PEERS = "fq_rr", ("fq_codel", "cake")
 # Who lets hosts share a link as well.
@@ -62,19 +66,50 @@ def groups(plan: Plan) -> dict[str, list[Flow]]:
     return found
 
 
+def fell_s(starts_s: Sequence[float], start_s: float) -> float:
+    """When a flow's share of the link last fell to less than half of what it was: at its own start, or a later one.
+
+    :param starts_s: of all flows, its own among them; each has the same share
+    """
+    of_share, fell_at_s = sum(one <= start_s for one in starts_s), start_s
+    for flows, later_s in enumerate(sorted(starts_s), 1):
+        if flows > 2 * of_share:
+            of_share, fell_at_s = flows, later_s
+    return fell_at_s
+
+
+def settled_s(seen: Acks, from_s: float, round_trips: int) -> float:
+    """When so many round trips have passed, each from the first packet that is sent after the one before.
+
+    Infinite if fewer pass before the trace ends.
+    """
+    timed = seen.rtt_s > 0
+    acked_s, sent_s = seen.time_s[timed], (seen.time_s - seen.rtt_s)[timed]
+    for _ in range(round_trips):
+        later = acked_s[sent_s >= from_s]
+        if not len(later):
+            return float("inf")
+        from_s = float(later[0])
+    return from_s
+
+
 def _of_group(plan: Plan, group: Sequence[Flow], acks: Mapping[int, Acks]) -> dict[str, Any]:
     if plan.window_s is None:
         raise RunError("there is no time at which all flows send")
     begin_s, end_s = plan.window_s
     layouts = layouts_of(plan)
-    delays, goodput_bit_s, lost = [], 0.0, 0.0
+    starts_s = [flow.start_s for flow in plan.measured]
+    delays, goodput_bit_s, lost, lost_settled = [], 0.0, 0.0, 0.0
     for flow in group:
         seen = acks[plan.port(flow)]
         chosen = (seen.time_s >= begin_s) & (seen.time_s < end_s) & (seen.rtt_s > 0)
         delays.append(delays_of(layouts, flow, seen)[chosen])
         goodput_bit_s += seen.goodput_bit_s(begin_s, end_s)
         known_s = begin_s + float(np.median(seen.rtt_s[chosen])) if chosen.any() else begin_s
-        lost += seen.at(seen.retransmits, end_s) - seen.at(seen.retransmits, known_s)
+        followed_s = settled_s(seen, fell_s(starts_s, flow.start_s), FOLLOWED_ROUND_TRIPS + HEARD_ROUND_TRIPS)
+        of_all = seen.at(seen.retransmits, end_s)
+        lost += of_all - seen.at(seen.retransmits, known_s)
+        lost_settled += of_all - seen.at(seen.retransmits, min(max(known_s, followed_s), end_s))
     every = np.concatenate(delays)
     if not len(every):
         raise RunError(f"no flow of {group[0].cc} was acknowledged from {begin_s:.3f} to {end_s:.3f} s")
@@ -83,6 +118,7 @@ def _of_group(plan: Plan, group: Sequence[Flow], acks: Mapping[int, Acks]) -> di
         "delay_p99_s": rounded(np.quantile(every, 0.99)),
         "goodput_mbit": rounded(goodput_bit_s / 1e6),
         "retransmits": int(lost),
+        "retransmits_settled": int(lost_settled),
     }
 
 
@@ -173,7 +209,7 @@ def judge_pages(pages: Sequence[Row]) -> list[OfFlows]:
 
 def _left_alone(case: str, cc: str, ours: Sequence[Row], without: Sequence[Row] | None) -> list[OfFlows]:
     """A flow that controls its delay itself does not meet delay control."""
-    found = [OfFlows(case, "retransmits", "<=", 0, rounded(mean(ours, "retransmits")), cc)]
+    found = [OfFlows(case, "retransmits_settled", "<=", 0, rounded(mean(ours, "retransmits_settled")), cc)]
     if without:
         limit = rounded(DELAY_OF_NONE * mean(without, "delay_p99_s"))
         found.append(OfFlows(case, "delay_p99_s", "<=", limit, rounded(mean(ours, "delay_p99_s")), cc))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from lab import cli
 from lab.analyse import router as found
-from lab.analyse.figures import RECEIVED, Figures
+from lab.analyse.figures import RECEIVED, Acks, Figures
 from lab.front import measuring, router
 from lab.front.router import CASES, QUICK
 from lab.model.errors import PlanError, RunError
@@ -72,7 +72,8 @@ def test_bad_input_names_the_value_and_the_limit(words, message, capsys):
 
 def row(**more):
     asked = {"case": CASE, "flows": 8, "rate_mbit": 20.0, "path_s": 0.02, "qdisc": "fq_rr", "options": "", "seed": 1}
-    figures = {"delay_p50_s": 0.05, "delay_p99_s": 0.1, "goodput_mbit": 19.0, "retransmits": 0, "drops": 0, "marks": 0}
+    counts = dict.fromkeys(("retransmits", "retransmits_settled", "drops", "marks"), 0)
+    figures = {"delay_p50_s": 0.05, "delay_p99_s": 0.1, "goodput_mbit": 19.0, **counts}
     return {**asked, "cc": "cubic", "beside": "", **figures, **dict.fromkeys(found.ASKED, 0.02), **more}
 
 
@@ -122,7 +123,27 @@ def test_packet_pair_meets_no_delay_control():
 
     assert missed(delay_p99_s=0.11) == []
     assert missed(delay_p99_s=0.1101) == ["delay_p99_s"]
-    assert missed(retransmits=1) == ["retransmits"]
+    # it may while it follows a share that fell
+    assert missed(retransmits=1) == []
+    assert missed(retransmits=1, retransmits_settled=1) == ["retransmits_settled"]
+
+
+def test_when_a_share_last_fell_to_less_than_half():
+    starts_s = [number / 10 for number in range(8)]
+    # the first has all, then a third (of three), then a seventh; the second half, a fifth; the fourth and later no less
+    # than half of what they began with
+    assert [found.fell_s(starts_s, one) for one in starts_s] == [0.6, 0.4, 0.6, 0.3, 0.4, 0.5, 0.6, 0.7]
+    assert found.fell_s([0.0, 0.0], 0.0) == 0.0
+
+
+def test_round_trips_are_counted_from_packet_to_packet():
+    # sent at 0, 1, 2, ...; each takes two, the one sent at 3 is not timed
+    sent_s = np.arange(10.0)
+    rtt_s = np.where(sent_s == 3, 0.0, 2.0)
+    nothing = np.zeros(10)
+    seen = Acks(sent_s + 2, rtt_s, nothing, nothing, nothing, nothing)
+    assert [found.settled_s(seen, 0.5, times) for times in (0, 1, 2)] == [0.5, 3.0, 6.0]
+    assert found.settled_s(seen, 0.5, 5) == float("inf")
 
 
 def test_what_has_no_peer_is_not_judged():
@@ -171,15 +192,13 @@ def ack_line(time_s, port, rtt_us, acked, retrans):
     )
 
 
-def test_a_group_has_the_figures_of_its_own_flows():
-    (run,) = [run for run in runs_of([CASE]) if run.values["beside"] and run.values["options"]]
+def raw_of(run, pair_rtt_us=30_000):
+    """CUBIC's packets wait for 50 ms, packet pair's for 10, of which one flow loses one a second into the window."""
     begin_s, end_s = run.plan.window_s
     lines = []
     for flow in run.plan.measured:
-        pair = flow.cc == "pktpair"
+        rtt_us = pair_rtt_us if flow.cc == "pktpair" else 70_000
         for number, at_s in enumerate(np.arange(0.5, end_s, 0.01)):
-            # CUBIC's packets wait for 50 ms, packet pair's for 10, and one of the latter is lost in the window
-            rtt_us = 30_000 if pair else 70_000
             lost = int(flow.name == "f1" and at_s > begin_s + 1)
             lines.append(ack_line(100 + at_s, run.plan.port(flow), rtt_us, 1448 * number, lost))
     records = np.zeros(10, dtype=RECEIVED)
@@ -188,19 +207,31 @@ def test_a_group_has_the_figures_of_its_own_flows():
     # among the starts it takes long, which is not of the window
     asked_ns = [(0, 900_000_000), *((at, at + 20_000_000) for at in records["sent_ns"].astype(int).tolist())]
     answers = [{"name": flow.name, "exchanges": asked_ns} for flow in run.plan.flows if flow.background]
-    raw = {
+    return {
         "trace": "\n".join(lines),
         "begin_s": 100.0,
         "received": base64.b64encode(zlib.compress(records.tobytes())).decode(),
         "flows": [*({"name": flow.name} for flow in run.plan.measured), *answers],
         "qdiscs": {"r-x": [{"kind": "fq_rr", "marks_aqm": 2}]},
     }
-    metrics = found.metrics(run.plan, raw)
+
+
+def test_a_group_has_the_figures_of_its_own_flows():
+    (run,) = [run for run in runs_of([CASE]) if run.values["beside"] and run.values["options"]]
+    metrics = found.metrics(run.plan, raw_of(run))
     assert metrics["pktpair_delay_p99_s"] == pytest.approx(0.010, abs=1e-3)
     assert metrics["cubic_delay_p99_s"] == pytest.approx(0.050, abs=1e-3)
     assert (metrics["pktpair_retransmits"], metrics["cubic_retransmits"]) == (1, 0)
+    assert (metrics["pktpair_retransmits_settled"], metrics["cubic_retransmits_settled"]) == (1, 0)
     asked = {name: metrics[name] for name in (*found.ASKED, "marks")}
     assert asked == {"probe_p99_s": 0.002, "request_p99_s": 0.02, "name_p99_s": 0.02, "marks": 2}
+
+
+def test_what_is_lost_while_a_share_is_followed_is_counted_apart():
+    (run,) = [run for run in runs_of([CASE]) if run.values["beside"] and run.values["options"]]
+    # f1's share fell to a seventh before the window, and it loses one within six round trips of 0.6 s
+    metrics = found.metrics(run.plan, raw_of(run, pair_rtt_us=600_000))
+    assert (metrics["pktpair_retransmits"], metrics["pktpair_retransmits_settled"]) == (1, 0)
 
 
 class Known(fake_lab.FakeEngine):
