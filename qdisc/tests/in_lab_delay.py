@@ -242,7 +242,8 @@ def parents_are_told_of_drops() -> None:
         capture.close()
 
 
-# SHA-256 of what left, was dropped and marked, by the module before there was delay control
+# SHA-256 of what left, was dropped and marked, by the module before there was delay control;
+# test_recorded.c replays the same arrivals, and has each link's part
 RECORDED = "7e1622fd728a7408da8215658c13912a27d06009354fbbdf6e8fdabbdfd5c09b"
 
 
