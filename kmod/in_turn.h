@@ -62,11 +62,14 @@
 /* Much is lost of a block, none of its packets waited for a turn, and no gap shows what was
  * delivered: a policer does so. Small buffers of a round robin do for some blocks, so that
  * eight are needed, or three where more than twice as much was believed; a block without
- * losses takes back one part in 24
+ * losses takes back one part in 48, for a flow that has lost much needs some twenty to come back
+ * to the rate that it lost at
  */
-#define IN_TURN_DROPS		3U
-#define IN_TURN_DROPS_FASTER	8U
-#define IN_TURN_POLICED		24U
+#define IN_TURN_DROPS		6U
+#define IN_TURN_DROPS_FASTER	16U
+#define IN_TURN_POLICED		48U
+/* Blocks with a queue, or with gaps that show what was delivered, that end it */
+#define IN_TURN_UNPOLICED	24U
 /* A policer has one rate: a block that delivers less than half of what another did does not
  * count with it, for while flows join a small buffer each block delivers less than the one
  * before; and a policer that lets twice as much pass is gone
@@ -82,6 +85,7 @@
  * @lossy: of the blocks that spoke for a policer; while @policed, blocks with a queue, or with
  *	gaps that show what was delivered, until it ends
  * @relapses: returns so far, at most IN_TURN_RELAPSES
+ * @queued: in some block all packets waited for a turn
  * @policed: what is above a rate is dropped, and no queue forms
  * @shared: the bottleneck does not serve in turn
  */
@@ -91,13 +95,15 @@ struct in_turn {
 	u8 score_q4;
 	u8 turns;
 	u8 lossy;
-	u8 relapses:6,
+	u8 relapses:5,
+	   queued:1,
 	   policed:1,
 	   shared:1;
 };
 
 static_assert(IN_TURN_ALARM_Q4 + IN_TURN_WEIGHT_Q4 <= U8_MAX, "does not fit its bits");
 static_assert(IN_TURN_RETURN << IN_TURN_RELAPSES <= U8_MAX, "does not fit its bits");
+static_assert(IN_TURN_POLICED + IN_TURN_DROPS_FASTER <= U8_MAX, "does not fit its bits");
 
 /**
  * struct in_turn_block - a block of round trips
@@ -160,11 +166,13 @@ static inline u64 in_turn_busy_us(const struct in_turn_block *b)
 /* Whether a rate is enforced without a queue, and without a gap that shows it */
 static inline void in_turn_losses(struct in_turn *t, const struct in_turn_block *b)
 {
-	bool served = b->waited_us > b->turn_us || b->served_q8 >= IN_TURN_SHARED_Q8;
+	bool waited = b->waited_us > b->turn_us;
+	bool served = waited || b->served_q8 >= IN_TURN_SHARED_Q8;
 
+	t->queued |= waited;
 	if (t->policed) {
 		if (!served)
-			t->lossy = IN_TURN_POLICED;
+			t->lossy = IN_TURN_UNPOLICED;
 		else
 			t->lossy--;
 		if (!t->lossy || b->turn_us < t->policed_us / IN_TURN_ONE_RATE) {
@@ -183,8 +191,21 @@ static inline void in_turn_losses(struct in_turn *t, const struct in_turn_block 
 		t->policed_us = min_t(u32, t->policed_us, b->turn_us);
 		t->lossy += b->faster ? IN_TURN_DROPS_FASTER : IN_TURN_DROPS;
 		t->policed = t->lossy >= IN_TURN_POLICED;
-		t->lossy = min_t(u8, t->lossy, IN_TURN_POLICED);
+		if (t->policed)
+			t->lossy = IN_TURN_UNPOLICED;
 	}
+}
+
+/**
+ * in_turn_suspects_policer - whether blocks speak for a policer, and none has shown a queue
+ * @t: the score
+ *
+ * Gaps show the link before a policer, and a flow that follows them loses most of what it sends
+ * until the policer is found.
+ */
+static inline bool in_turn_suspects_policer(const struct in_turn *t)
+{
+	return t->lossy && !t->queued;
 }
 
 /* Another law from here on */

@@ -72,11 +72,14 @@
 #define ROUND_LOSSY		(3 * ROUND_LOSSES)
 /* halvings of trains: 64 becomes 1 */
 #define ROUND_SHORTER_MAX	6U
-/* A share is at most three times what was delivered in a round trip, or four times where
- * ROUND_MANY packets or more were, since those are many trains
+/* A share is at most three times what was delivered in a round trip, or four times where ACKs are
+ * many, since those are many trains; a quarter more, where it may be a policer that drops, and no more
+ * than was delivered while the share is doubted. In quarters.
  */
-#define ROUND_TRUST		3U
-#define ROUND_TRUST_MANY	4U
+#define ROUND_TRUST_Q2		12U
+#define ROUND_TRUST_MANY_Q2	16U
+#define ROUND_TRUST_POLICER_Q2	5U
+#define ROUND_TRUST_DOUBTED_Q2	4U
 /* ACKs are many in a round trip if none came for no more than an eighth of it */
 #define ROUND_MANY_SHIFT	3
 /* Fewer packets than a first flight count as a first flight (RFC 6928) */
@@ -518,16 +521,23 @@ static inline bool round_first_even(const struct round_check *r, u64 span_ns, u3
  * @r: the check
  * @delivered: packets delivered in an interval; fewer than a first flight count as one
  * @interval_us: the interval, a round trip or a little more
+ * @suspected: what was lost may have been dropped by a policer
  *
  * Return: ns with ten places, at least 1.
  */
-static inline u64 round_bound_q10(const struct round_check *r, u32 delivered, u32 interval_us)
+static inline u64 round_bound_q10(const struct round_check *r, u32 delivered, u32 interval_us,
+				  bool suspected)
 {
-	bool many = round_silence_us(r) <= interval_us >> ROUND_MANY_SHIFT;
-	u32 trust = many ? ROUND_TRUST_MANY : ROUND_TRUST;
+	u32 trust_q2 = ROUND_TRUST_Q2;
 
+	if (r->doubted)
+		trust_q2 = ROUND_TRUST_DOUBTED_Q2;
+	else if (suspected)
+		trust_q2 = ROUND_TRUST_POLICER_Q2;
+	else if (round_silence_us(r) <= interval_us >> ROUND_MANY_SHIFT)
+		trust_q2 = ROUND_TRUST_MANY_Q2;
 	return round_service_q10(interval_us, (u64)max_t(u32, delivered, ROUND_FIRST_FLIGHT) *
-				 (r->doubted ? 1 : trust));
+				 trust_q2 >> 2);
 }
 
 /**

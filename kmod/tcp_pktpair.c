@@ -595,16 +595,18 @@ static noinline u64 pktpair_bounded_q10(const struct sock *sk, const struct rate
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct pktpair *ca = inet_csk_ca(sk);
 	const struct round_check *check = &ca->evidence->check;
+	bool suspected = in_turn_suspects_policer(&ca->evidence->turns);
 	u64 bound_q10;
 
 	if (!ca->started && tp->rx_opt.saw_tstamp &&
 	    round_first_even(check, span_ns, ticks))
 		return service_q10;
 	if (rs->interval_us <= 0)
-		bound_q10 = round_bound_q10(check, 0, tp->srtt_us >> 3);
+		bound_q10 = round_bound_q10(check, 0, tp->srtt_us >> 3, suspected);
 	else
 		bound_q10 = round_bound_q10(check, rs->delivered,
-					    max_t(u32, rs->interval_us, tcp_min_rtt(tp)));
+					    max_t(u32, rs->interval_us, tcp_min_rtt(tp)),
+					    suspected);
 	return max_t(u64, service_q10, min_t(u64, bound_q10, most_q10));
 }
 

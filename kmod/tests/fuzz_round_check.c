@@ -55,6 +55,8 @@ static void check_turns(struct in_turn *t, const struct in_turn_block *b)
 	CHECK(!was.policed || t->policed || served || b->turn_us < was.policed_us / 2);
 	/* within a factor of two of what was delivered in each block that counts */
 	CHECK(!t->policed || was.policed || b->turn_us / 2 <= t->policed_us);
+	/* nor suspected where packets have waited for more than a turn */
+	CHECK(!in_turn_suspects_policer(t) || (!was.queued && b->waited_us <= b->turn_us));
 	CHECK(!t->lossy || t->policed || !b->lossy || served || t->policed_us <= b->turn_us);
 	check_score(t);
 }
@@ -229,8 +231,9 @@ static u64 check_end(struct round_check *r, struct in_turn *t, const struct roun
 
 static void check_bound(const struct round_check *r, u32 delivered, u32 interval_us)
 {
-	const u64 bound_q10 = round_bound_q10(r, delivered, interval_us);
+	const u64 bound_q10 = round_bound_q10(r, delivered, interval_us, false);
 
+	CHECK(round_bound_q10(r, delivered, interval_us, true) >= bound_q10);
 	CHECK(bound_q10 >= 1 && bound_q10 <= ROUND_SERVICE_MAX_Q10);
 	CHECK(round_train_most(r, delivered, interval_us % 8) >= 1);
 	CHECK(round_train_most(r, delivered, interval_us) <= max_t(u32, delivered, 1));

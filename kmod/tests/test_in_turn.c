@@ -310,7 +310,7 @@ static void much_is_lost_and_nothing_waits_at_a_policer(void **state)
 	lossy_blocks(&t, TURN_US, true, 1);
 	assert_true(t.policed);
 
-	/* a block without losses takes back one part in 24, but no more than there is */
+	/* a block without losses takes back one part in 48, but no more than there is */
 	memset(&t, 0, sizeof(t));
 	lossy_blocks(&t, 0, false, 5);
 	lossy_blocks(&t, 0, true, 7);
@@ -321,11 +321,16 @@ static void much_is_lost_and_nothing_waits_at_a_policer(void **state)
 	assert_true(t.policed);
 	memset(&t, 0, sizeof(t));
 	lossy_blocks(&t, 0, true, 7);
-	lossy_blocks(&t, 0, false, 3);
+	lossy_blocks(&t, 0, false, 6);
 	lossy_blocks(&t, 0, true, 1);
 	assert_false(t.policed);
 	lossy_blocks(&t, 0, true, 1);
 	assert_true(t.policed);
+	memset(&t, 0, sizeof(t));
+	lossy_blocks(&t, 0, true, 7);
+	lossy_blocks(&t, 0, false, 7);
+	lossy_blocks(&t, 0, true, 2);
+	assert_false(t.policed);
 
 	/* a block in which packets waited for more than a turn takes all back */
 	memset(&t, 0, sizeof(t));
@@ -353,8 +358,8 @@ static void a_policer_is_found_sooner_where_much_more_was_believed(void **state)
 		{ 1, 6, 0, 0, true, "and six" },
 		{ 2, 0, 1, 1, false, "without losses takes back" },
 		{ 2, 0, 1, 2, true, "less than another" },
-		{ 2, 2, 6, 1, true, "22 less 6, and 8: just enough" },
-		{ 2, 2, 7, 1, false, "a block less" },
+		{ 2, 2, 12, 1, true, "44 less 12, and 16: just enough" },
+		{ 2, 2, 13, 1, false, "a block less" },
 	};
 	const struct in_turn_block faster = {
 		.waited_us = TURN_US, .turn_us = TURN_US, .lossy = true, .faster = true,
@@ -378,8 +383,41 @@ static void a_policer_is_found_sooner_where_much_more_was_believed(void **state)
 		for (n = 0; n < rows[i].more_faster; n++)
 			in_turn_take(&t, &faster);
 		if (t.policed != rows[i].policed)
-			fail_msg("%s: %u of 24", rows[i].reason, t.lossy);
+			fail_msg("%s: %u of 48", rows[i].reason, t.lossy);
 	}
+}
+
+/* Until 16 blocks lost nothing, gaps showed what was delivered, or packets waited; then for good */
+static void a_policer_is_suspected_from_its_first_losses_on(void **state)
+{
+	const struct in_turn_block faster = {
+		.turn_us = TURN_US, .lossy = true, .faster = true,
+	};
+	const struct in_turn_block served = { .turn_us = TURN_US, .served_q8 = IN_TURN_ONE_Q8 };
+	struct in_turn t = {};
+
+	(void)state;
+	assert_false(in_turn_suspects_policer(&t));
+	lossy_blocks(&t, 0, false, 10);
+	assert_false(in_turn_suspects_policer(&t));
+	in_turn_take(&t, &faster);
+	lossy_blocks(&t, TURN_US, false, 15);
+	assert_true(in_turn_suspects_policer(&t));
+	lossy_blocks(&t, 0, false, 1);
+	assert_false(in_turn_suspects_policer(&t));
+	in_turn_take(&t, &faster);
+	in_turn_take(&t, &served);
+	assert_false(in_turn_suspects_policer(&t));
+	/* gaps may show by chance what was delivered */
+	in_turn_take(&t, &faster);
+	assert_true(in_turn_suspects_policer(&t));
+	/* a small buffer of a round robin holds a turn's wait now and then */
+	lossy_blocks(&t, TURN_US + 1, true, 1);
+	in_turn_take(&t, &faster);
+	assert_false(in_turn_suspects_policer(&t));
+	lossy_blocks(&t, 0, true, 100);
+	assert_true(t.policed);
+	assert_false(in_turn_suspects_policer(&t));
 }
 
 /* Flows that join a small buffer: each block delivers less than the one before */
@@ -864,6 +902,7 @@ int main(void)
 		cmocka_unit_test(one_round_trip_in_twelve_shows_a_gap_or_one_in_two),
 		cmocka_unit_test(much_is_lost_and_nothing_waits_at_a_policer),
 		cmocka_unit_test(a_policer_is_found_sooner_where_much_more_was_believed),
+		cmocka_unit_test(a_policer_is_suspected_from_its_first_losses_on),
 		cmocka_unit_test(a_policer_has_one_rate),
 		cmocka_unit_test(gaps_that_show_what_was_delivered_speak_against_a_policer),
 		cmocka_unit_test(a_policer_is_gone_after_24_blocks_with_a_queue),

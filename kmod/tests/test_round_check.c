@@ -1837,34 +1837,46 @@ static void deliveries_bound_what_gaps_may_show(void **state)
 {
 	static const struct {
 		u32 delivered, interval_us, silence_us;
+		bool suspected;
 		u64 expected;
 		const char *reason;
 	} rows[] = {
-		{ 100, 30000, 3750, US(75), "four times as much, of many ACKs" },
-		{ 100, 30000, 3751, US(100), "three times, if there was a silence" },
-		{ 10, 30000, 30000, US(1000), "a first flight" },
-		{ 9, 30000, 30000, US(1000), "no less than that" },
-		{ 0, 30000, 30000, US(1000), "nor of nothing" },
-		{ 0, 30000, 0, US(750), "nor with many" },
-		{ 11, 33000, 30000, US(1000), "just more" },
-		{ 0, 0, 0, 1, "never 0" },
-		{ 0, ROUND_MAX_US, U32_MAX, US(ROUND_MAX_US) / 30, "the longest" },
-		{ 0, U32_MAX, U32_MAX, US(ROUND_MAX_US) / 30, "longer is the longest" },
-		{ U32_MAX, U32_MAX, 0, 5960, "no product wraps" },
+		{ 100, 30000, 3750, false, US(75), "four times as much, of many ACKs" },
+		{ 100, 30000, 3751, false, US(100), "three times, if there was a silence" },
+		{ 10, 30000, 30000, false, US(1000), "a first flight" },
+		{ 9, 30000, 30000, false, US(1000), "no less than that" },
+		{ 0, 30000, 30000, false, US(1000), "nor of nothing" },
+		{ 0, 30000, 0, false, US(750), "nor with many" },
+		{ 11, 33000, 30000, false, US(1000), "just more" },
+		{ 0, 0, 0, false, 1, "never 0" },
+		{ 0, ROUND_MAX_US, U32_MAX, false, US(ROUND_MAX_US) / 30, "the longest" },
+		{ 0, U32_MAX, U32_MAX, false, US(ROUND_MAX_US) / 30, "longer is the longest" },
+		{ U32_MAX, U32_MAX, 0, false, 5960, "no product wraps" },
+		{ 100, 30000, 3750, true, US(240), "a quarter more, where a policer is suspected" },
+		{ 100, 30000, 3751, true, US(240), "however many ACKs" },
+		{ 9, 30000, 3751, true, US(2500), "of a first flight, in whole packets" },
 	};
 	size_t i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct round_check r = { .silence_us = rows[i].silence_us };
-		u64 got = round_bound_q10(&r, rows[i].delivered, rows[i].interval_us);
+		u64 got = round_bound_q10(&r, rows[i].delivered, rows[i].interval_us,
+					  rows[i].suspected);
 
 		if (got != rows[i].expected)
 			fail_msg("%s: %.3f ns", rows[i].reason, (double)got / 1024);
 		/* a silence of the period before is one */
 		r.silence_before_us = r.silence_us;
 		r.silence_us = 0;
-		assert_int_equal(round_bound_q10(&r, rows[i].delivered, rows[i].interval_us), got);
+		assert_int_equal(round_bound_q10(&r, rows[i].delivered, rows[i].interval_us,
+						 rows[i].suspected), got);
+		/* no more than was delivered, whatever else is known */
+		r.doubted = 1;
+		assert_int_equal(round_bound_q10(&r, rows[i].delivered, rows[i].interval_us,
+						 rows[i].suspected),
+				 round_service_q10(rows[i].interval_us,
+						   max_t(u32, rows[i].delivered, 10)));
 	}
 }
 
@@ -2521,8 +2533,8 @@ static void what_is_lost_again_and_again_is_no_share(void **state)
 			fail_msg("%s: %.3f us", rows[i].reason,
 				 (double)found.service_q10 / US(1));
 		/* ACKs are many, since the last silence was short */
-		trust = rows[i].doubted ? 1 : ROUND_TRUST_MANY;
-		assert_int_equal(round_bound_q10(&r, 100, 25000), US(250) / trust);
+		trust = rows[i].doubted ? 1 : 4;
+		assert_int_equal(round_bound_q10(&r, 100, 25000, false), US(250) / trust);
 	}
 	/* what deliveries say nothing of does not end it, and the network's next period does */
 	r.doubted = 1;
@@ -2715,7 +2727,7 @@ static void any_numbers_are_held_within_bounds(void **state)
 		assert_true(r.lossy <= ROUND_LOSSY);
 		assert_true(r.hold <= ROUND_BURST << ROUND_BURSTS_MAX);
 		assert_true(r.span_ns <= ROUND_SPAN_MAX_NS);
-		bound_q10 = round_bound_q10(&r, seen.delivered, seen.now_us);
+		bound_q10 = round_bound_q10(&r, seen.delivered, seen.now_us, draw(2));
 		assert_in_range(bound_q10, 1, ROUND_SERVICE_MAX_Q10);
 		assert_true(round_train_most(&r, seen.train, 1) >= 1);
 		if (!draw(100))

@@ -1741,13 +1741,15 @@ static void a_share_is_three_times_what_was_delivered_at_most(void **state)
 {
 	static const struct {
 		s32 delivered;
+		u8 lossy;
 		u32 least_us, most_us;
 		const char *reason;
 	} rows[] = {
-		{ 10, 1000, 1007, "three times ten" },
-		{ 4, 1000, 1007, "fewer than a first flight count as one" },
-		{ 40, 187, 281, "three or four times forty" },
-		{ 400, 121, 160, "what the trains show" },
+		{ 10, 0, 1000, 1007, "three times ten" },
+		{ 4, 0, 1000, 1007, "fewer than a first flight count as one" },
+		{ 40, 0, 187, 281, "three or four times forty" },
+		{ 40, 1, 600, 620, "a quarter more than forty, where a policer is suspected" },
+		{ 400, 0, 121, 160, "what the trains show" },
 	};
 	size_t i, train;
 
@@ -1759,6 +1761,8 @@ static void a_share_is_three_times_what_was_delivered_at_most(void **state)
 
 		begin(DEFAULT, SERVICE_NS(10), 20);
 		sender_run(&s, SECONDS(2));
+		ca->evidence->turns.lossy = rows[i].lossy;
+		ca->evidence->turns.queued = 0;
 		/* ACKs come far apart, so that they are not many */
 		for (train = 0; train < 3; train++) {
 			take_ack(NSEC_PER_MSEC * 10, true, rs);
