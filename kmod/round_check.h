@@ -73,8 +73,8 @@
 /* halvings of trains: 64 becomes 1 */
 #define ROUND_SHORTER_MAX	6U
 /* A share is at most three times what was delivered in a round trip, or four times where ACKs are
- * many, since those are many trains; a quarter more, where it may be a policer that drops, and no more
- * than was delivered while the share is doubted. In quarters.
+ * many, since those are many trains; a quarter more, where a policer may have dropped the rest; and
+ * no more than was delivered while the share is doubted. In quarters.
  */
 #define ROUND_TRUST_Q2		12U
 #define ROUND_TRUST_MANY_Q2	16U
