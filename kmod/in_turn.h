@@ -75,6 +75,10 @@
  * before; and a policer that lets twice as much pass is gone
  */
 #define IN_TURN_ONE_RATE	2U
+/* It drops nothing below its rate: where as much is lost at a quarter of that, losses are random. Not
+ * at a half, which may be what a flow that joins leaves
+ */
+#define IN_TURN_RANDOM		4U
 
 /**
  * struct in_turn - what blocks have said so far
@@ -85,6 +89,7 @@
  * @lossy: of the blocks that spoke for a policer; while @policed, blocks with a queue, or with
  *	gaps that show what was delivered, until it ends
  * @relapses: returns so far, at most IN_TURN_RELAPSES
+ * @random: what seemed to be a policer dropped as much at a quarter of its rate
  * @queued: in some block all packets waited for a turn
  * @policed: what is above a rate is dropped, and no queue forms
  * @shared: the bottleneck does not serve in turn
@@ -95,7 +100,8 @@ struct in_turn {
 	u8 score_q4;
 	u8 turns;
 	u8 lossy;
-	u8 relapses:5,
+	u8 relapses:4,
+	   random:1,
 	   queued:1,
 	   policed:1,
 	   shared:1;
@@ -175,7 +181,8 @@ static inline void in_turn_losses(struct in_turn *t, const struct in_turn_block 
 			t->lossy = IN_TURN_UNPOLICED;
 		else
 			t->lossy--;
-		if (!t->lossy || b->turn_us < t->policed_us / IN_TURN_ONE_RATE) {
+		t->random = b->lossy && !served && b->turn_us / IN_TURN_RANDOM > t->policed_us;
+		if (!t->lossy || t->random || b->turn_us < t->policed_us / IN_TURN_ONE_RATE) {
 			t->lossy = 0;
 			t->policed = 0;
 		}
@@ -191,8 +198,10 @@ static inline void in_turn_losses(struct in_turn *t, const struct in_turn_block 
 		t->policed_us = min_t(u32, t->policed_us, b->turn_us);
 		t->lossy += b->faster ? IN_TURN_DROPS_FASTER : IN_TURN_DROPS;
 		t->policed = t->lossy >= IN_TURN_POLICED;
-		if (t->policed)
+		if (t->policed) {
 			t->lossy = IN_TURN_UNPOLICED;
+			t->random = 0;
+		}
 	}
 }
 

@@ -11,9 +11,9 @@
  *			delivered, as gaps show too, or while much was lost and not
  *			for the first time: the share is no more than what was
  *			delivered, and trains that showed more were bursts of ACKs
- *	DELIVERED	no train showed a gap, and packets waited or were lost: what
- *			was delivered is the share
- *	UNCONFIRMED	no train showed a gap, none waited and none was lost, and at
+ *	DELIVERED	no train showed a gap, and packets waited or many were lost:
+ *			what was delivered is the share
+ *	UNCONFIRMED	no train showed a gap, none waited and few were lost, and at
  *			least half of the share was delivered: it may have grown, and
  *			some of that is claimed
  *	CONFIRMED	none of these
@@ -60,6 +60,8 @@
 #define ROUND_AGREES_Q8		(256U - (256U >> ROUND_AGREE_SHIFT))
 /* of a period's packets, the part that may be lost before trains are shortened: 1/32 */
 #define ROUND_LOSS_SHIFT	5
+/* and where losses are random: 1/8 */
+#define ROUND_RANDOM_SHIFT	3
 /* What such a period counts for. One without takes back one. Where all is taken back, trains are
  * doubled, which counts as much. 24 periods last 1.2 s on a path of 40 ms: the losses of a small
  * buffer come in single periods, with some ten others between
@@ -169,8 +171,8 @@
  * @ROUND_GOES_ON: the period is not over
  * @ROUND_CONFIRMED: nothing against it
  * @ROUND_CONTRADICTED: it is less, by what was delivered and what all packets waited
- * @ROUND_DELIVERED: no gap, but a wait or a loss
- * @ROUND_UNCONFIRMED: no gap, no wait, no loss
+ * @ROUND_DELIVERED: no gap, but a wait or many losses
+ * @ROUND_UNCONFIRMED: no gap, no wait, few losses or none
  */
 enum round_verdict {
 	ROUND_GOES_ON,
@@ -274,6 +276,7 @@ static_assert(ROUND_BURSTS_MAX < 1 << 3 && ROUND_SHORTER_MAX < 1 << 3 &&
  * @limited: not the network limited what was delivered: the application did, a drain
  *	of the queue, or the samples cannot be used
  * @policed: a policer drops what is above a rate
+ * @random: losses are random
  * @probes: few trains are sent that can show a gap, and any of them counts
  * @missing: the first packet to be acknowledged was not the first of the flow, or not alone
  * @repairs: packets are missing before what has arrived. While the losses of a period
@@ -289,6 +292,7 @@ struct round_seen {
 	u32 train;
 	bool limited;
 	bool policed;
+	bool random;
 	bool probes;
 	bool missing;
 	bool repairs;
@@ -312,7 +316,8 @@ struct round_seen {
  * @faster: gaps had shown more than twice what was delivered
  * @bursts: trains are to be doubled, since they showed bursts of ACKs
  * @limited: not the network limited what was delivered
- * @lossy: more than 2^-ROUND_LOSS_SHIFT of the packets were lost
+ * @lossy: more than 2^-ROUND_LOSS_SHIFT of the packets were lost, or 2^-ROUND_RANDOM_SHIFT where
+ *	losses are random
  */
 struct round_found {
 	u64 service_q10;
@@ -577,11 +582,15 @@ static inline void round_check_losses(struct round_check *r, bool lossy, u32 tra
 	}
 }
 
-/* The service time to try where nothing confirms it */
+/* The service time to try where nothing confirms it. While some is lost, no claim is beyond the
+ * first: its own packets may be what is lost.
+ */
 static inline u64 round_claim_q10(struct round_check *r, u64 service_q10)
 {
 	u32 shift;
 
+	if (r->lost)
+		r->claims &= 1;
 	/* every second period */
 	r->claims = r->claims < ROUND_CLAIM_LAST ? r->claims + 1U : ROUND_CLAIM_LAST - 1;
 	if (!(r->claims & 1))
@@ -732,7 +741,7 @@ static inline void round_judge(struct round_check *r, const struct round_seen *s
 					   found->lossy ? U64_MAX : 2 * believed_q10);
 		r->doubted = found->lossy;
 		found->bursts = dense && !(seen->repairs && r->lossy);
-	} else if (!r->trains && !r->lost && !waited) {
+	} else if (!r->trains && !found->lossy && !waited) {
 		/* Deliveries have not followed what was claimed before: something else than
 		 * the network limits them, and claims would grow for as long as it does
 		 */
@@ -841,7 +850,7 @@ round_check_end(struct round_check *r, const struct round_seen *seen)
 	found.limited = r->limited || r->rtt_min_us == U32_MAX ||
 			round_was_silent(r, time_us);
 	found.faster = found.service_q10 && found.delivered_q10 > 2 * found.service_q10;
-	found.lossy = r->lost > packets >> ROUND_LOSS_SHIFT;
+	found.lossy = r->lost > packets >> (seen->random ? ROUND_RANDOM_SHIFT : ROUND_LOSS_SHIFT);
 	if (r->rtt_min_us != U32_MAX)
 		found.waited_us = max_t(u32, r->rtt_min_us, prop_us) - prop_us;
 	ticks_us = round_receivers_us(r, seen, time_us);

@@ -881,6 +881,7 @@ static noinline void pktpair_confirm(struct sock *sk, const struct rate_sample *
 		.limited = prop_dipping(&ca->prop) || ca->dipped || rs->is_app_limited ||
 			   !pktpair_counts(rs) || inet_csk(sk)->icsk_ca_state == TCP_CA_Loss,
 		.policed = evidence->turns.policed,
+		.random = evidence->turns.random,
 		.probes = evidence->turns.shared,
 		/* or it waited for the receiver's timer, and R is not known yet */
 		.missing = tp->sacked_out || rs->acked_sacked > PKTPAIR_FIRST_ACK ||

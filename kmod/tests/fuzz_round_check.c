@@ -52,7 +52,10 @@ static void check_turns(struct in_turn *t, const struct in_turn_block *b)
 	CHECK(in_turn_probe_rounds(t) == (t->turns ? 2 : 12));
 	/* a policer is found by what is lost, and gone by what is served */
 	CHECK(was.policed || !t->policed || (b->lossy && !served));
-	CHECK(!was.policed || t->policed || served || b->turn_us < was.policed_us / 2);
+	CHECK(!was.policed || t->policed || served || b->turn_us < was.policed_us / 2 ||
+	      (t->random && b->lossy && b->turn_us / 4 > was.policed_us));
+	CHECK(!t->random || !t->policed);
+	CHECK(!t->random || was.random || was.policed);
 	/* within a factor of two of what was delivered in each block that counts */
 	CHECK(!t->policed || was.policed || b->turn_us / 2 <= t->policed_us);
 	/* nor suspected where packets have waited for more than a turn */
@@ -319,6 +322,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			seen.repairs = data[4] & 32;
 			seen.limited = data[4] & 2;
 			seen.policed = data[4] & 4 ? turns.policed : data[4] & 8;
+			seen.random = data[4] & 4 ? turns.random : data[4] & 64;
 			seen.service_q10 = check_end(&r, &turns, &seen, payload_bytes);
 		}
 		check_round(&r);

@@ -33,6 +33,7 @@
  * @train: segments of a train
  * @limited: by others than the network
  * @policed: a policer was found before
+ * @random: losses are random
  */
 struct period {
 	u64 service_q10;
@@ -41,7 +42,7 @@ struct period {
 	u64 span_ns;
 	u32 segments, span_ticks, ticks, silence_us;
 	u32 prop_us, queue, train;
-	bool limited, policed, repairs;
+	bool limited, policed, random, repairs;
 };
 
 /* 250 us a packet by its trains and by what was delivered; R is 20 ms. Its own queue takes
@@ -95,6 +96,7 @@ static struct round_found end(struct round_check *r, const struct period *p)
 		.train = p->train,
 		.limited = p->limited,
 		.policed = p->policed,
+		.random = p->random,
 		.repairs = p->repairs,
 	};
 
@@ -312,7 +314,7 @@ static void nothing_of_a_period_is_left_in_the_next(void **state)
 
 /* ---- verdicts ---- */
 
-enum { BY_NETWORK, LIMITED, POLICED };
+enum { BY_NETWORK, LIMITED, POLICED, RANDOM = 4 };
 
 static void the_verdict_follows_from_gaps_waits_and_losses(void **state)
 {
@@ -320,7 +322,7 @@ static void the_verdict_follows_from_gaps_waits_and_losses(void **state)
 		struct {
 			u32 believed_us, rtt_us, lost;
 			u64 span_ns;
-			/* LIMITED, POLICED */
+			/* LIMITED, POLICED, RANDOM */
 			u32 flags;
 		} of;
 		enum round_verdict verdict;
@@ -391,8 +393,15 @@ static void the_verdict_follows_from_gaps_waits_and_losses(void **state)
 			"of what is believed, if that is more" },
 		{ { 250, 20251, 0, 0, BY_NETWORK }, ROUND_DELIVERED, 250000, false,
 			"more than that: a queue" },
-		{ { 200, 20000, 1, 0, BY_NETWORK }, ROUND_DELIVERED, 250000, false, "a loss" },
-		{ { 300, 20000, 1, 0, BY_NETWORK }, ROUND_DELIVERED, 250000, false, "the same" },
+		{ { 200, 20000, 3, 0, BY_NETWORK }, ROUND_UNCONFIRMED, 175000, false,
+			"few losses, and no wait: they may be random" },
+		{ { 200, 20201, 3, 0, BY_NETWORK }, ROUND_DELIVERED, 250000, false,
+			"few, and a queue" },
+		{ { 200, 20000, 4, 0, BY_NETWORK }, ROUND_DELIVERED, 250000, false, "many" },
+		{ { 300, 20000, 4, 0, BY_NETWORK }, ROUND_DELIVERED, 250000, false, "the same" },
+		{ { 200, 20000, 12, 0, RANDOM }, ROUND_UNCONFIRMED, 175000, false,
+			"many, and random" },
+		{ { 200, 20000, 13, 0, RANDOM }, ROUND_DELIVERED, 250000, false, "too many" },
 		{ { 250, LATE_US, 0, 0, BY_NETWORK }, ROUND_DELIVERED, 250000, false,
 			"a long wait, without trains" },
 		{ { 0, 20000, 0, 0, BY_NETWORK }, ROUND_CONFIRMED, 0, false,
@@ -440,6 +449,7 @@ static void the_verdict_follows_from_gaps_waits_and_losses(void **state)
 		p.trains = p.span_ns ? 25 : 0;
 		p.limited = rows[i].of.flags & LIMITED;
 		p.policed = rows[i].of.flags & POLICED;
+		p.random = rows[i].of.flags & RANDOM;
 		found = run_first(&p);
 		if (found.verdict != rows[i].verdict || found.bursts != rows[i].bursts ||
 		    (found.service_q10 + 512) >> 10 != rows[i].service)
@@ -587,7 +597,7 @@ static enum round_verdict exact_verdict(const struct period *p, bool *sure)
 		return ROUND_CONTRADICTED;
 	if (p->trains)
 		return ROUND_CONFIRMED;
-	if (p->lost || waited)
+	if (p->lost > p->packets / (p->random ? 8 : 32) || waited)
 		return ROUND_DELIVERED;
 	return delivered_us > 2 * believed_us ? ROUND_CONFIRMED : ROUND_UNCONFIRMED;
 }
@@ -607,7 +617,8 @@ static void the_verdict_is_that_of_exact_numbers(void **state)
 		p.time_us = 25000 + (u32)draw(10000);
 		p.packets = 20 + (u32)draw(200);
 		p.rtt_us = draw(16) ? 19000 + (u32)draw_scale(15) : 0;
-		p.lost = draw(4) ? 0 : 1 + (u32)draw(5);
+		p.lost = draw(4) ? 0 : 1 + (u32)draw(draw(2) ? 5 : 20);
+		p.random = draw(2);
 		p.trains = draw(3) ? (u32)draw(40) : 0;
 		p.span_ns = 50000 + draw(2000000);
 		p.silence_us = 100 + (u32)draw_scale(13);
@@ -791,6 +802,7 @@ static void a_void_period_says_nothing(void **state)
 static void claims_are_an_eighth_a_quarter_and_then_halves(void **state)
 {
 	static const u32 parts[] = { 7, 8, 6, 8, 4, 8, 4, 8, 4, 8 };
+	static const u32 lost[] = { 8, 6, 8, 4, 8, 7, 8, 7, 8, 7 };
 	struct period p = good, sampled = good;
 	struct round_check r;
 	size_t i;
@@ -809,7 +821,7 @@ static void claims_are_an_eighth_a_quarter_and_then_halves(void **state)
 	run(&r, &sampled);
 	assert_int_equal(run(&r, &p).service_q10, US(250) / 8 * 7);
 	assert_int_equal(run(&r, &p).service_q10, US(250));
-	p.lost = 1;
+	p.lost = 4;
 	run(&r, &p);
 	p.lost = 0;
 	assert_int_equal(run(&r, &p).service_q10, US(250) / 8 * 7);
@@ -819,6 +831,11 @@ static void claims_are_an_eighth_a_quarter_and_then_halves(void **state)
 	run(&r, &p);
 	p.limited = false;
 	assert_int_equal(run(&r, &p).service_q10, US(250) / 8 * 7);
+	/* while some is lost each is the first, also after larger ones */
+	for (i = 0; i < ARRAY_SIZE(lost); i++) {
+		p.lost = i > 4;
+		assert_int_equal(run(&r, &p).service_q10, US(250) / 8 * lost[i]);
+	}
 }
 
 /* Nobody knows what the bottleneck would have carried where something else limits what is sent */
@@ -1177,17 +1194,20 @@ static void losses_of_more_than_a_32nd_are_many(void **state)
 {
 	static const struct {
 		u32 packets, lost;
-		bool lossy;
+		bool random, lossy;
 		const char *reason;
 	} rows[] = {
-		{ 100, 0, false, "none" },
-		{ 100, 3, false, "just a 32nd" },
-		{ 100, 4, true, "more" },
-		{ 128, 4, false, "just a 32nd" },
-		{ 128, 5, true, "more" },
-		{ 31, 1, true, "one of a few" },
-		{ 31, 0, false, "none of a few" },
-		{ U32_MAX, U32_MAX, true, "all of very many" },
+		{ 100, 0, false, false, "none" },
+		{ 100, 3, false, false, "just a 32nd" },
+		{ 100, 4, false, true, "more" },
+		{ 128, 4, false, false, "just a 32nd" },
+		{ 128, 5, false, true, "more" },
+		{ 31, 1, false, true, "one of a few" },
+		{ 31, 0, false, false, "none of a few" },
+		{ U32_MAX, U32_MAX, false, true, "all of very many" },
+		{ 128, 16, true, false, "an eighth, at random" },
+		{ 128, 17, true, true, "more, at random" },
+		{ U32_MAX, U32_MAX, true, true, "all, at random" },
 	};
 	size_t i;
 
@@ -1198,6 +1218,7 @@ static void losses_of_more_than_a_32nd_are_many(void **state)
 
 		p.packets = rows[i].packets;
 		p.lost = rows[i].lost;
+		p.random = rows[i].random;
 		begin(&r, 0, 0, 0);
 		r.lossy = ROUND_LOSSY - 1;
 		if (run(&r, &p).lossy != rows[i].lossy)

@@ -197,6 +197,20 @@ def policed(point: Point) -> list[str]:
     ]
 
 
+def queue_over_path(rows: Rows) -> float:
+    """What the queue's 99th percentile is beyond the setpoint and a train, over the path; mean of a cell's rows."""
+    own_s = (SETPOINT_PACKETS + TRAIN_PACKETS + 1) * service_s(rows[0]["rate_mbit"])
+    return (mean_of("queue_p99_s")(rows) - own_s) / float(rows[0]["path_s"])
+
+
+def randomly_lossy(point: Point) -> list[str]:
+    """One flow in turn, of which packets are lost on their way to the server, whatever its rate is."""
+    return [
+        f"rate_mbit={point['rate_mbit']} path_ms={point['path_s'] * 1e3:g} queue=rr",
+        f"loss_ppm={point['lost'] * 1e6:.0f} seconds=20 from_s=5",
+    ]
+
+
 def among_neighbours(point: Point) -> list[str]:
     """Some flows in a small buffer of a round robin, fq_rr's flush or fq_codel's CoDel."""
     queue = {
@@ -336,6 +350,28 @@ GRIDS = (
         ),
         picture=("rate_mbit", "path_s"),
         shown="retransmitted",
+        beside=("cubic",),
+    ),
+    Grid(
+        "random",
+        "packets that are lost at random, whatever the rate is",
+        {"rate_mbit": (5, 20, 100), "path_s": PATHS_S, "lost": (0.001, 0.01, 0.02, 0.05), "seed": (1, 2, 3)},
+        randomly_lossy,
+        (
+            Goal(
+                "least part of the link, seeds' mean",
+                worst_of(mean_of("link"), "rate_mbit", "path_s", "lost", least=True),
+                0.8,
+                least=True,
+            ),
+            Goal(
+                "99th percentile of the queue beyond ten packets, over the path, seeds' mean",
+                worst_of(queue_over_path, "rate_mbit", "path_s", "lost"),
+                0.25,
+            ),
+        ),
+        picture=("rate_mbit", "lost", "path_s"),
+        shown="link",
         beside=("cubic",),
     ),
     Grid(
