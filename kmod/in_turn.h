@@ -75,8 +75,8 @@
  * before; and a policer that lets twice as much pass is gone
  */
 #define IN_TURN_ONE_RATE	2U
-/* It drops nothing below its rate: where as much is lost at a quarter of that, losses are random. Not
- * at a half, which may be what a flow that joins leaves
+/* It drops nothing below its rate: where as much is lost at a quarter of that, losses are random.
+ * Not at a half, which may be what a flow that joins leaves
  */
 #define IN_TURN_RANDOM		4U
 

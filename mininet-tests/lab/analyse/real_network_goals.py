@@ -24,11 +24,13 @@ FIELDS = (
     *("alarm_rounds", "route_alarms"),
 )
 FURTHER = ("start_utilisation", "recovery_s", "recovery_delay_p99_s")
-# Where turns are taken, ACKs in slots or with jitter.
+# Where turns are taken, ACKs in slots or with jitter, or packets lost at random.
 DELAY_BEYOND_BBR_S = 0.010
 RETRANSMITTED = 0.005
 USED = 0.97
 START_USED = 0.9
+# Where packets are lost at random.
+LOSSY_USED = 0.8
 ROUTE_DELAY_S = 0.05
 # Of one more CUBIC flow's goodput in the same place: as a mean over seeds, and of any seed.
 SHARE, SHARE_OF_A_SEED = (0.7, 1.3), (0.4, 2.0)
@@ -95,6 +97,12 @@ def of_case(name: str, case: Case, ours: Sequence[Row], bbr: Sequence[Row], cubi
             Verdict(name, "retransmissions", "<=", rounded(least_lost), _sum(ours, "retransmits")),
             Verdict(name, "utilisation", ">=", USED, rounded(mean(ours, "utilisation"))),
         ]  # fmt: skip
+    if case.kind == "loss":
+        return [
+            Verdict(name, "queue delay p99, s", "<=", rounded(mean(bbr, "delay_p99_s") + DELAY_BEYOND_BBR_S),
+                    rounded(mean(ours, "delay_p99_s"))),
+            Verdict(name, "utilisation", ">=", LOSSY_USED, rounded(mean(ours, "utilisation"))),
+        ]  # fmt: skip
     if case.kind == "gro":
         return [Verdict(name, "retransmissions", "<=", _sum(cubic, "retransmits"), _sum(ours, "retransmits"))]
     if case.kind == "start":
@@ -157,7 +165,7 @@ def checks(case: Case, cc: str) -> list[Check]:
         return []
     if case.kind == "start":
         return [Check(f"{PREFIX}start_utilisation", ">=", START_USED)]
-    least = {"slot": USED, "jitter": USED, "fifo": USED, "policer": POLICER_USED}.get(case.kind)
+    least = {"slot": USED, "jitter": USED, "loss": LOSSY_USED, "fifo": USED, "policer": POLICER_USED}.get(case.kind)
     if least is None or (case.kind == "fifo" and not case.alone):
         return []
     return [Check(f"{PREFIX}utilisation", ">=", least)]

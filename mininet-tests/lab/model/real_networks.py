@@ -30,7 +30,7 @@ PACKET_PAIR = "pktpair"
 OWN = "own"
 BOTTLENECK, WAY_BACK = "r-x", "x-r"
 OWN_ACKS, OWN_DATA, OTHER_ACKS = "d1-x", "x-d1", "d2-x"
-IN_TURN = ("slot", "jitter", "gro", "start", "route", "rates")
+IN_TURN = ("slot", "jitter", "gro", "loss", "start", "route", "rates")
 KINDS = (*IN_TURN, "fifo", "bucket", "policer")
 # Queues that serve flows in turn, unless an option makes one flow of all.
 TURNS_QUEUES = ("fq_rr", "fq_codel", "cake", "fq", "sfq", "fq_pie")
@@ -73,6 +73,7 @@ class Case:
     :param slot_ms: ACKs leave the receiver in slots
     :param jitter_ms: ACKs are up to so much earlier or later
     :param merged: the receiver merges so many segments that arrive together and acknowledges them at once
+    :param lost: part of the own flow's packets that is lost at random, behind the bottleneck
     :param gro_hold_us: the receiver holds what arrives so long for more to merge
     :param longer_ms: what the path takes after the change
     :param longer: "back" or "there": the way that becomes longer
@@ -92,6 +93,7 @@ class Case:
     slot_ms: float = 0.0
     jitter_ms: float = 0.0
     merged: int = 0
+    lost: float = 0.0
     gro_hold_us: float = 0.0
     longer_ms: float = 0.0
     longer: str = "back"
@@ -180,6 +182,15 @@ def _in_turn() -> Iterator[tuple[str, Case]]:
         yield f"gro-{merged}-{rate_mbit:g}-{queue}", Case("gro", rate_mbit, queue, path_ms, merged=merged)
     for rate_mbit, queue in ((2.0, FQ_RR), (2.0, FQ_CODEL), (10.0, FQ_CODEL), (10.0, CAKE), (40.0, CAKE)):
         yield f"gro-1ms-{rate_mbit:g}-{queue}", Case("gro", rate_mbit, queue, gro_hold_us=1000.0)
+    for lost, rate_mbit, queue, path_ms in (
+        (0.01, 10.0, FQ_RR, 40.0),
+        (0.01, 40.0, CAKE, 100.0),
+        (0.02, 20.0, FQ_CODEL, 40.0),
+        (0.02, 40.0, FQ_RR, 100.0),
+        (0.05, 10.0, CAKE, 40.0),
+        (0.05, 20.0, FQ_RR, 100.0),
+    ):
+        yield f"loss-{lost * 100:g}pc-{rate_mbit:g}-{queue}", Case("loss", rate_mbit, queue, path_ms, lost=lost)
     for rate_mbit, queue in ((40.0, FQ_RR), (40.0, CAKE), (100.0, FQ_RR), (100.0, FQ_CODEL)):
         yield f"start-{rate_mbit:g}-{queue}", Case("start", rate_mbit, queue, 20.0)
     for before_ms, longer_ms, longer, queue in (
@@ -286,6 +297,8 @@ def _network(case: Case) -> Topology:
     if case.merged:
         # so many packets of the bottleneck arrive together
         ways[OWN_DATA] = Way(slot_ms=case.merged * STOCK_MTU_BYTES * 8 / (case.rate_mbit * 1e3))
+    if case.lost:
+        ways[OWN_DATA] = Way(loss=case.lost)
     if case.longer_ms and case.longer == "there":
         ways[OWN_ACKS] = ways[OWN_DATA] = Way(delay_ms=case.path_ms / 2)
     links = tuple(

@@ -30,6 +30,7 @@ ABOUT = {
     "slot": "ACKs arrive in slots of 1 to 8 ms, as over Wi-Fi or DOCSIS",
     "jitter": "ACKs arrive up to 1 to 5 ms earlier or later",
     "gro": "the receiver merges segments, and acknowledges them at once",
+    "loss": "1 to 5 % of the packets are lost at random, whatever the rate is",
     "start": "a clean start over 20 ms",
     "route": "the path becomes longer, on the way back or there",
     "rates": "the link's rate changes; applications that pause or have a small window; a queue on the way back; "
@@ -125,6 +126,7 @@ def described(case: Case) -> str:
         (case.slot_ms, f"ACKs in slots of {case.slot_ms:g} ms"),
         (case.jitter_ms, f"ACKs with a jitter of {case.jitter_ms:g} ms"),
         (case.merged, f"{case.merged} segments are acknowledged at once"),
+        (case.lost, f"{case.lost * 100:g} % lost at random"),
         (case.gro_hold_us, f"a GRO timer of {case.gro_hold_us / 1e3:g} ms"),
         (case.longer_ms, f"then {case.longer_ms:g} ms, by the way {case.longer}"),
         (case.then_mbit, "then " + ", ".join(f"{rate:g}" for rate in case.then_mbit) + " Mbit/s"),
@@ -163,7 +165,7 @@ def page(summary: Summary, over_time: Sequence[tuple[str, Sequence[Row]]]) -> st
                 ),
                 (
                     "99th percentile of the queue delay where turns are taken",
-                    _dots(groups, ("slot", "jitter", "gro", "route", "rates"), _delay_ms, "queue delay p99, ms",
+                    _dots(groups, ("slot", "jitter", "gro", "loss", "route", "rates"), _delay_ms, "queue delay p99, ms",
                           LEAST_DELAY_MS),
                 ),
             )

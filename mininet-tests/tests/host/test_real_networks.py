@@ -35,6 +35,10 @@ DIMENSIONS: dict[str, tuple[Any, set[Any]]] = {
         {"fq_rr", "fq_codel", "cake"},
     ),
     "segments acknowledged at once": (lambda one: one.merged, {8, 32}),
+    "part that is lost": (lambda one: one.lost, {0.01, 0.02, 0.05}),
+    "rate with losses": (lambda one: one.kind == "loss" and one.rate_mbit, {10.0, 20.0, 40.0}),
+    "queue with losses": (lambda one: one.kind == "loss" and one.queue != "fq_codel" and one.queue, {"fq_rr", "cake"}),
+    "path with losses": (lambda one: one.kind == "loss" and one.path_ms, {40.0, 100.0}),
     "GRO timer": (lambda one: one.gro_hold_us, {1000.0}),
     "rate with merging": (lambda one: one.kind == "gro" and one.rate_mbit, {2.0, 10.0, 40.0}),
     "rate of a start": (lambda one: one.kind == "start" and one.rate_mbit, {40.0, 100.0}),
@@ -125,6 +129,9 @@ def test_paths() -> None:
     assert merged.topology.way("x-d1").slot_ms == pytest.approx(9.6) and merged.gro == ("d1",)
     most = int(merged.commands[0].argv[-1])
     assert 1500 + 7 * PAYLOAD_BYTES < most <= 1500 + 8 * PAYLOAD_BYTES
+    # behind the bottleneck: the link carries what is lost
+    lossy = cases.plan("loss-2pc-20-fq_codel", "pktpair", 1).topology
+    assert lossy.way("x-d1") == Way(loss=0.02) and not lossy.way("x-d2").loss
     there = cases.plan("route-20-200-there", "pktpair", 1)
     assert [there.topology.way(device).delay_ms for device in ("d1-x", "x-d1")] == [10.0, 10.0]
     assert [(one.at_s, one.device, one.values) for one in there.changes] == [(6.0, "x-d1", {"delay_ms": 190.0})]
@@ -397,6 +404,8 @@ LEAST, MOST = "of CUBIC's goodput, least", "of CUBIC's goodput, most"
         ("jitter-5ms-10-fq_rr", {"retransmits": 20}, {"retransmits": 20}, []),
         ("slot-1ms-10-fq_rr", {"utilisation": 0.97}, {}, []),
         ("slot-1ms-10-fq_rr", {"utilisation": 0.969999}, {}, [USED]),
+        ("loss-1pc-10-fq_rr", {"delay_p99_s": 0.03, "utilisation": 0.8, "retransmits": 900}, {}, []),
+        ("loss-1pc-10-fq_rr", {"delay_p99_s": 0.030001, "utilisation": 0.799999}, {}, [DELAY, USED]),
         ("gro-8-10-fq_rr", {"utilisation": 0.1, "delay_p99_s": 1.0}, {}, []),
         ("gro-8-10-fq_rr", {"retransmits": 11, "packets": 100_000}, {}, [LOST]),
         ("gro-8-10-fq_rr", {"retransmits": 0}, {"retransmits": 0}, []),
@@ -472,6 +481,7 @@ def test_goals_of_a_part() -> None:
         ("slot-1ms-10-fq_rr", [("network_utilisation", ">=", 0.97)]),
         ("start-40-fq_rr", [("network_start_utilisation", ">=", 0.9)]),
         ("policer-5-20ms", [("network_utilisation", ">=", 0.9)]),
+        ("loss-5pc-20-fq_rr", [("network_utilisation", ">=", 0.8)]),
         (ALONE, [("network_utilisation", ">=", 0.97)]),
         (FIFO, []),
         ("gro-8-10-fq_rr", []),
