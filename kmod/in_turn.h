@@ -76,9 +76,11 @@
  */
 #define IN_TURN_ONE_RATE	2U
 /* It drops nothing below its rate: where as much is lost at a quarter of that, losses are random.
- * Not at a half, which may be what a flow that joins leaves
+ * Not at a half, which may be what a flow that joins leaves. Of a flow whose packets have never
+ * waited, as at a policer, at an eighth: several may share one
  */
 #define IN_TURN_RANDOM		4U
+#define IN_TURN_RANDOM_UNQUEUED	8U
 
 /**
  * struct in_turn - what blocks have said so far
@@ -89,7 +91,7 @@
  * @lossy: of the blocks that spoke for a policer; while @policed, blocks with a queue, or with
  *	gaps that show what was delivered, until it ends
  * @relapses: returns so far, at most IN_TURN_RELAPSES
- * @random: what seemed to be a policer dropped as much at a quarter of its rate
+ * @random: what seemed to be a policer dropped as much at a fraction of its rate
  * @queued: in some block all packets waited for a turn
  * @policed: what is above a rate is dropped, and no queue forms
  * @shared: the bottleneck does not serve in turn
@@ -181,7 +183,9 @@ static inline void in_turn_losses(struct in_turn *t, const struct in_turn_block 
 			t->lossy = IN_TURN_UNPOLICED;
 		else
 			t->lossy--;
-		t->random = b->lossy && !served && b->turn_us / IN_TURN_RANDOM > t->policed_us;
+		t->random = b->lossy && !served &&
+			    b->turn_us / (t->queued ? IN_TURN_RANDOM : IN_TURN_RANDOM_UNQUEUED) >
+			    t->policed_us;
 		if (!t->lossy || t->random || b->turn_us < t->policed_us / IN_TURN_ONE_RATE) {
 			t->lossy = 0;
 			t->policed = 0;

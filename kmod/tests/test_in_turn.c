@@ -420,40 +420,49 @@ static void a_policer_is_suspected_from_its_first_losses_on(void **state)
 	assert_false(in_turn_suspects_policer(&t));
 }
 
-/* A policer drops nothing at a quarter of its rate. What goes on there is no policer's. */
-static void losses_that_go_on_at_a_quarter_of_the_rate_are_random(void **state)
+/* A policer drops nothing at a quarter of its rate. What goes on there is no policer's; at an eighth of
+ * it, where no packet has waited so far
+ */
+static void losses_that_go_on_at_a_fraction_of_the_rate_are_random(void **state)
 {
-	struct in_turn_block b = { .turn_us = 4 * TURN_US + 3, .lossy = true };
-	struct in_turn t = {};
-	u32 k;
+	static const u32 fractions[] = { 4, 8 };
+	u32 i, k;
 
 	(void)state;
-	lossy_blocks(&t, 0, true, 8);
-	/* just a quarter; less, without losses; with a queue; with gaps that show it */
-	for (k = 0; k < 100; k++) {
+	for (i = 0; i < ARRAY_SIZE(fractions); i++) {
+		struct in_turn_block b = {
+			.turn_us = fractions[i] * (TURN_US + 1) - 1, .lossy = true,
+		};
+		struct in_turn t = { .queued = fractions[i] == 4 };
+
+		lossy_blocks(&t, 0, true, 8);
+		/* just that; less, without losses, and with gaps that show it */
+		for (k = 0; k < 100; k++) {
+			in_turn_take(&t, &b);
+			assert_true(t.policed && !t.random);
+		}
+		b.turn_us++;
+		b.lossy = false;
+		in_turn_take(&t, &b);
+		b.lossy = true;
+		b.served_q8 = IN_TURN_SHARED_Q8;
+		in_turn_take(&t, &b);
+		assert_true(t.policed && !t.random);
+		b.served_q8 = 0;
+		in_turn_take(&t, &b);
+		assert_true(!t.policed && t.random);
+		assert_int_equal(t.lossy, 0);
+		/* blocks that lose more than at random find a policer again, and then it is one */
+		lossy_blocks(&t, TURN_US + 1, true, 1);
+		lossy_blocks(&t, 0, true, 7);
+		assert_true(!t.policed && t.random);
+		lossy_blocks(&t, 0, true, 1);
+		assert_true(t.policed && !t.random);
+		/* a queue speaks against it */
+		b.waited_us = b.turn_us + 1;
 		in_turn_take(&t, &b);
 		assert_true(t.policed && !t.random);
 	}
-	b.turn_us++;
-	b.lossy = false;
-	in_turn_take(&t, &b);
-	b.lossy = true;
-	b.waited_us = b.turn_us + 1;
-	in_turn_take(&t, &b);
-	b.waited_us = 0;
-	b.served_q8 = IN_TURN_SHARED_Q8;
-	in_turn_take(&t, &b);
-	assert_true(t.policed && !t.random);
-	b.served_q8 = 0;
-	in_turn_take(&t, &b);
-	assert_true(!t.policed && t.random);
-	assert_int_equal(t.lossy, 0);
-	/* blocks that lose more than at random find a policer again, and then it is one */
-	lossy_blocks(&t, TURN_US + 1, true, 1);
-	lossy_blocks(&t, 0, true, 7);
-	assert_true(!t.policed && t.random);
-	lossy_blocks(&t, 0, true, 1);
-	assert_true(t.policed && !t.random);
 }
 
 /* Flows that join a small buffer: each block delivers less than the one before */
@@ -939,7 +948,7 @@ int main(void)
 		cmocka_unit_test(much_is_lost_and_nothing_waits_at_a_policer),
 		cmocka_unit_test(a_policer_is_found_sooner_where_much_more_was_believed),
 		cmocka_unit_test(a_policer_is_suspected_from_its_first_losses_on),
-		cmocka_unit_test(losses_that_go_on_at_a_quarter_of_the_rate_are_random),
+		cmocka_unit_test(losses_that_go_on_at_a_fraction_of_the_rate_are_random),
 		cmocka_unit_test(a_policer_has_one_rate),
 		cmocka_unit_test(gaps_that_show_what_was_delivered_speak_against_a_policer),
 		cmocka_unit_test(a_policer_is_gone_after_24_blocks_with_a_queue),
