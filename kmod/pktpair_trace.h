@@ -126,6 +126,7 @@ TRACE_EVENT(pktpair_turns,
 		__field(u16, dport)
 		__field(u8, shared)
 		__field(u8, policed)
+		__field(u8, random)
 		__field(u32, rounds)
 		__field(u32, served_q8)
 		__field(u32, waited_us)
@@ -143,6 +144,7 @@ TRACE_EVENT(pktpair_turns,
 		__entry->dport = ntohs(inet_sk(sk)->inet_dport);
 		__entry->shared = turns->shared;
 		__entry->policed = turns->policed;
+		__entry->random = turns->random;
 		__entry->rounds = rounds;
 		__entry->served_q8 = block->served_q8;
 		__entry->waited_us = block->waited_us;
@@ -153,10 +155,10 @@ TRACE_EVENT(pktpair_turns,
 		trace_addresses(sk, __entry->saddr, __entry->daddr);
 	),
 
-	TP_printk("family=%s sport=%u dport=%u shared=%u policed=%u rounds=%u served_q8=%u waited_us=%u turn_us=%u score_q4=%d alarms=%u netns=%u saddr=%pI6c daddr=%pI6c",
+	TP_printk("family=%s sport=%u dport=%u shared=%u policed=%u random=%u rounds=%u served_q8=%u waited_us=%u turn_us=%u score_q4=%d alarms=%u netns=%u saddr=%pI6c daddr=%pI6c",
 		  __entry->family == AF_INET6 ? "inet6" : "inet",
 		  __entry->sport, __entry->dport, __entry->shared, __entry->policed,
-		  __entry->rounds, __entry->served_q8, __entry->waited_us,
+		  __entry->random, __entry->rounds, __entry->served_q8, __entry->waited_us,
 		  __entry->turn_us, __entry->score_q4, __entry->alarms, __entry->netns,
 		  __entry->saddr, __entry->daddr)
 );
