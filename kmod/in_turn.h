@@ -62,7 +62,7 @@
 /* Much is lost of a block, none of its packets waited for a turn, and no gap shows what was
  * delivered: a policer does so. Small buffers of a round robin do for some blocks, so that
  * eight are needed, or three where more than twice as much was believed; a block without
- * losses takes back one part in 48, for a flow that has lost much needs some twenty to come back
+ * losses takes back one part in 48, for a flow that has lost much needs some ten to come back
  * to the rate that it lost at
  */
 #define IN_TURN_DROPS		6U

@@ -92,17 +92,15 @@ def of_case(name: str, case: Case, ours: Sequence[Row], bbr: Sequence[Row], cubi
     if case.kind in ("slot", "jitter"):
         least_lost = max(_sum(cubic, "retransmits"), RETRANSMITTED * _sum(ours, "packets"))
         return [
-            Verdict(name, "queue delay p99, s", "<=", rounded(mean(bbr, "delay_p99_s") + DELAY_BEYOND_BBR_S),
-                    rounded(mean(ours, "delay_p99_s"))),
+            of_delay(name, ours, bbr),
             Verdict(name, "retransmissions", "<=", rounded(least_lost), _sum(ours, "retransmits")),
             Verdict(name, "utilisation", ">=", USED, rounded(mean(ours, "utilisation"))),
         ]  # fmt: skip
     if case.kind == "loss":
         return [
-            Verdict(name, "queue delay p99, s", "<=", rounded(mean(bbr, "delay_p99_s") + DELAY_BEYOND_BBR_S),
-                    rounded(mean(ours, "delay_p99_s"))),
+            of_delay(name, ours, bbr),
             Verdict(name, "utilisation", ">=", LOSSY_USED, rounded(mean(ours, "utilisation"))),
-        ]  # fmt: skip
+        ]
     if case.kind == "gro":
         return [Verdict(name, "retransmissions", "<=", _sum(cubic, "retransmits"), _sum(ours, "retransmits"))]
     if case.kind == "start":
@@ -125,6 +123,12 @@ def of_case(name: str, case: Case, ours: Sequence[Row], bbr: Sequence[Row], cubi
     if case.kind in ("fifo", "bucket"):
         return of_alone(name, case, ours) if case.alone else of_share(name, ours, cubic)
     return []
+
+
+def of_delay(name: str, ours: Sequence[Row], bbr: Sequence[Row]) -> Verdict:
+    """Beside BBR's queue in the same place."""
+    limit_s = rounded(mean(bbr, "delay_p99_s") + DELAY_BEYOND_BBR_S)
+    return Verdict(name, "queue delay p99, s", "<=", limit_s, rounded(mean(ours, "delay_p99_s")))
 
 
 def of_alone(name: str, case: Case, ours: Sequence[Row]) -> list[Verdict]:

@@ -66,12 +66,12 @@ def groups(plan: Plan) -> dict[str, list[Flow]]:
     return found
 
 
-def fell_s(starts_s: Sequence[float], start_s: float) -> float:
-    """When a flow's share of the link last fell to less than half of what it was: at its own start, or a later one.
+def fell_s(starts_s: Sequence[float], start_s: float) -> float | None:
+    """When a flow's share of the link last fell to less than half of what it was, as others started; None: never.
 
     :param starts_s: of all flows, its own among them; each has the same share
     """
-    of_share, fell_at_s = sum(one <= start_s for one in starts_s), start_s
+    of_share, fell_at_s = sum(one <= start_s for one in starts_s), None
     for flows, later_s in enumerate(sorted(starts_s), 1):
         if flows > 2 * of_share:
             of_share, fell_at_s = flows, later_s
@@ -106,7 +106,9 @@ def _of_group(plan: Plan, group: Sequence[Flow], acks: Mapping[int, Acks]) -> di
         delays.append(delays_of(layouts, flow, seen)[chosen])
         goodput_bit_s += seen.goodput_bit_s(begin_s, end_s)
         known_s = begin_s + float(np.median(seen.rtt_s[chosen])) if chosen.any() else begin_s
-        followed_s = settled_s(seen, fell_s(starts_s, flow.start_s), FOLLOWED_ROUND_TRIPS + HEARD_ROUND_TRIPS)
+        fell_at_s, followed_s = fell_s(starts_s, flow.start_s), known_s
+        if fell_at_s is not None:
+            followed_s = settled_s(seen, fell_at_s, FOLLOWED_ROUND_TRIPS + HEARD_ROUND_TRIPS)
         of_all = seen.at(seen.retransmits, end_s)
         lost += of_all - seen.at(seen.retransmits, known_s)
         lost_settled += of_all - seen.at(seen.retransmits, min(max(known_s, followed_s), end_s))

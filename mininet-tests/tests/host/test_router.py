@@ -132,8 +132,8 @@ def test_when_a_share_last_fell_to_less_than_half():
     starts_s = [number / 10 for number in range(8)]
     # the first has all, then a third (of three), then a seventh; the second half, a fifth; the fourth and later no less
     # than half of what they began with
-    assert [found.fell_s(starts_s, one) for one in starts_s] == [0.6, 0.4, 0.6, 0.3, 0.4, 0.5, 0.6, 0.7]
-    assert found.fell_s([0.0, 0.0], 0.0) == 0.0
+    assert [found.fell_s(starts_s, one) for one in starts_s] == [0.6, 0.4, 0.6, None, None, None, None, None]
+    assert found.fell_s([0.0, 0.0], 0.0) is None
 
 
 def test_round_trips_are_counted_from_packet_to_packet():
