@@ -52,21 +52,27 @@ static void fq_rr_unbind(struct Qdisc *sch, unsigned long cl)
 {
 }
 
-static int fq_rr_validate_weight(const struct nlattr *attr, struct netlink_ext_ack *extack)
-{
-	u32 weight = nla_get_u32(attr);
-
-	if (weight >= FQ_RR_WEIGHT_MIN && weight <= FQ_RR_WEIGHT_MAX)
-		return 0;
-	NL_SET_BAD_ATTR(extack, attr);
-	NL_SET_ERR_MSG_FMT_MOD(extack, "weight %u is not in %u..%u",
-			       weight, FQ_RR_WEIGHT_MIN, FQ_RR_WEIGHT_MAX);
-	return -EINVAL;
-}
+static struct netlink_range_validation fq_rr_weight_range __ro_after_init = {
+	.min = FQ_RR_WEIGHT_MIN,
+	.max = FQ_RR_WEIGHT_MAX,
+};
 
 static const struct nla_policy fq_rr_class_policy[TCA_FQ_RR_CLASS_MAX + 1] = {
-	[TCA_FQ_RR_CLASS_WEIGHT] = NLA_POLICY_VALIDATE_FN(NLA_U32, fq_rr_validate_weight),
+	[TCA_FQ_RR_CLASS_WEIGHT] = NLA_POLICY_FULL_RANGE(NLA_U32, &fq_rr_weight_range),
 };
+
+/* the error of what the policy refused, whose own words name neither value nor limit */
+static int fq_rr_explain_weight(int err, struct netlink_ext_ack *extack)
+{
+	const struct nlattr *attr = extack ? extack->bad_attr : NULL;
+
+	/* an attribute of another kind or length is refused for that */
+	if (!attr || nla_type(attr) != TCA_FQ_RR_CLASS_WEIGHT || nla_len(attr) != sizeof(u32))
+		return err;
+	NL_SET_ERR_MSG_FMT_MOD(extack, "weight %u is not in %u..%u", nla_get_u32(attr),
+			       FQ_RR_WEIGHT_MIN, FQ_RR_WEIGHT_MAX);
+	return -EINVAL;
+}
 
 static int fq_rr_change_class(struct Qdisc *sch, u32 classid, u32 parentid,
 			      struct nlattr **tca, unsigned long *cl,
@@ -88,8 +94,10 @@ static int fq_rr_change_class(struct Qdisc *sch, u32 classid, u32 parentid,
 	}
 	err = nla_parse_nested(tb, TCA_FQ_RR_CLASS_MAX, tca[TCA_OPTIONS],
 			       fq_rr_class_policy, extack);
-	if (err || !tb[TCA_FQ_RR_CLASS_WEIGHT])
-		return err;
+	if (err)
+		return fq_rr_explain_weight(err, extack);
+	if (!tb[TCA_FQ_RR_CLASS_WEIGHT])
+		return 0;
 	sch_tree_lock(sch);
 	flow = fq_rr_class_flow(sch, *cl);
 	buffer_set_weight(&q->buffer, flow, nla_get_u32(tb[TCA_FQ_RR_CLASS_WEIGHT]));

@@ -14,43 +14,61 @@
 
 /* ---- options ---- */
 
-static int fq_rr_validate(const struct nlattr *attr, struct netlink_ext_ack *extack);
+/* not const: Linux 6.1 has no policy that points to what is */
+static struct netlink_range_validation fq_rr_ranges[TCA_FQ_RR_MAX + 1] __ro_after_init;
 
-/* by a function: the policy's own ranges can name neither value nor limit */
-#define FQ_RR_RANGED(attr_type) NLA_POLICY_VALIDATE_FN(attr_type, fq_rr_validate)
+static struct netlink_range_validation_signed fq_rr_overhead_range __ro_after_init = {
+	.min = FQ_RR_OVERHEAD_MIN,
+	.max = FQ_RR_OVERHEAD_MAX,
+};
+
+/*
+ * By a range, and no function: Linux 6.1 shows whoever asked the policy of what it refused,
+ * and takes a function's address for two limits there.
+ */
+#define FQ_RR_RANGED(attr_type, attr) NLA_POLICY_FULL_RANGE(attr_type, &fq_rr_ranges[attr])
 
 static const struct nla_policy fq_rr_policy[TCA_FQ_RR_MAX + 1] = {
-	[TCA_FQ_RR_LIMIT]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_MEMORY_LIMIT] = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_FLOWS]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_QUANTUM]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_RATE64]	 = FQ_RR_RANGED(NLA_U64),
-	[TCA_FQ_RR_OVERHEAD]	 = FQ_RR_RANGED(NLA_S32),
-	[TCA_FQ_RR_MPU]		 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_SCHEDULER]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_DROP]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_SPLIT_GSO]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_SEED]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_QLBP]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_MU_MIN]	 = FQ_RR_RANGED(NLA_U64),
-	[TCA_FQ_RR_MU_MAX]	 = FQ_RR_RANGED(NLA_U64),
-	[TCA_FQ_RR_Q_MAX]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_LOAD]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_MAX_DELAY]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_MODE]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_CHARGE_DROPS] = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_ECN]		 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_LAYER]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_FRAMING]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_CATCH_UP]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_AQM]		 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_TARGET]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_INTERVAL]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_CE_THRESHOLD] = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_NOECN]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_HOSTS]	 = FQ_RR_RANGED(NLA_U32),
-	[TCA_FQ_RR_NAT]		 = FQ_RR_RANGED(NLA_U32),
+	[TCA_FQ_RR_LIMIT]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_LIMIT),
+	[TCA_FQ_RR_MEMORY_LIMIT] = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_MEMORY_LIMIT),
+	[TCA_FQ_RR_FLOWS]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_FLOWS),
+	[TCA_FQ_RR_QUANTUM]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_QUANTUM),
+	[TCA_FQ_RR_RATE64]	 = FQ_RR_RANGED(NLA_U64, TCA_FQ_RR_RATE64),
+	[TCA_FQ_RR_OVERHEAD]	 = NLA_POLICY_FULL_RANGE_SIGNED(NLA_S32, &fq_rr_overhead_range),
+	[TCA_FQ_RR_MPU]		 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_MPU),
+	[TCA_FQ_RR_SCHEDULER]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_SCHEDULER),
+	[TCA_FQ_RR_DROP]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_DROP),
+	[TCA_FQ_RR_SPLIT_GSO]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_SPLIT_GSO),
+	[TCA_FQ_RR_SEED]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_SEED),
+	[TCA_FQ_RR_QLBP]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_QLBP),
+	[TCA_FQ_RR_MU_MIN]	 = FQ_RR_RANGED(NLA_U64, TCA_FQ_RR_MU_MIN),
+	[TCA_FQ_RR_MU_MAX]	 = FQ_RR_RANGED(NLA_U64, TCA_FQ_RR_MU_MAX),
+	[TCA_FQ_RR_Q_MAX]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_Q_MAX),
+	[TCA_FQ_RR_LOAD]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_LOAD),
+	[TCA_FQ_RR_MAX_DELAY]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_MAX_DELAY),
+	[TCA_FQ_RR_MODE]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_MODE),
+	[TCA_FQ_RR_CHARGE_DROPS] = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_CHARGE_DROPS),
+	[TCA_FQ_RR_ECN]		 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_ECN),
+	[TCA_FQ_RR_LAYER]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_LAYER),
+	[TCA_FQ_RR_FRAMING]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_FRAMING),
+	[TCA_FQ_RR_CATCH_UP]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_CATCH_UP),
+	[TCA_FQ_RR_AQM]		 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_AQM),
+	[TCA_FQ_RR_TARGET]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_TARGET),
+	[TCA_FQ_RR_INTERVAL]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_INTERVAL),
+	[TCA_FQ_RR_CE_THRESHOLD] = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_CE_THRESHOLD),
+	[TCA_FQ_RR_NOECN]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_NOECN),
+	[TCA_FQ_RR_HOSTS]	 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_HOSTS),
+	[TCA_FQ_RR_NAT]		 = FQ_RR_RANGED(NLA_U32, TCA_FQ_RR_NAT),
 };
+
+/* fq_rr_options is where ranges are */
+static void __init fq_rr_ranges_init(void)
+{
+	unsigned int type;
+
+	for (type = 0; type <= TCA_FQ_RR_MAX; type++)
+		fq_rr_option_hull(type, &fq_rr_ranges[type].min, &fq_rr_ranges[type].max);
+}
 
 static s64 fq_rr_value(const struct nla_policy *policy,
 		       const struct nlattr *attr)
@@ -126,15 +144,20 @@ static void fq_rr_explain(const struct fq_rr_fault *fault,
 	}
 }
 
-/* what the policy asks for each attribute */
-static int fq_rr_validate(const struct nlattr *attr, struct netlink_ext_ack *extack)
+/* the error of what the policy refused, whose own words name neither value nor limit */
+static int fq_rr_explain_refused(int err, struct netlink_ext_ack *extack)
 {
-	struct fq_rr_fault fault = { .kind = FQ_RR_FAULT_RANGE, .type = nla_type(attr) };
+	const struct nlattr *attr = extack ? extack->bad_attr : NULL;
+	struct fq_rr_fault fault = { .kind = FQ_RR_FAULT_RANGE };
 
+	/* an attribute of another kind or length is refused for that */
+	if (!attr || nla_type(attr) > TCA_FQ_RR_MAX || !fq_rr_options[nla_type(attr)].name ||
+	    nla_len(attr) != fq_rr_options[nla_type(attr)].size)
+		return err;
+	fault.type = nla_type(attr);
 	fault.value = fq_rr_value(&fq_rr_policy[fault.type], attr);
 	if (fq_rr_option_takes(fault.type, fault.value))
-		return 0;
-	NL_SET_BAD_ATTR(extack, attr);
+		return err;
 	fq_rr_explain(&fault, extack);
 	return -EINVAL;
 }
@@ -161,7 +184,7 @@ static int fq_rr_parse(struct fq_rr_config *config, bool fixed,
 
 	err = nla_parse_nested(tb, TCA_FQ_RR_MAX, opt, fq_rr_policy, extack);
 	if (err)
-		return err;
+		return fq_rr_explain_refused(err, extack);
 	for (type = 0; type <= TCA_FQ_RR_MAX; type++) {
 		if (!tb[type] || !fq_rr_options[type].name)
 			continue;

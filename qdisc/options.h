@@ -424,6 +424,28 @@ static inline bool fq_rr_option_takes(unsigned int type, s64 value)
 	return (value >= option->min && value <= option->max) || value == option->also;
 }
 
+/**
+ * fq_rr_option_hull - the least range that has all that an option takes
+ * @type: attribute of an option, as wide as it comes in the message
+ * @least: out: least of its range and its word for auto or none
+ * @greatest: out: greatest of these
+ *
+ * What lies between that word and the range is inside, and is not taken. Without an option
+ * both are 0.
+ */
+static inline void fq_rr_option_hull(unsigned int type, u64 *least, u64 *greatest)
+{
+	const struct fq_rr_option *option;
+
+	*least = 0;
+	*greatest = 0;
+	if (type > TCA_FQ_RR_MAX || !fq_rr_options[type].name)
+		return;
+	option = &fq_rr_options[type];
+	*least = min_t(u64, option->min, option->also);
+	*greatest = max_t(u64, option->max, option->also);
+}
+
 /* the tables that the number of flows sizes, and the hash's key, stay */
 static inline bool fq_rr_is_fixed(unsigned int type)
 {

@@ -1289,6 +1289,7 @@ static struct Qdisc_ops fq_rr_qdisc_ops __read_mostly = {
 
 static int __init fq_rr_module_init(void)
 {
+	fq_rr_ranges_init();
 	return register_qdisc(&fq_rr_qdisc_ops);
 }
 

@@ -80,6 +80,37 @@ static void every_option_ends_where_the_manual_page_says(void **state)
 	assert_int_equal(options, 30);
 }
 
+/* what netlink's policy refuses is what no option takes: of its range one less, one more */
+static void a_hull_is_no_wider_than_what_is_taken(void **state)
+{
+	unsigned int type;
+	u64 least, greatest;
+
+	(void)state;
+	for (type = 0; type <= TCA_FQ_RR_MAX; type++) {
+		const struct fq_rr_option *option = &fq_rr_options[type];
+		const s64 values[] = { option->min, option->max, option->also };
+		int i;
+
+		/* the only one with a sign has a range of its own */
+		if (!option->name || type == TCA_FQ_RR_OVERHEAD)
+			continue;
+		fq_rr_option_hull(type, &least, &greatest);
+		assert_true(fq_rr_option_takes(type, least));
+		assert_true(fq_rr_option_takes(type, greatest));
+		for (i = 0; i < (int)ARRAY_SIZE(values); i++)
+			assert_true((u64)values[i] >= least && (u64)values[i] <= greatest);
+	}
+	fq_rr_option_hull(TCA_FQ_RR_LIMIT, &least, &greatest);
+	assert_true(least == FQ_RR_LIMIT_AUTO && greatest == FQ_RR_LIMIT_MAX);
+	fq_rr_option_hull(TCA_FQ_RR_RATE64, &least, &greatest);
+	assert_true(least == FQ_RR_RATE_MIN && greatest == FQ_RR_RATE_NONE);
+	fq_rr_option_hull(TCA_FQ_RR_UNSPEC, &least, &greatest);
+	assert_true(least == 0 && greatest == 0);
+	fq_rr_option_hull(UINT32_MAX, &least, &greatest);
+	assert_true(least == 0 && greatest == 0);
+}
+
 /* the manual page's table: name and unit as messages have them, the range in the unit of
  * the attribute, and the value outside that means something of its own, or the least
  */
@@ -402,6 +433,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_option_ends_where_the_manual_page_says),
+		cmocka_unit_test(a_hull_is_no_wider_than_what_is_taken),
 		cmocka_unit_test(options_are_what_the_manual_page_says),
 		cmocka_unit_test(what_is_wrong_is_named),
 		cmocka_unit_test(the_buffer_follows_the_rate),
