@@ -104,6 +104,7 @@
  * @held: how long ACKs are held up beyond that
  * @shared_rtt_us: shortest round trip since @turns.shared
  * @probe_room: packets in the window for that train: an ACK makes room for no more than two
+ * @resized_seq: what is before may have been written for another MSS than that of now
  */
 struct pktpair_evidence {
 	struct pair_mean mean;
@@ -115,6 +116,7 @@ struct pktpair_evidence {
 	u32 rounds;
 	u32 probe_seq;
 	u32 probe_room;
+	u32 resized_seq;
 	u32 back_us;
 	struct held_acks held;
 	u32 shared_rtt_us;
@@ -446,6 +448,12 @@ static bool pktpair_round_passed(struct pktpair *ca, const struct tcp_sock *tp,
 	return true;
 }
 
+static u32 pktpair_full_packets(const struct tcp_sock *tp)
+{
+	return control_full_packets(tcp_packets_in_flight(tp), tp->snd_nxt - tp->snd_una,
+				    tp->packets_out, tp->mss_cache);
+}
+
 /* What is in flight, in packets of the size that is sent now */
 static u32 pktpair_outstanding(const struct pktpair *ca, const struct tcp_sock *tp)
 {
@@ -453,8 +461,7 @@ static u32 pktpair_outstanding(const struct pktpair *ca, const struct tcp_sock *
 
 	if (!ca->mixed)
 		return in_flight;
-	full = control_full_packets(in_flight, tp->snd_nxt - tp->snd_una, tp->packets_out,
-				    tp->mss_cache);
+	full = pktpair_full_packets(tp);
 	/* what is lost is of the size before, and not in flight */
 	return tp->lost_out ? min_t(u32, full, in_flight) : full;
 }
@@ -510,6 +517,15 @@ static void pktpair_choose_train(struct sock *sk)
 	ca->anew = 1;
 }
 
+/* Packets of two sizes are in flight, and no train of one size */
+static void pktpair_mix(struct pktpair *ca)
+{
+	pair_probe_abandon(&ca->probe);
+	ca->mixed = 1;
+	ca->unusual = 1;
+	ca->sampled = 1;
+}
+
 /* The MSS has changed. min_tso_segs() notices it before the first packet of the new size is
  * sent. The share in bytes stays, so the service time of a packet is scaled. For two round
  * trips the rate samples cannot be used: in the first, packets of the old size are
@@ -539,14 +555,24 @@ static noinline void pktpair_resize(struct sock *sk)
 	round_check_resize(&ca->evidence->check, ca->mss, mss_before);
 	memset(&ca->evidence->mean, 0, sizeof(ca->evidence->mean));
 	memset(&ca->queue, 0, sizeof(ca->queue));
-	pair_probe_abandon(&ca->probe);
-	ca->mixed = 1;
-	ca->unusual = 1;
-	ca->sampled = 1;
+	pktpair_mix(ca);
+	ca->evidence->resized_seq = tp->write_seq;
 	/* packets may have left since the last acknowledgment */
 	ca->round_delivered = tp->delivered + 1;
 	ca->anew = 1;
 	pktpair_choose_train(sk);
+}
+
+/* What was written before the MSS became larger leaves in packets of the size before: most of
+ * what is in flight may be less than half as large as a packet that the law counts.
+ */
+static noinline void pktpair_find_small(struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+	struct pktpair *ca = inet_csk_ca(sk);
+
+	if (2 * pktpair_full_packets(tp) < tcp_packets_in_flight(tp))
+		pktpair_mix(ca);
 }
 
 /* ---- the four steps, inlined: saving registers is a tenth of an ACK ---- */
@@ -933,6 +959,10 @@ static noinline void pktpair_end_round(struct sock *sk, const struct rate_sample
 	/* for two round trips: see pktpair_resize() */
 	ca->mixed = ca->mixed && ca->sampled;
 	ca->sampled = 0;
+	if (unlikely(before(tcp_sk(sk)->snd_una, evidence->resized_seq)))
+		pktpair_find_small(sk);
+	else
+		evidence->resized_seq = tcp_sk(sk)->snd_una;
 }
 
 /* The setpoint to aim for: bounded in time, and mirrored below zero while the
@@ -1478,6 +1508,7 @@ static void pktpair_init(struct sock *sk)
 	prop_init(&ca->prop, pktpair_now_ms(tp));
 	control_setpoint_reset(&ca->setpoint, pktpair_setpoint_first_q8());
 	ca->round_delivered = tp->delivered;
+	ca->evidence->resized_seq = tp->snd_una;
 	ca->mss = (u16)tp->mss_cache;
 	ca->gso_max_segs = sk->sk_gso_max_segs;
 	/* a lost SYN leaves peers without SACK in this state; pktpair_first_window() heeds it */

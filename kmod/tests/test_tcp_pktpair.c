@@ -1463,6 +1463,55 @@ static void another_mss_is_the_same_share_in_bytes(void **state)
 	}
 }
 
+/* An MTU that falls to 256 bytes for a moment leaves skbs of two segments of 204 bytes in the
+ * write queue, behind what was written before. A window of as many packets would be a seventh
+ * of the share for as long as there are any.
+ */
+static void what_was_written_in_small_packets_is_sent_at_the_share(void **state)
+{
+	enum { LARGE = 8948, SMALL = 408, SKBS = 3000 };
+	int preset, round;
+
+	(void)state;
+	for (preset = DEFAULT; preset <= MEMO; preset++) {
+		double share = (double)SHARE_BYTES_PS(20) * 60 / 1000;
+
+		begin(preset, SERVICE_NS(20), 60);
+		s.service_mss = 1448;
+		s.ack_every = 1;
+		s.sk.mss_cache = LARGE;
+		begin_again();
+		sender_run(&s, SECONDS(3));
+		s.sk.write_seq = s.sk.snd_nxt + (u32)(10 * share) + SKBS * SMALL;
+		s.sk.mss_cache = 204;
+		s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+		s.sk.mss_cache = LARGE;
+		s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+		/* the large ones go first, and take more round trips than two */
+		sender_run(&s, 10 * 60 * NSEC_PER_MSEC);
+		assert_false(ca->mixed);
+		s.small_skbs = SKBS;
+		s.small_bytes = SMALL;
+		for (round = 0; s.small_skbs; round++) {
+			u64 before_it = s.bytes_sent;
+			double sent;
+
+			sender_run(&s, 60 * NSEC_PER_MSEC);
+			sent = (double)(s.bytes_sent - before_it) / share;
+			/* a seventh is headers; the memorandum's window is twice a pipe of
+			 * eight packets, and what is in flight is a whole number of those
+			 */
+			if (round > 4 && s.small_skbs && (sent < 0.5 || sent > 1.2))
+				fail_msg("preset %d, round trip %d: %.2f of the share",
+					 preset, round, sent);
+		}
+		assert_true(round > 6);
+		/* the share has stayed, and packets are of one size again */
+		sender_run(&s, 5 * 60 * NSEC_PER_MSEC);
+		assert_false(ca->mixed);
+	}
+}
+
 static void what_ss_shows_is_never_wrapped(void **state)
 {
 	union tcp_cc_info info;
@@ -2950,7 +2999,7 @@ static void a_socket_that_changes_in_mid_flow_believes_nothing(void **state)
 	static struct pktpair_evidence none;
 	u32 window;
 
-	/* but that the first packet is gone */
+	/* but that the first packet is gone, and where the connection is */
 	round_check_midway(&none.check);
 	/* its predecessor has left whatever it likes */
 	begin(DEFAULT, SERVICE_NS(10), 20);
@@ -2960,6 +3009,7 @@ static void a_socket_that_changes_in_mid_flow_believes_nothing(void **state)
 	s.sk.snd_ssthresh = 17;
 	window = s.sk.snd_cwnd;
 	s.sk.icsk_ca_ops->init(&s.sk);
+	none.resized_seq = s.sk.snd_una;
 	assert_int_equal(ca->service.value, 0);
 	assert_int_equal(ca->started, 0);
 	assert_int_equal(ca->prop.delay_us, PROP_UNKNOWN_US);
@@ -3143,6 +3193,7 @@ int main(void)
 		cmocka_unit_test(a_lost_syn_leaves_a_window_of_one),
 		cmocka_unit_test(a_mark_that_is_echoed_for_a_round_trip_cuts_once),
 		cmocka_unit_test(another_mss_is_the_same_share_in_bytes),
+		cmocka_unit_test(what_was_written_in_small_packets_is_sent_at_the_share),
 		cmocka_unit_test(what_ss_shows_is_never_wrapped),
 		cmocka_unit_test(what_is_no_propagation_delay_is_not_shown),
 		cmocka_unit_test_setup_teardown(each_knob_is_read_by_read_once,

@@ -50,6 +50,8 @@ struct sender {
 	u64 jitter_ns, drawn;
 	/* what the application has for us yet, segments */
 	u64 waiting;
+	/* the first of these are skbs of one segment, made while the MSS was so small */
+	u32 small_skbs, small_bytes;
 	/* its ACKs do not show the receiver's clock (RFC 7323), or one that is ahead, ms */
 	bool no_stamps;
 	u32 ahead;
@@ -150,13 +152,13 @@ static inline void sender_queue_ack(struct sender *s, u64 at_ns, bool delayed)
 #define SENDER_HEADERS 66
 
 /* One segment through bottleneck and receiver */
-static inline void sender_segment(struct sender *s, u64 at_ns)
+static inline void sender_segment(struct sender *s, u64 at_ns, u32 bytes)
 {
 	u64 start_ns = max_t(u64, s->free_ns, at_ns);
 	u64 service_ns = s->service_ns;
 
 	if (s->service_mss)
-		service_ns = service_ns * (s->sk.mss_cache + SENDER_HEADERS) /
+		service_ns = service_ns * (bytes + SENDER_HEADERS) /
 			     (s->service_mss + SENDER_HEADERS);
 
 	if (s->turn && start_ns > s->free_ns) {
@@ -248,7 +250,8 @@ static inline void sender_send(struct sender *s)
 {
 	struct sock *sk = &s->sk;
 	struct sender_skb *skb;
-	u32 segments, i;
+	u32 segments, bytes, i;
+	bool small;
 
 	sk->tcp_clock_cache = s->now_ns;
 	sk->tcp_mstamp = s->now_ns / NSEC_PER_USEC;
@@ -257,7 +260,10 @@ static inline void sender_send(struct sender *s)
 	if (!sender_may_send(s))
 		return;
 	skb = &s->skbs[s->skb_tail++ % SENDER_RING];
-	segments = min_t(u32, max_t(u32, segments, 1), sk->sk_gso_max_segs);
+	small = s->small_skbs && !s->again;
+	s->small_skbs -= small;
+	bytes = small ? s->small_bytes : sk->mss_cache;
+	segments = small ? 1 : min_t(u32, max_t(u32, segments, 1), sk->sk_gso_max_segs);
 	segments = (u32)min_t(u64, s->again ?: s->waiting,
 			      min_t(u32, segments,
 				    sk->snd_cwnd - tcp_packets_in_flight(sk)));
@@ -273,7 +279,7 @@ static inline void sender_send(struct sender *s)
 		.delivered = sk->delivered,
 		.segments = segments,
 		.end = s->sent + segments,
-		.mss = sk->mss_cache,
+		.mss = bytes,
 		.app_limited = s->app_limited_until != 0,
 		.retransmitted = s->again,
 		.cwr = !s->again && s->cwr_due,
@@ -283,19 +289,19 @@ static inline void sender_send(struct sender *s)
 	sk->tsorted_sent_queue.next = &s->newest.tcp_tsorted_anchor;
 	sk->tsorted_sent_queue.prev = &s->newest.tcp_tsorted_anchor;
 	for (i = 0; i < segments; i++)
-		sender_segment(s, sk->tcp_wstamp_ns);
+		sender_segment(s, sk->tcp_wstamp_ns, bytes);
 	if (s->again) {
 		s->again -= segments;
 		sk->retrans_out += segments;
 	} else {
 		s->waiting -= segments;
 		sk->packets_out += segments;
-		sk->snd_nxt += segments * sk->mss_cache;
+		sk->snd_nxt += segments * bytes;
 	}
-	s->bytes_sent += (u64)segments * sk->mss_cache;
+	s->bytes_sent += (u64)segments * bytes;
 	sk->data_segs_out += segments;
 	if (sk->data_segs_out > SENDER_UNPACED && sk->sk_pacing_rate)
-		sk->tcp_wstamp_ns += (u64)segments * sk->mss_cache * NSEC_PER_SEC /
+		sk->tcp_wstamp_ns += (u64)segments * bytes * NSEC_PER_SEC /
 				     sk->sk_pacing_rate;
 	if (!s->waiting)
 		s->app_limited_until = sk->delivered + sk->packets_out ?: 1;

@@ -217,7 +217,7 @@ struct sock {
 	/* struct tcp_sock */
 	u64 tcp_clock_cache, tcp_mstamp, tcp_wstamp_ns;
 	u64 first_tx_mstamp, delivered_mstamp;
-	u32 delivered, delivered_ce, snd_una, snd_nxt, srtt_us, mss_cache;
+	u32 delivered, delivered_ce, snd_una, snd_nxt, write_seq, srtt_us, mss_cache;
 	u32 lost;	/* ever */
 	u64 bytes_acked;
 	u32 snd_cwnd, snd_cwnd_clamp, snd_ssthresh, data_segs_out;
