@@ -115,7 +115,7 @@ static inline bool lq_is_member(const struct lq *lq, u32 queue)
 	return slot < lq->count && lq_queue(lq->heap[slot]) == queue;
 }
 
-static inline void lq_put(struct lq *lq, u32 slot, u64 member)
+static inline void lq_set_slot(struct lq *lq, u32 slot, u64 member)
 {
 	lq->heap[slot] = member;
 	lq->slots[lq_queue(member)] = slot;
@@ -129,10 +129,10 @@ static inline void lq_rise(struct lq *lq, u32 slot, u64 member)
 
 		if (lq->heap[parent] >= member)
 			break;
-		lq_put(lq, slot, lq->heap[parent]);
+		lq_set_slot(lq, slot, lq->heap[parent]);
 		slot = parent;
 	}
-	lq_put(lq, slot, member);
+	lq_set_slot(lq, slot, member);
 }
 
 /* place @member at @slot or below */
@@ -150,10 +150,10 @@ static inline void lq_sink(struct lq *lq, u32 slot, u64 member)
 				best = child;
 		if (lq->heap[best] <= member)
 			break;
-		lq_put(lq, slot, lq->heap[best]);
+		lq_set_slot(lq, slot, lq->heap[best]);
 		slot = best;
 	}
-	lq_put(lq, slot, member);
+	lq_set_slot(lq, slot, member);
 }
 
 /**
@@ -178,7 +178,7 @@ static inline void lq_collect(struct lq *lq, u32 queue, u64 key)
 {
 	if (queue >= lq->queues || lq_is_member(lq, queue))
 		return;
-	lq_put(lq, lq->count++, lq_member(queue, key));
+	lq_set_slot(lq, lq->count++, lq_member(queue, key));
 }
 
 /**

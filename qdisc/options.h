@@ -256,9 +256,9 @@ static inline bool fq_rr_is_of_qlbp(unsigned int type)
 	return type >= TCA_FQ_RR_MU_MIN && type <= TCA_FQ_RR_MAX_DELAY;
 }
 
-static inline void fq_rr_option_put(struct fq_rr_config *config,
-				    const struct fq_rr_option *option,
-				    s64 value)
+static inline void fq_rr_option_write(struct fq_rr_config *config,
+				      const struct fq_rr_option *option,
+				      s64 value)
 {
 	void *place = (u8 *)config + option->offset;
 
@@ -301,8 +301,8 @@ static inline void fq_rr_options_publish(struct fq_rr_config *shown,
 
 	for (type = 0; type <= TCA_FQ_RR_MAX; type++)
 		if (fq_rr_options[type].name)
-			fq_rr_option_put(shown, &fq_rr_options[type],
-					 fq_rr_option_get(config, type));
+			fq_rr_option_write(shown, &fq_rr_options[type],
+					   fq_rr_option_get(config, type));
 	shown->rule = config->rule;
 }
 
@@ -536,8 +536,8 @@ fq_rr_options_set(struct fq_rr_config *config, bool fixed,
 		return fault;
 	for (type = 0; type <= TCA_FQ_RR_MAX; type++)
 		if (fq_rr_options[type].name && fq_rr_given(request, type))
-			fq_rr_option_put(config, &fq_rr_options[type],
-					 request->value[type]);
+			fq_rr_option_write(config, &fq_rr_options[type],
+					   request->value[type]);
 	if (config->target > config->interval)
 		return (struct fq_rr_fault) {
 			.kind = FQ_RR_FAULT_TARGET,

@@ -29,7 +29,8 @@ TIMED = "ce-threshold 10s"
 # Of packets over IPv6 without a hash: a tenth more than has been measured (0.54). The kernel's
 # dissector would add 0.43.
 IPV6_OVER_FQ_CODEL = 0.6
-BELOW_CAKE = 0.5
+# Of CAKE's: the goal, and a tenth more than has been measured with a hash (0.34).
+BELOW_CAKE = {False: 0.5, True: 0.38}
 OVER = 1.0
 
 
@@ -61,7 +62,8 @@ def a_packet_below_the_limit_is_cheap() -> None:
     for hashed, limit in TIMED_OVER_FQ_CODEL.items():
         at_most(limit, "below", "fq_codel", hashed, TIMED)
     at_most(IPV6_OVER_FQ_CODEL, "below", "fq_codel", ipv6=True)
-    at_most(BELOW_CAKE, "below", "cake")
+    for hashed, limit in BELOW_CAKE.items():
+        at_most(limit, "below", "cake", hashed)
 
 
 def a_flood_is_cheap() -> None:

@@ -382,8 +382,8 @@ static void what_is_published_is_all_of_it(void **state)
 	config.rule = (struct qlbp) { 1, 2, 3, 4 };
 	for (type = 0; type <= TCA_FQ_RR_MAX; type++)
 		if (fq_rr_options[type].name)
-			fq_rr_option_put(&config, &fq_rr_options[type],
-					 type * 1000003);
+			fq_rr_option_write(&config, &fq_rr_options[type],
+					   type * 1000003);
 	fq_rr_options_publish(&shown, &config);
 	for (type = 0; type <= TCA_FQ_RR_MAX; type++)
 		if (fq_rr_options[type].name)
@@ -402,12 +402,12 @@ static void what_is_read_is_what_was_set(void **state)
 
 		if (!fq_rr_options[type].name)
 			continue;
-		fq_rr_option_put(&config, &fq_rr_options[type],
-				 fq_rr_options[type].max);
+		fq_rr_option_write(&config, &fq_rr_options[type],
+				   fq_rr_options[type].max);
 		assert_int_equal(fq_rr_option_get(&config, type),
 				 fq_rr_options[type].max);
-		fq_rr_option_put(&config, &fq_rr_options[type],
-				 fq_rr_options[type].min);
+		fq_rr_option_write(&config, &fq_rr_options[type],
+				   fq_rr_options[type].min);
 		assert_int_equal(fq_rr_options[type].size == sizeof(u64) ?
 				 (s64)fq_rr_option_get(&config, type) :
 				 (s64)(s32)fq_rr_option_get(&config, type),
