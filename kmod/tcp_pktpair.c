@@ -563,15 +563,37 @@ static noinline void pktpair_resize(struct sock *sk)
 	pktpair_choose_train(sk);
 }
 
-/* What was written before the MSS became larger leaves in packets of the size before: most of
- * what is in flight may be less than half as large as a packet that the law counts.
+/* Whether most of what is in flight is less than half as large as a packet that the law counts */
+static bool pktpair_sends_small(const struct tcp_sock *tp)
+{
+	return 2 * pktpair_full_packets(tp) < tcp_packets_in_flight(tp);
+}
+
+/* Whether a round trip is longer than the queue that the law asks for makes it; of one that is
+ * unknown, -1, it is
+ */
+static bool pktpair_waited_long(const struct pktpair *ca, u32 rtt_us)
+{
+	u32 prop_us = pktpair_prop_us(ca);
+
+	return rtt_us > prop_us + round_wait_us(ca->service.value, prop_us,
+						(ca->setpoint.target_q8 >> 8) + ca->train);
+}
+
+/* What was written before the MSS became larger leaves in packets of the size before. A window
+ * that counts packets would be a fraction of the share for as long as there are any. One that
+ * counts bytes is for who knows the share, and ends with a queue: a server may take as long for
+ * a small packet as for a full one.
  */
 static noinline void pktpair_find_small(struct sock *sk)
 {
-	const struct tcp_sock *tp = tcp_sk(sk);
+	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 
-	if (2 * pktpair_full_packets(tp) < tcp_packets_in_flight(tp))
+	if (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US ||
+	    ca->evidence->turns.shared || pktpair_waited_long(ca, tp->srtt_us >> 3))
+		ca->evidence->resized_seq = tp->snd_una;
+	else if (pktpair_sends_small(tp))
 		pktpair_mix(ca);
 }
 
@@ -948,8 +970,9 @@ static noinline void pktpair_end_round(struct sock *sk, const struct rate_sample
 			       pktpair_setpoint_highest_q8(sk));
 	ca->anew = 1;
 	if (!is_1994) {
-		/* a drain needs a service time, and a queue that only this flow fills */
-		if (ca->service.value && !evidence->turns.shared && !evidence->turns.score_q4)
+		/* a drain needs a service time, a queue that only this flow fills, and samples */
+		if (ca->service.value && !evidence->turns.shared && !evidence->turns.score_q4 &&
+		    !ca->mixed)
 			prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)));
 		pktpair_confirm(sk, rs);
 	}
@@ -1311,9 +1334,15 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 		return;
 	window = tcp_snd_cwnd(tp);
 	/* the law's window is in packets of the size that is sent now */
-	if (ca->mixed && !ca->evidence->turns.shared)
+	if (ca->mixed && !ca->evidence->turns.shared) {
 		window = control_window_mixed(window, pktpair_outstanding(ca, tp),
 					      tcp_packets_in_flight(tp));
+		/* more packets than the law counts, but as in a slow start */
+		if (pktpair_sends_small(tp))
+			window = min_t(u32, window,
+				       pktpair_waited_long(ca, (u32)rs->rtt_us) ?
+				       before : before + rs->acked_sacked);
+	}
 	if (pktpair_guards(sk, state)) {
 		u32 guarded = pktpair_guarded_window(sk, window, before, rs->acked_sacked,
 						     rs->losses > 0);

@@ -65,11 +65,15 @@ static const struct nla_policy fq_rr_class_policy[TCA_FQ_RR_CLASS_MAX + 1] = {
 static int fq_rr_explain_weight(int err, struct netlink_ext_ack *extack)
 {
 	const struct nlattr *attr = extack ? extack->bad_attr : NULL;
+	u32 weight;
 
-	/* an attribute of another kind or length is refused for that */
-	if (!attr || nla_type(attr) != TCA_FQ_RR_CLASS_WEIGHT || nla_len(attr) != sizeof(u32))
+	/* what is of another kind or length is refused for that */
+	if (!attr || nla_type(attr) != TCA_FQ_RR_CLASS_WEIGHT || nla_len(attr) != sizeof(weight))
 		return err;
-	NL_SET_ERR_MSG_FMT_MOD(extack, "weight %u is not in %u..%u", nla_get_u32(attr),
+	weight = nla_get_u32(attr);
+	if (weight >= FQ_RR_WEIGHT_MIN && weight <= FQ_RR_WEIGHT_MAX)
+		return err;
+	NL_SET_ERR_MSG_FMT_MOD(extack, "weight %u is not in %u..%u", weight,
 			       FQ_RR_WEIGHT_MIN, FQ_RR_WEIGHT_MAX);
 	return -EINVAL;
 }

@@ -145,16 +145,20 @@ static void fq_rr_explain(const struct fq_rr_fault *fault,
 }
 
 /* the error of what the policy refused, whose own words name neither value nor limit */
-static int fq_rr_explain_refused(int err, struct netlink_ext_ack *extack)
+static int fq_rr_explain_refused(int err, const struct nlattr *nest,
+				 struct netlink_ext_ack *extack)
 {
 	const struct nlattr *attr = extack ? extack->bad_attr : NULL;
 	struct fq_rr_fault fault = { .kind = FQ_RR_FAULT_RANGE };
 
-	/* an attribute of another kind or length is refused for that */
-	if (!attr || nla_type(attr) > TCA_FQ_RR_MAX || !fq_rr_options[nla_type(attr)].name ||
-	    nla_len(attr) != fq_rr_options[nla_type(attr)].size)
+	/* the nest itself has a type of another set */
+	if (!attr || attr == nest)
 		return err;
 	fault.type = nla_type(attr);
+	/* what is of another kind or length is refused for that */
+	if (fault.type > TCA_FQ_RR_MAX || !fq_rr_options[fault.type].name ||
+	    nla_len(attr) != fq_rr_options[fault.type].size)
+		return err;
 	fault.value = fq_rr_value(&fq_rr_policy[fault.type], attr);
 	if (fq_rr_option_takes(fault.type, fault.value))
 		return err;
@@ -184,7 +188,7 @@ static int fq_rr_parse(struct fq_rr_config *config, bool fixed,
 
 	err = nla_parse_nested(tb, TCA_FQ_RR_MAX, opt, fq_rr_policy, extack);
 	if (err)
-		return fq_rr_explain_refused(err, extack);
+		return fq_rr_explain_refused(err, opt, extack);
 	for (type = 0; type <= TCA_FQ_RR_MAX; type++) {
 		if (!tb[type] || !fq_rr_options[type].name)
 			continue;

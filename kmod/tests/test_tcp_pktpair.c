@@ -1512,6 +1512,40 @@ static void what_was_written_in_small_packets_is_sent_at_the_share(void **state)
 	}
 }
 
+/* Where each packet takes as long as any, bytes are no measure, and a queue says so */
+static void small_packets_make_no_queue_where_turns_go_by_packets(void **state)
+{
+	enum { LARGE = 8948, SMALL = 408, SKBS = 8000, ROUNDS = 200 };
+	int preset, round;
+
+	(void)state;
+	for (preset = DEFAULT; preset <= MEMO; preset++) {
+		u32 long_ones = 0;
+
+		begin(preset, SERVICE_NS(100), 60);
+		s.service_mss = 0;
+		s.turn = 1;
+		s.others_ns = 2884 * NSEC_PER_USEC;
+		s.ack_every = 1;
+		s.sk.mss_cache = LARGE;
+		begin_again();
+		sender_run(&s, SECONDS(3));
+		s.sk.write_seq = s.sk.snd_nxt + SKBS * SMALL;
+		s.sk.mss_cache = LARGE / 2;
+		s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+		s.sk.mss_cache = LARGE;
+		s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+		s.small_skbs = SKBS;
+		s.small_bytes = SMALL;
+		for (round = 0; round < ROUNDS; round++) {
+			sender_run(&s, 60 * NSEC_PER_MSEC);
+			long_ones += s.sk.srtt_us >> 3 > 3 * 60 * USEC_PER_MSEC;
+		}
+		assert_true(s.small_skbs);
+		assert_in_range(long_ones, 0, ROUNDS / 10);
+	}
+}
+
 static void what_ss_shows_is_never_wrapped(void **state)
 {
 	union tcp_cc_info info;
@@ -3194,6 +3228,7 @@ int main(void)
 		cmocka_unit_test(a_mark_that_is_echoed_for_a_round_trip_cuts_once),
 		cmocka_unit_test(another_mss_is_the_same_share_in_bytes),
 		cmocka_unit_test(what_was_written_in_small_packets_is_sent_at_the_share),
+		cmocka_unit_test(small_packets_make_no_queue_where_turns_go_by_packets),
 		cmocka_unit_test(what_ss_shows_is_never_wrapped),
 		cmocka_unit_test(what_is_no_propagation_delay_is_not_shown),
 		cmocka_unit_test_setup_teardown(each_knob_is_read_by_read_once,
