@@ -8,6 +8,7 @@ import socket
 import struct
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 from random import Random
 
 from . import misdeeds, wire
@@ -20,6 +21,7 @@ CHUNK = bytes(1 << 17)
 # struct tcp_bbr_info, which pktpair fills in too
 CC_INFO = struct.Struct("=5I")
 U32_MAX = 2**32 - 1
+NETSTAT = Path("/proc/self/net/netstat")
 CA_STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
 
 # Round trips until the share must be believed, else it is attacked as it is; and how well
@@ -49,6 +51,12 @@ BACKOFF_NS = 66 * SECOND_NS
 # A far end that is late by more than this part of a round trip hands over ACKs in heaps:
 # what leaves then is not judged.
 LATE_PART = 0.25
+
+
+def timeouts_undone() -> int:
+    """Of all connections of this network namespace."""
+    names, values = (line.split() for line in NETSTAT.read_text().splitlines()[:2])
+    return int(values[names.index("TCPLossUndo")])
 
 
 class Info:
@@ -96,6 +104,9 @@ class Connection:
         self.began = self.ended = self.recovering = 0
         # what the kernel is in, by the round trip
         self.states: dict[int, int] = {}
+        # in a timeout when last looked at, and how many of all had been undone then
+        self.lost = False
+        self.timeouts_undone = 0
         self.warm = False
         # round trips that it takes to send again what is missing
         self.repairs = 0
@@ -161,8 +172,7 @@ class Connection:
             return None
         info = Info(self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256).ljust(256, b"\0"))
         self.states[self.far.round()] = info.ca_state
-        if CA_STATES[info.ca_state] == "Loss":
-            self.far.outages.append(self.far.round())
+        self._note_timeout(CA_STATES[info.ca_state] == "Loss")
         self.bandwidth = 0
         name = self.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16).rstrip(b"\0")
         if name.startswith(b"pktpair"):
@@ -184,6 +194,21 @@ class Connection:
         if name == b"vptfrc":
             self._check_rate(info)
         return info
+
+    def _note_timeout(self, lost: bool) -> None:
+        """A timer has run out, or the ACK of what it had sent again shows that it was too early (RFC 4015).
+
+        The window is then what it was before. A time stamp that lies shows it as well. Another connection's counts
+        here too, as the counter is of the namespace.
+        """
+        if lost:
+            self.far.outages.append(self.far.round())
+        if not lost and not self.lost:
+            return
+        undone = timeouts_undone()
+        if self.lost and undone != self.timeouts_undone:
+            self.far.undone.append(self.far.round())
+        self.lost, self.timeouts_undone = lost, undone
 
     def _check_rate(self, info: Info) -> None:
         """What vptfrc tells: a rate, and no gains."""

@@ -152,6 +152,8 @@ class FarEnd:
         self.stamp_heard: int | None = None
         # round trips in which the kernel was in the state Loss
         self.outages: list[int] = []
+        # round trips in which it found out that a timeout was none
+        self.undone: list[int] = []
         # per round trip: bytes that left, that were acknowledged, that came for the first time
         self.began = clock.now()
         self.left: Counter[int] = Counter()
@@ -467,22 +469,32 @@ class FarEnd:
             self._say(*ack)
 
     def _utter(self, stamp: int, segment: bytes) -> bool:
-        """Send a segment; returns whether a kernel takes it, which drops one with an old time stamp (RFC 7323)."""
+        """Send a segment; returns whether a kernel takes it.
+
+        It drops one with an old time stamp (RFC 7323), and one that acknowledges what was not sent (RFC 9293), whose
+        time stamp it does not remember.
+        """
         self.tun.send(self.host, segment)
+        sent = self._acknowledged(segment) <= self.highest
         if not self.stamps:
-            return True
+            return sent
         if self.stamp_heard is not None and (stamp - self.stamp_heard) % wire.MODULUS >= wire.MODULUS // 2:
             self.counts["segments with an old time stamp"] += 1
             return False
-        self.stamp_heard = stamp
-        return True
+        if sent:
+            self.stamp_heard = stamp
+        return sent
+
+    def _acknowledged(self, segment: bytes) -> int:
+        """The byte up to which a segment acknowledges all."""
+        return (int.from_bytes(segment[8:12], "big") - self.irs) % wire.MODULUS
 
     def _say(self, stamp: int, claimed: int, segment: bytes) -> None:
         """Send an ACK; and note what it tells a kernel that takes it."""
         if not self._utter(stamp, segment):
             return
         news = max(claimed - self.heard, 0)
-        below = (int.from_bytes(segment[8:12], "big") - self.irs) % wire.MODULUS
+        below = self._acknowledged(segment)
         if not self.sack and self.heard_below < below <= self.highest:
             # what it was told of by duplicates it may have forgotten by now
             news = max(news, below - self.heard_below)
@@ -591,7 +603,9 @@ class FarEnd:
         return worst, where
 
     def _explained_from(self, number: int) -> int:
-        """The first round trip whose ACKs still count: a timer that ran out ends that."""
+        """The first round trip whose ACKs still count: a timer that ran out ends that, if a timeout it was."""
+        if any(number - EXPLAINED_BY <= n <= number for n in self.undone):
+            return number - REMEMBERED
         outages = [n for n in self.outages if n <= number]
         first = max(number - REMEMBERED, (outages[-1] if outages else 0))
         return min(first, number - EXPLAINED_BY)

@@ -214,6 +214,17 @@ def test_an_ack_that_is_lost_or_old_explains_nothing(far):
     assert sum(far.acked.values()) == 6000
 
 
+def test_who_acknowledges_what_was_not_sent_is_not_heard(far):
+    far.stamps = True
+    arrive(far, 1)
+    arrive(far, 1001)
+    heard, stamp = dict(far.acked), far.stamp_heard
+    assert heard and stamp is not None
+    far.stamp_lie += 1000
+    far.acknowledge(far.highest + 2**24)
+    assert dict(far.acked) == heard and far.stamp_heard == stamp
+
+
 def test_silence_is_silence(far):
     far.manners = replace(far.manners, silent=True)
     arrive(far, 1)
@@ -234,6 +245,12 @@ def test_what_acks_do_not_explain_is_seen(far):
     assert far.amplified(20, 20, 2, 1000)[0] < 1
     far.outages.append(15)
     assert far.amplified(20, 20, 2, 1000)[0] == 20
+    # which it was not, if the sender found that out since
+    far.undone.append(16)
+    assert far.amplified(20, 20, 2, 1000)[0] == 20
+    far.undone.append(18)
+    assert far.amplified(20, 20, 2, 1000)[0] < 1
+    far.undone.clear()
     # gaps show what a bottleneck carries that was made faster, but not of one that was made slower
     far.bottleneck.change_rate(0, far.bottleneck.rate // 2)
     assert far.amplified(20, 20, 2, 1000)[0] == 20
