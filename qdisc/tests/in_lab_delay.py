@@ -364,16 +364,18 @@ def drop_reasons() -> tuple[str, str]:
     """What the running kernel calls a drop by delay control, and one by a full buffer."""
     release = tuple(int(number) for number in os.uname().release.split(".")[:2])
     if release >= (7, 1):
-        # the qdiscs' own, which are shown as numbers
-        return "0x30003", "0x30002"
+        # the qdiscs' own: kfree_skb shows them as numbers, and qdisc_drop what is dropped as it comes by name
+        return "0x30003", "OVERLIMIT"
     return ("QDISC_CONGESTED", "QDISC_OVERLIMIT") if release >= (6, 14) else ("QDISC_DROP", "QDISC_DROP")
 
 
 def drops_have_a_reason() -> None:
     """Tools that trace drops show more than that nobody said why: of CoDel, of a full buffer, of a smaller limit."""
-    enable = TRACING / "events/skb/kfree_skb/enable"
+    events = [TRACING / "events" / name / "enable" for name in ("skb/kfree_skb", "qdisc/qdisc_drop")]
     (TRACING / "trace").write_text("")
-    enable.write_text("1")
+    enabled = [enable for enable in events if enable.exists()]
+    for enable in enabled:
+        enable.write_text("1")
     try:
         fresh(f"{RATE} seed 1 aqm")
         long, capture = Sender(1), Capture()
@@ -386,9 +388,12 @@ def drops_have_a_reason() -> None:
         fresh(f"{RATE} seed 1 no-aqm limit 10 drop arriving")
         long.send(1514, 60)
         refused = statistics()["drops"]
-        found = Counter(re.findall(r" kfree_skb: .*reason: (\w+)", (TRACING / "trace").read_text()))
+        found = Counter(
+            re.findall(r" (?:kfree_skb|qdisc_drop): .*reason(?:: |=)(\w+)", (TRACING / "trace").read_text())
+        )
     finally:
-        enable.write_text("0")
+        for enable in enabled:
+            enable.write_text("0")
     drops = {"codel": by_codel, "limit": by_limit, "arriving": refused}
     expect(by_codel > 3 and by_limit >= 40 and refused >= 40, f"{drops}")
     congested, overlimit = drop_reasons()
