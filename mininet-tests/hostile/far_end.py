@@ -152,6 +152,8 @@ class FarEnd:
         self.stamp_heard: int | None = None
         # round trips in which the kernel was in the state Loss
         self.outages: list[int] = []
+        # it keeps the rules again
+        self.behaves = False
         # round trips in which it found out that a timeout was none
         self.undone: list[int] = []
         # per round trip: bytes that left, that were acknowledged, that came for the first time
@@ -398,7 +400,10 @@ class FarEnd:
 
     def _stamp(self) -> int:
         way = self.manners.stamps
-        honest = (self.clock.now() // STAMP_HZ_NS + self.stamp_lie) % wire.MODULUS
+        if self.behaves and self.stamp_heard is not None and self._is_old(self._honest_stamp()):
+            # or all that follows would be older than what the kernel has seen: held ACKs may come after this began
+            self.stamp_lie += (self.stamp_heard + 1 - self._honest_stamp()) % wire.MODULUS
+        honest = self._honest_stamp()
         if way == "honest":
             return honest
         self.counts[f"time stamp {way}"] += 1
@@ -412,6 +417,13 @@ class FarEnd:
         if way == "backwards":
             return (honest - self.random.randrange(10**4)) % wire.MODULUS
         return self.random.getrandbits(32)
+
+    def _honest_stamp(self) -> int:
+        return (self.clock.now() // STAMP_HZ_NS + self.stamp_lie) % wire.MODULUS
+
+    def _is_old(self, stamp: int) -> bool:
+        """Whether a kernel that remembers the newest that it heard drops a segment with this one (RFC 7323)."""
+        return self.stamp_heard is not None and (stamp - self.stamp_heard) % wire.MODULUS >= wire.MODULUS // 2
 
     def _echoed_stamp(self) -> int:
         way = self.manners.stamps
@@ -478,7 +490,7 @@ class FarEnd:
         sent = self._acknowledged(segment) <= self.highest
         if not self.stamps:
             return sent
-        if self.stamp_heard is not None and (stamp - self.stamp_heard) % wire.MODULUS >= wire.MODULUS // 2:
+        if self._is_old(stamp):
             self.counts["segments with an old time stamp"] += 1
             return False
         if sent:
@@ -507,9 +519,7 @@ class FarEnd:
     def behave(self) -> None:
         """Keep the rules from now on, as far as what was said allows."""
         self.manners = Manners(ack_every=self.settings.ack_every)
-        if self.stamps and self.stamp_heard is not None:
-            # or all that follows would be older than what the kernel has seen
-            self.stamp_lie = (self.stamp_heard + 1 - self.clock.now() // STAMP_HZ_NS) % wire.MODULUS
+        self.behaves = True
 
     def _segment(self, stamp: int, upto: int, newest: int, twice: tuple[int, int] | None) -> bytes:
         options = b""

@@ -214,6 +214,20 @@ def test_an_ack_that_is_lost_or_old_explains_nothing(far):
     assert sum(far.acked.values()) == 6000
 
 
+def test_what_was_held_up_may_come_after_a_far_end_behaves_again(far):
+    far.stamps = True
+    far.manners = replace(far.manners, hold_ns=1000, stamps="forwards")
+    arrive(far, 1)
+    arrive(far, 1001)
+    far.behave()
+    far._release()
+    assert not far._is_old(far._stamp())
+    held = far.stamp_heard
+    arrive(far, 2001)
+    arrive(far, 3001)
+    assert far.stamp_heard != held and sum(far.acked.values()) == 4000
+
+
 def test_who_acknowledges_what_was_not_sent_is_not_heard(far):
     far.stamps = True
     arrive(far, 1)
