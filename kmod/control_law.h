@@ -506,6 +506,36 @@ static inline u32 control_window_mixed(u32 window, u32 outstanding, u32 in_fligh
 }
 
 /**
+ * control_sends_small - whether packets count by bytes
+ * @full: what is in flight, in packets of the size that is sent now
+ * @in_flight: packets in flight, of any size
+ *
+ * Return: whether most of what is in flight is less than half as large as a packet that the law
+ * counts.
+ */
+static inline bool control_sends_small(u32 full, u32 in_flight)
+{
+	return 2 * (u64)full < in_flight;
+}
+
+/**
+ * control_window_small - the window while small packets count by bytes
+ * @window: what that allows, packets of any size
+ * @before: the window before this acknowledgment, packets
+ * @acked: packets that it delivered
+ * @waited: whether its round trip was longer than the queue that is asked for makes it
+ *
+ * A server may take as long for a small packet as for a full one. So the window grows as in a
+ * slow start, and not by an acknowledgment that waited.
+ *
+ * Return: packets, at most @window.
+ */
+static inline u32 control_window_small(u32 window, u32 before, u32 acked, bool waited)
+{
+	return (u32)min_t(u64, window, waited ? before : (u64)before + acked);
+}
+
+/**
  * control_window_least - packets that may be in flight however little comes back
  * @timed_out: nothing did until a timer ran out
  * @train: segments of a train

@@ -567,6 +567,24 @@ static inline u64 round_wait_us(u64 service_q10, u32 prop_us, u32 queue)
 	return (prop_us >> ROUND_WAIT_SHIFT) + div_u64(queue_ns, NSEC_PER_USEC);
 }
 
+/**
+ * round_waited_long - whether a packet met a longer queue than the flow asks for
+ * @rtt_us: its round trip; U32_MAX: unknown
+ * @prop_us: propagation delay; beyond ROUND_MAX_US, that
+ * @service_q10: service time of a packet, ns; beyond ROUND_SERVICE_MAX_Q10, that
+ * @queue: packets of the flow that may wait at once; beyond U16_MAX, that
+ *
+ * Return: whether the round trip is longer than such a queue makes it; of one that is unknown,
+ * true.
+ */
+static inline bool round_waited_long(u32 rtt_us, u32 prop_us, u64 service_q10, u32 queue)
+{
+	prop_us = min_t(u32, prop_us, ROUND_MAX_US);
+	service_q10 = min_t(u64, service_q10, ROUND_SERVICE_MAX_Q10);
+	return rtt_us == U32_MAX ||
+	       rtt_us > prop_us + round_wait_us(service_q10, prop_us, queue);
+}
+
 /* Trains that a small buffer cannot hold are lost in part */
 static inline void round_check_losses(struct round_check *r, bool lossy, u32 train)
 {

@@ -563,21 +563,13 @@ static noinline void pktpair_resize(struct sock *sk)
 	pktpair_choose_train(sk);
 }
 
-/* Whether most of what is in flight is less than half as large as a packet that the law counts */
-static bool pktpair_sends_small(const struct tcp_sock *tp)
-{
-	return 2 * pktpair_full_packets(tp) < tcp_packets_in_flight(tp);
-}
-
 /* Whether a round trip is longer than the queue that the law asks for makes it; of one that is
  * unknown, -1, it is
  */
 static bool pktpair_waited_long(const struct pktpair *ca, u32 rtt_us)
 {
-	u32 prop_us = pktpair_prop_us(ca);
-
-	return rtt_us > prop_us + round_wait_us(ca->service.value, prop_us,
-						(ca->setpoint.target_q8 >> 8) + ca->train);
+	return round_waited_long(rtt_us, pktpair_prop_us(ca), ca->service.value,
+				 (ca->setpoint.target_q8 >> 8) + ca->train);
 }
 
 /* What was written before the MSS became larger leaves in packets of the size before. A window
@@ -593,7 +585,7 @@ static noinline void pktpair_find_small(struct sock *sk)
 	if (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US ||
 	    ca->evidence->turns.shared || pktpair_waited_long(ca, tp->srtt_us >> 3))
 		ca->evidence->resized_seq = tp->snd_una;
-	else if (pktpair_sends_small(tp))
+	else if (control_sends_small(pktpair_full_packets(tp), tcp_packets_in_flight(tp)))
 		pktpair_mix(ca);
 }
 
@@ -1335,13 +1327,12 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 	window = tcp_snd_cwnd(tp);
 	/* the law's window is in packets of the size that is sent now */
 	if (ca->mixed && !ca->evidence->turns.shared) {
-		window = control_window_mixed(window, pktpair_outstanding(ca, tp),
-					      tcp_packets_in_flight(tp));
-		/* more packets than the law counts, but as in a slow start */
-		if (pktpair_sends_small(tp))
-			window = min_t(u32, window,
-				       pktpair_waited_long(ca, (u32)rs->rtt_us) ?
-				       before : before + rs->acked_sacked);
+		u32 in_flight = tcp_packets_in_flight(tp);
+
+		window = control_window_mixed(window, pktpair_outstanding(ca, tp), in_flight);
+		if (control_sends_small(pktpair_full_packets(tp), in_flight))
+			window = control_window_small(window, before, rs->acked_sacked,
+						      pktpair_waited_long(ca, (u32)rs->rtt_us));
 	}
 	if (pktpair_guards(sk, state)) {
 		u32 guarded = pktpair_guarded_window(sk, window, before, rs->acked_sacked,

@@ -627,6 +627,33 @@ static void packets_of_two_sizes_are_counted_in_bytes(void **state)
 	assert_int_equal(control_window_mixed(S32_MAX, 0, U32_MAX), S32_MAX);
 }
 
+static void small_packets_are_most_of_what_is_less_than_half_as_large(void **state)
+{
+	(void)state;
+	/* ten of 1448 bytes are a packet and a half of 8948 */
+	assert_true(control_sends_small(control_full_packets(10, 10 * 1448, 10, 8948), 10));
+	assert_false(control_sends_small(control_full_packets(10, 10 * 8948, 10, 1448), 10));
+	assert_true(control_sends_small(4, 9));
+	assert_false(control_sends_small(5, 9));
+	assert_false(control_sends_small(5, 10));
+	assert_false(control_sends_small(0, 0));
+	assert_true(control_sends_small(0, 1));
+	assert_false(control_sends_small(S32_MAX, U32_MAX - 1));
+	assert_false(control_sends_small(U32_MAX, U32_MAX));
+}
+
+static void the_window_of_small_packets_grows_as_in_a_slow_start(void **state)
+{
+	(void)state;
+	assert_int_equal(control_window_small(66, 10, 2, false), 12);
+	assert_int_equal(control_window_small(66, 10, 2, true), 10);
+	assert_int_equal(control_window_small(66, 66, 2, false), 66);
+	/* less is asked for: at once */
+	assert_int_equal(control_window_small(8, 10, 2, true), 8);
+	assert_int_equal(control_window_small(8, 10, 2, false), 8);
+	assert_int_equal(control_window_small(U32_MAX, U32_MAX, U32_MAX, false), U32_MAX);
+}
+
 static void a_gain_that_is_too_large_is_the_largest(void **state)
 {
 	(void)state;
@@ -669,6 +696,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_of_two_sizes_are_counted_in_bytes),
+		cmocka_unit_test(small_packets_are_most_of_what_is_less_than_half_as_large),
+		cmocka_unit_test(the_window_of_small_packets_grows_as_in_a_slow_start),
 		cmocka_unit_test(however_little_comes_back_a_first_flight_is_the_most),
 		cmocka_unit_test(a_gain_that_is_too_large_is_the_largest),
 		cmocka_unit_test(rate_is_the_equation),

@@ -493,6 +493,37 @@ static void what_a_queue_of_its_own_takes(void **state)
 	}
 }
 
+static void a_round_trip_is_long_beyond_the_queue_that_is_asked_for(void **state)
+{
+	static const struct {
+		u32 rtt_us, prop_us;
+		u64 service_q10;
+		u32 queue;
+		bool expected;
+		const char *reason;
+	} rows[] = {
+		{ 26500, 20000, US(250), 8, false, "the queue twice, and an eighth of R" },
+		{ 26501, 20000, US(250), 8, true, "more" },
+		{ 22500, 20000, US(250), 0, false, "no queue" },
+		{ 0, 20000, US(250), 8, false, "none" },
+		{ U32_MAX, ROUND_MAX_US, ROUND_SERVICE_MAX_Q10, U32_MAX, true, "unknown" },
+		{ U32_MAX - 1, ROUND_MAX_US, ROUND_SERVICE_MAX_Q10, U32_MAX, false,
+			"131,071 packets of 137 s" },
+		{ ROUND_MAX_US + ROUND_MAX_US / 8 + 1, U32_MAX, 0, 0, true, "R is bounded" },
+		{ 274877906, 0, U64_MAX, 1, false, "and the service time, to 137 s" },
+		{ 274877907, 0, U64_MAX, 1, true, "from there on" },
+		{ 131070, 0, US(1), U32_MAX, false, "and the queue" },
+		{ 131071, 0, US(1), U32_MAX, true, "from there on" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		if (round_waited_long(rows[i].rtt_us, rows[i].prop_us, rows[i].service_q10,
+				      rows[i].queue) != rows[i].expected)
+			fail_msg("%s: %s", rows[i].reason, rows[i].expected ? "not long" : "long");
+}
+
 static void a_service_time_is_time_over_packets(void **state)
 {
 	static const struct {
@@ -2770,6 +2801,7 @@ int main(void)
 		cmocka_unit_test(more_than_twice_what_was_delivered_was_believed),
 		cmocka_unit_test(the_verdict_is_that_of_exact_numbers),
 		cmocka_unit_test(what_a_queue_of_its_own_takes),
+		cmocka_unit_test(a_round_trip_is_long_beyond_the_queue_that_is_asked_for),
 		cmocka_unit_test(a_service_time_is_time_over_packets),
 		cmocka_unit_test(the_longest_service_time_is_a_bound),
 		cmocka_unit_test(the_longest_delay_is_a_bound),

@@ -16,7 +16,7 @@ LIST = TOP / "Documentation" / "preconditions.rst"
 
 # How a comment asks something of a caller: a bound, a state, an order of calls
 ASKS = re.compile(
-    r"at (?:least|most)|(?:below|less than|up to) (?:\d\d|2\^|[A-Z]{2})|beyond (?:\d|[A-Z]{2})"
+    r"at (?:least|most)|(?:below|less than|up to) (?:\d\d|2\^|[A-Z][A-Z\d])|beyond (?:\d|[A-Z][A-Z\d])"
     r"|\d \.\.|\.\. [A-Z\d]|\b\d+ to \d|\bmust\b|only when|not empty"
     r"|[Nn]ot between|never go(?:es)? back|\bzeroed\b|all zero|counts? as"
     r"|changes? nothing|nothing changes|stays where|it stays"
