@@ -35,7 +35,7 @@ from in_guest.qdisc import (
     the_kernel_has_not_complained,
 )
 from in_guest.tap import equal, expect, run
-from in_lab_life import fork, is_empty, join, send_until_killed, wait_for_users
+from in_lab_life import Tap, fork, fq_rr_by_default, is_empty, join, send_until_killed, wait_for_users
 from in_lab_shares import masquerade, netfilter
 
 TOP = Path(__file__).resolve().parents[2]
@@ -55,6 +55,17 @@ def recipe(after: str) -> list[str]:
     found = re.search(re.escape(after) + r".*?\n\.nf\n(.*?)\.fi", MANUAL.read_text(), re.DOTALL)
     assert found, after
     return [line.removeprefix("# ") for line in found[1].splitlines()]
+
+
+def examples() -> list[list[str]]:
+    """The commands of each example of the manual page, in its order, on v0; not those that show something."""
+    section = MANUAL.read_text().split(".SH EXAMPLES")[1].split(".SH NOTES")[0]
+    blocks = [block.replace("\\\\\n", " ") for block in re.findall(r"\n\.nf\n(.*?)\.fi", section, re.DOTALL)]
+    return [
+        [line.removeprefix("# ").replace("eth0", "v0") for line in block.splitlines()]
+        for block in blocks
+        if not block.startswith("# tc -s")
+    ]
 
 
 def in_readme(command: str) -> str:
@@ -266,6 +277,34 @@ def the_readmes_first_example_works() -> None:
     expect("fq_rr" not in kinds("v0"), "it is still there")
 
 
+def every_example_of_the_manual_page_is_taken() -> None:
+    """As it stands there; the first is README's, and one that changes something follows the one before."""
+    run("modprobe", "tun")
+    all_ = examples()
+    expect(len(all_) >= 12, f"examples: {len(all_)}")
+    equal(all_[0], ["tc " + in_readme("qdisc replace")], "the first example")
+    for commands in all_:
+        if not commands[0].startswith("tc qdisc change"):
+            tc("qdisc del dev v0 root", check=False)
+        for command in commands:
+            if command == "sysctl net.core.default_qdisc=fq_rr":
+                # which only the first network namespace has
+                with fq_rr_by_default(), Tap(1) as tap:
+                    tap.up()
+                    equal(kinds("t0"), {"fq_rr"}, "a new device's kind")
+            elif command == "modprobe sch_fq_rr":
+                continue  # not installed where tests run, but loaded
+            elif command.startswith("tc qdisc del"):
+                tc(command.removeprefix("tc "), check=False)
+            else:
+                run(*command.split())
+        if commands[-1].startswith("tc qdisc"):
+            expect("fq_rr" in kinds("v0"), f"no fq_rr after {commands}")
+    tc("qdisc del dev v0 ingress")
+    run("ip", "link", "del", "ifb0")
+    tc("qdisc del dev v0 root")
+
+
 def another_qdisc_takes_its_place_under_traffic() -> None:
     """fq_codel, fq_rr, and back, time and again: each is at work at once, and nothing of the last one stays."""
     tc("qdisc del dev v0 root", check=False)
@@ -301,6 +340,7 @@ def main() -> int:
             every_line_brings_its_packets_in,
             the_manual_pages_uplink_is_taken,
             the_readmes_first_example_works,
+            every_example_of_the_manual_page_is_taken,
             another_qdisc_takes_its_place_under_traffic,
             the_kernel_has_not_complained,
         ]
