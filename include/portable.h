@@ -4,7 +4,7 @@
  * a user-space test alike.
  *
  * This is the only file with "#ifdef __KERNEL__": a header that knows a
- * formula includes it and nothing else. Names and semantics are the kernel's;
+ * formula includes it, and other such headers. Names and semantics are the kernel's;
  * the user-space half gives them to a program that has only a C library, and
  * traps where the kernel would divide by zero.
  *

@@ -90,7 +90,8 @@
  * struct control_path - what is known of the path
  * @service_q10: service time of one packet, ns; must be 1 to CONTROL_SERVICE_MAX_Q10
  * @rtt_us: newest round trip
- * @prop_us: propagation delay, of propagation_delay.h; must be below 2^27
+ * @prop_us: how long a packet is in the pipe, its ACK's way and what that is held for included;
+ *	must be below 2^27
  * @outstanding: packets in flight (S), the newest included
  * @delivered: packets delivered (D) since the packet of @rtt_us was sent
  * @backlog_q8: the queue that is aimed with, packets (queue_estimate.h): n_b
@@ -262,6 +263,16 @@ static inline u32 control_setpoint_q8(const struct control_setpoint *s,
 }
 
 /**
+ * control_own_queue - packets of the flow that may wait at the bottleneck at once
+ * @s: the setpoint
+ * @train: segments of a train
+ */
+static inline u32 control_own_queue(const struct control_setpoint *s, u32 train)
+{
+	return (s->target_q8 >> 8) + train;
+}
+
+/**
  * control_share_bytes_ps - the bottleneck's rate for this flow: MSS / s_b
  * @path: the path; only its service time is read, which must be at least 1
  * @mss_bytes: payload of a full segment; beyond CONTROL_MSS_MAX, that
@@ -281,7 +292,7 @@ static inline u64 control_share_bytes_ps(const struct control_path *path,
 
 /**
  * control_window_rate_bytes_ps - the rate that sends a window in a round trip
- * @packets: the window
+ * @packets: the window; beyond 16 * CONTROL_BACKLOG_MAX, that
  * @mss_bytes: payload of a full segment; beyond CONTROL_MSS_MAX, that
  * @rtt_us: the round trip; 0 counts as 1
  *
@@ -455,7 +466,7 @@ static inline u32 control_window(const struct control_path *path,
  * @in_flight: packets in flight, of any size
  * @bytes: payload that is not yet acknowledged
  * @packets: how many packets that is
- * @mss_bytes: payload of a full segment now; 0 counts as 1
+ * @mss_bytes: payload of a full segment now; beyond 1 to CONTROL_MSS_MAX, the nearest of these
  *
  * The size in flight is the mean of what is not yet acknowledged.
  *
@@ -464,10 +475,9 @@ static inline u32 control_window(const struct control_path *path,
 static inline u32 control_full_packets(u32 in_flight, u32 bytes, u32 packets,
 				       u32 mss_bytes)
 {
-	u64 full = (u64)packets * min_t(u32, mss_bytes, CONTROL_MSS_MAX);
+	u64 full = (u64)max_t(u32, packets, 1) * clamp_t(u32, mss_bytes, 1, CONTROL_MSS_MAX);
 
-	return (u32)min_t(u64, div64_u64((u64)in_flight * bytes, max_t(u64, full, 1)),
-			  S32_MAX);
+	return (u32)min_t(u64, div64_u64((u64)in_flight * bytes, full), S32_MAX);
 }
 
 /**
@@ -582,6 +592,61 @@ static inline u32 control_window_recovering(u32 outstanding, u32 window, u32 bef
 	if (mending <= outstanding >> CONTROL_MENDING_SHIFT)
 		return window;
 	return (u32)min_t(u64, window, max_t(u64, conserved, least));
+}
+
+/**
+ * struct control_guard - what bounds the window while what was lost is sent again
+ * @in_flight: packets in flight
+ * @window: what the law asks for, packets
+ * @before: the window before this acknowledgment, packets
+ * @acked: packets that it delivered
+ * @mending: packets that are lost, or sent again and not yet delivered
+ * @train: segments of a train
+ * @lost: whether it showed a loss
+ * @timed_out: a timer took all for lost, and since then the window has not grown to what the law
+ *	asks for
+ */
+struct control_guard {
+	u32 in_flight;
+	u32 window;
+	u32 before;
+	u32 acked;
+	u32 mending;
+	u32 train;
+	bool lost;
+	bool timed_out;
+};
+
+/**
+ * control_window_guarded - the window while what was lost is sent again
+ * @g: what bounds it
+ *
+ * After a timeout no more is known than that a packet arrives now and then, however little is
+ * lost: one acknowledgment of a receiver that had thrown everything away, or kept it all, ends
+ * the retransmissions. That one may count all that was in flight: of a slow start it is one
+ * doubling at most.
+ *
+ * Return: packets, at most @window.
+ */
+static inline u32 control_window_guarded(const struct control_guard *g)
+{
+	return control_window_recovering(g->in_flight, g->window, g->before,
+					 g->timed_out ? min_t(u32, g->acked, g->before) : g->acked,
+					 g->lost, g->timed_out ? U32_MAX : g->mending,
+					 control_window_least(g->timed_out, g->train));
+}
+
+/**
+ * control_guard_stays - whether a timeout bounds the window from here on, too
+ * @g: what bounded it
+ * @guarded: what that came to, packets
+ * @in_loss: the stack still sends what the timer took for lost
+ *
+ * A law that asks for little for a moment, in mid-loss, ends no slow start.
+ */
+static inline bool control_guard_stays(const struct control_guard *g, u32 guarded, bool in_loss)
+{
+	return g->timed_out && (guarded < g->window || in_loss);
 }
 
 /**

@@ -19,6 +19,7 @@
  *  - An epoch that begins above W_max makes that window W_max. tcp_cubic keeps the two apart,
  *    and only sees a difference if something but a loss shrinks the window.
  *  - An epoch that is older than the clock can show ends. tcp_cubic's clock lasts for days.
+ *  - Slow start may end before a loss, by the length of round trips (RFC 9406).
  *  - No product wraps. tcp_cubic is made for windows below 2^20 packets.
  *
  * From RFC 9438 both differ in these: alpha stays 8/15 once W_est has passed the window before

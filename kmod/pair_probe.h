@@ -28,7 +28,7 @@
 #define PAIR_SERVICE_SHIFT	10
 /* longest service time, 60 s: past it the sample is worth nothing. A train is
  * followed for 2^32 ns: trains that would last longer than an eighth of a second
- * are not sent
+ * are not sent, but for the memorandum's pairs
  */
 #define PAIR_SPAN_MAX_NS	(60ULL * NSEC_PER_SEC)
 /* segments one sample may count, in eight bits; a train is at most 64, and of a

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * pktpair:pktpair_sample: one event for every train that has come back, with
- * all that the controller believes at that moment.
+ * pktpair:pktpair_sample is one event for every train that has come back, with
+ * all that the controller believes at that moment; pktpair:pktpair_turns for each
+ * period.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM pktpair

@@ -36,8 +36,8 @@
  * 100 s, so that an age is looked at before it wraps
  */
 #define PROP_REFRESH_MAX_MS	900000U
-/* round trips of a dip: one for the law to act, one for the queue to drain
- * (time constant 0.8 round trips), one to see the packets sent after that
+/* round trips of a dip: one for the law to act, one for the queue to drain (a tenth of a round
+ * trip is the law's time constant), one to see the packets sent after that
  */
 #define PROP_DIP_ROUNDS		3U
 /* age is kept in 16 ms: 16 bits of it are 17 minutes */

@@ -265,7 +265,7 @@ static_assert(ROUND_BURSTS_MAX < 1 << 3 && ROUND_SHORTER_MAX < 1 << 3 &&
 	      ROUND_LOSSY + ROUND_LOSSES <= U8_MAX, "does not fit its bits");
 
 /**
- * struct round_seen - what is known where a round trip ends
+ * struct round_seen - what is known where a period may end
  * @service_q10: the share that is believed; 0: none yet; beyond ROUND_SERVICE_MAX_Q10, that
  * @now_us: time (low 32 bits)
  * @tick: the receiver's clock, ms; 0: unknown
@@ -358,7 +358,7 @@ static inline void round_check_begin(struct round_check *r, const struct round_s
  * round_check_due - whether the period under way is long enough
  * @r: the check
  * @now_us: time (low 32 bits)
- * @prop_us: propagation delay
+ * @prop_us: propagation delay; beyond ROUND_MAX_US, that
  *
  * In a queue a round trip is longer than the period.
  */
@@ -583,6 +583,20 @@ static inline bool round_waited_long(u32 rtt_us, u32 prop_us, u64 service_q10, u
 	service_q10 = min_t(u64, service_q10, ROUND_SERVICE_MAX_Q10);
 	return rtt_us == U32_MAX ||
 	       rtt_us > prop_us + round_wait_us(service_q10, prop_us, queue);
+}
+
+/**
+ * round_check_another_law - another law steers from here on
+ * @r: the check
+ *
+ * The lengths that the other law's trains have come to are not this one's.
+ */
+static inline void round_check_another_law(struct round_check *r)
+{
+	r->hold = 0;
+	r->shorter = 0;
+	r->lossy = 0;
+	r->doubted = 0;
 }
 
 /* Trains that a small buffer cannot hold are lost in part */

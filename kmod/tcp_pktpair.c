@@ -13,15 +13,16 @@
  *
  *	pktpair_sense      which train it belongs to; a train that has come
  *	                   back whole gives a gap             (pair_probe.h)
- *	pktpair_estimate   service time, propagation delay, queue at the
- *	                   bottleneck    (fuzzy_average.h, propagation_delay.h,
- *	                   queue_estimate.h)
- *	pktpair_confirm    once in a round trip: do deliveries and the queue confirm
- *	                   the service time, and does the bottleneck serve in
- *	                   turn at all?         (round_check.h, in_turn.h)
- *	pktpair_steer      rate, window and length of the next trains
- *	                   (control_law.h; cubic_window.h where the bottleneck
- *	                   does not serve in turn)
+ *	pktpair_estimate   service time and propagation delay
+ *	                   (fuzzy_average.h, propagation_delay.h, way_back.h)
+ *	pktpair_confirm    once in a period, which is a round trip or longer: do
+ *	                   deliveries and the queue confirm the service time, and
+ *	                   does the bottleneck serve in turn at all?
+ *	                   (round_check.h, in_turn.h)
+ *	pktpair_steer      queue at the bottleneck, rate, window and length of the
+ *	                   next trains     (queue_estimate.h, control_law.h;
+ *	                   cubic_window.h where the bottleneck does not serve in
+ *	                   turn)
  *
  * While the stack retransmits, and after a change of the MSS, pktpair_take_unusual() stands
  * around these four: it drops samples that count wrongly and bounds the window.
@@ -38,7 +39,6 @@
 #include "control_law.h"
 #include "cubic_window.h"
 #include "fuzzy_average.h"
-#include "held_acks.h"
 #include "in_turn.h"
 #include "knob.h"
 #include "law_1994.h"
@@ -47,6 +47,7 @@
 #include "queue_estimate.h"
 #include "queue_watch.h"
 #include "round_check.h"
+#include "way_back.h"
 
 #define CREATE_TRACE_POINTS
 #include "pktpair_trace.h"
@@ -100,8 +101,7 @@
  * @watch: what the newest packet will meet, for a tracer
  * @rounds: round trips
  * @probe_seq: tp->snd_nxt at which the next train is to show a gap although it is @turns.shared
- * @back_us: what the way back is longer than in the propagation delay
- * @held: how long ACKs are held up beyond that
+ * @back: what the way back takes beyond the propagation delay
  * @shared_rtt_us: shortest round trip since @turns.shared
  * @probe_room: packets in the window for that train: an ACK makes room for no more than two
  * @resized_seq: what is before may have been written for another MSS than that of now
@@ -117,8 +117,7 @@ struct pktpair_evidence {
 	u32 probe_seq;
 	u32 probe_room;
 	u32 resized_seq;
-	u32 back_us;
-	struct held_acks held;
+	struct way_back back;
 	u32 shared_rtt_us;
 };
 
@@ -145,7 +144,7 @@ struct pktpair_evidence {
  *	the law asks for
  * @shows_none: CUBIC's window steers, for who has no lock
  * @started: @service holds a whole train, not the running first one
- * @sampled: a train gave a sample in this round trip
+ * @mixed_first: this round trip is the first of the two that @mixed lasts
  * @fresh: this acknowledgment gave a service time
  * @anew: what @aim_q8 is chosen from has changed
  * @dipped: the queue was drained on purpose a round trip ago
@@ -175,7 +174,7 @@ struct pktpair {
 	   timed_out:1,
 	   shows_none:1;
 	u8 started:1,
-	   sampled:1,
+	   mixed_first:1,
 	   fresh:1,
 	   anew:1,
 	   dipped:1;
@@ -469,23 +468,7 @@ static u32 pktpair_outstanding(const struct pktpair *ca, const struct tcp_sock *
 /* How long a packet takes that meets no queue of its own flow. PROP_UNKNOWN_US stays so. */
 static u32 pktpair_prop_us(const struct pktpair *ca)
 {
-	u32 prop_us = ca->prop.delay_us;
-
-	return prop_us > PROP_MAX_US ? prop_us :
-				       min_t(u32, prop_us + ca->evidence->back_us, PROP_MAX_US);
-}
-
-/* The same for who takes what is unknown for PROP_MAX_US */
-static u32 pktpair_known_prop_us(const struct pktpair *ca)
-{
-	return min_t(u64, (u64)ca->prop.delay_us + ca->evidence->back_us, PROP_MAX_US);
-}
-
-/* How long a packet is in the pipe: the same, and what its ACK is held for. R must be known. */
-static u32 pktpair_pipe_us(const struct pktpair *ca)
-{
-	return min_t(u32, ca->prop.delay_us + ca->evidence->back_us +
-			  held_acks_us(&ca->evidence->held), PROP_MAX_US);
+	return way_back_prop_us(&ca->evidence->back, ca->prop.delay_us);
 }
 
 /* Trains are GSO skbs, so that what the device or the size of an skb does not
@@ -523,14 +506,13 @@ static void pktpair_mix(struct pktpair *ca)
 	pair_probe_abandon(&ca->probe);
 	ca->mixed = 1;
 	ca->unusual = 1;
-	ca->sampled = 1;
+	ca->mixed_first = 1;
 }
 
 /* The MSS has changed. min_tso_segs() notices it before the first packet of the new size is
  * sent. The share in bytes stays, so the service time of a packet is scaled. For two round
  * trips the rate samples cannot be used: in the first, packets of the old size are
- * acknowledged; in the second, packets whose samples count some of those. @sampled is set
- * in the first and not in the second.
+ * acknowledged; in the second, packets whose samples count some of those.
  */
 static noinline void pktpair_resize(struct sock *sk)
 {
@@ -569,7 +551,7 @@ static noinline void pktpair_resize(struct sock *sk)
 static bool pktpair_waited_long(const struct pktpair *ca, u32 rtt_us)
 {
 	return round_waited_long(rtt_us, pktpair_prop_us(ca), ca->service.value,
-				 (ca->setpoint.target_q8 >> 8) + ca->train);
+				 control_own_queue(&ca->setpoint, ca->train));
 }
 
 /* What was written before the MSS became larger leaves in packets of the size before. A window
@@ -751,21 +733,15 @@ pktpair_estimate(struct sock *sk, const struct rate_sample *rs, bool is_1994,
 			pktpair_service_sample(ca, pair_service_time(closed));
 		else
 			pktpair_believe(sk, rs, closed);
-		ca->sampled = 1;
 	} else if (!ca->started) {
 		pktpair_believe_first(sk, rs, is_1994);
 	}
 	if (rtt_us) {
-		struct pktpair_evidence *evidence = ca->evidence;
-		u32 above_us = rtt_us - min_t(u32, rtt_us, ca->prop.delay_us);
-		u32 there_us = round_check_rtt(&evidence->check, rtt_us,
+		u32 there_us = round_check_rtt(&ca->evidence->check, rtt_us,
 					       tp->rx_opt.rcv_tsval * ROUND_TICK_US -
 					       (u32)tp->first_tx_mstamp);
 
-		/* a shorter round trip says that the way back is shorter again */
-		if (unlikely(evidence->back_us > above_us))
-			evidence->back_us = above_us;
-		held_acks_came(&evidence->held, above_us - evidence->back_us, there_us);
+		way_back_came(&ca->evidence->back, rtt_us, ca->prop.delay_us, there_us);
 		if (ca->probe.flaw != PAIR_DELAYED_ACK)
 			prop_sample(&ca->prop, rtt_us, pktpair_now_ms(tp));
 	}
@@ -795,7 +771,7 @@ pktpair_path(struct sock *sk, const struct rate_sample *rs, bool is_1994, u32 rt
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
-	u32 delivered = rs->delivered, outstanding = tcp_packets_in_flight(tp);
+	u32 delivered = rs->delivered, outstanding = tcp_packets_in_flight(tp), pipe_us;
 	s64 beyond_pipe_q8;
 
 	if (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US)
@@ -806,10 +782,11 @@ pktpair_path(struct sock *sk, const struct rate_sample *rs, bool is_1994, u32 rt
 		delivered = 0;
 		outstanding = pktpair_outstanding(ca, tp);
 	}
+	pipe_us = way_back_pipe_us(&ca->evidence->back, ca->prop.delay_us);
 	*path = (struct control_path) {
 		.service_q10 = ca->service.value,
-		.rtt_us = max_t(u32, rtt_us ?: tp->srtt_us >> 3, pktpair_pipe_us(ca)),
-		.prop_us = pktpair_pipe_us(ca),
+		.rtt_us = max_t(u32, rtt_us ?: tp->srtt_us >> 3, pipe_us),
+		.prop_us = pipe_us,
 		.outstanding = outstanding,
 		.delivered = delivered,
 	};
@@ -844,17 +821,13 @@ static void pktpair_change_law(struct sock *sk, u32 window)
 
 	ca->anew = 1;
 	ca->shows_none = evidence->turns.shared;
-	/* the lengths that the other law's trains have come to are not this one's */
-	evidence->check.hold = 0;
-	evidence->check.shorter = 0;
-	evidence->check.lossy = 0;
-	evidence->check.doubted = 0;
+	round_check_another_law(&evidence->check);
 	if (!evidence->turns.shared) {
 		this_cpu_inc(pktpair_counters.returns);
 		tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
 		if (evidence->shared_rtt_us != U32_MAX) {
 			prop_replace(&ca->prop, evidence->shared_rtt_us, pktpair_now_ms(tp));
-			evidence->back_us = 0;
+			way_back_renewed(&evidence->back);
 		}
 		pktpair_choose_train(sk);
 		return;
@@ -915,7 +888,7 @@ static noinline void pktpair_confirm(struct sock *sk, const struct rate_sample *
 		.tick = pktpair_tick(tp),
 		.delivered = tp->delivered,
 		.prop_us = pktpair_prop_us(ca),
-		.queue = (ca->setpoint.target_q8 >> 8) + ca->train,
+		.queue = control_own_queue(&ca->setpoint, ca->train),
 		.train = ca->train,
 		/* what is delivered now was sent a round trip ago */
 		.limited = prop_dipping(&ca->prop) || ca->dipped || rs->is_app_limited ||
@@ -932,9 +905,7 @@ static noinline void pktpair_confirm(struct sock *sk, const struct rate_sample *
 
 	if (found.verdict == ROUND_GOES_ON)
 		return;
-	evidence->back_us = min_t(u32, evidence->back_us + found.back_us, PROP_MAX_US);
-	if (!found.limited)
-		held_acks_period(&evidence->held, found.silence_us);
+	way_back_period(&evidence->back, found.back_us, found.silence_us, found.limited);
 	pktpair_judge_turns(sk, &found);
 	if (evidence->turns.shared || found.verdict == ROUND_CONFIRMED)
 		return;
@@ -972,8 +943,8 @@ static noinline void pktpair_end_round(struct sock *sk, const struct rate_sample
 		evidence->probe_seq = tcp_sk(sk)->snd_nxt;
 	ca->dipped = dips;
 	/* for two round trips: see pktpair_resize() */
-	ca->mixed = ca->mixed && ca->sampled;
-	ca->sampled = 0;
+	ca->mixed = ca->mixed && ca->mixed_first;
+	ca->mixed_first = 0;
 	if (unlikely(before(tcp_sk(sk)->snd_una, evidence->resized_seq)))
 		pktpair_find_small(sk);
 	else
@@ -1221,7 +1192,7 @@ pktpair_take_ack(struct sock *sk, const struct rate_sample *rs, const bool is_19
 		pktpair_end_round(sk, rs, is_1994);
 	else if (!is_1994 && pktpair_counts(rs) &&
 		 round_check_due(&ca->evidence->check, (u32)tp->tcp_mstamp,
-				 pktpair_known_prop_us(ca)))
+				 pktpair_prop_us(ca)))
 		pktpair_confirm(sk, rs);
 	/* the share has changed, or how the receiver acknowledges */
 	if (ca->fresh || (train.verdict != PAIR_OPEN && train.verdict != PAIR_SAMPLE))
@@ -1260,22 +1231,23 @@ static bool pktpair_guards(const struct sock *sk, u8 state)
 	return ca->timed_out || (state >= TCP_CA_Recovery && !pktpair_preset(sk)->is_1994);
 }
 
-/* The window while what was lost is sent again. After a timeout no more is known than
- * that a packet arrives now and then, however little is lost: one acknowledgment of a
- * receiver that had thrown everything away, or kept it all, ends the retransmissions.
- * That one may count all that was in flight: of a slow start it is one doubling at most.
- */
-static u32 pktpair_guarded_window(struct sock *sk, u32 window, u32 before, u32 acked,
-				  bool lost)
+/* What bounds the window after an acknowledgment */
+static struct control_guard pktpair_guard(const struct sock *sk, u32 window, u32 before, u32 acked,
+					  bool lost)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 	const struct pktpair *ca = inet_csk_ca(sk);
 
-	if (ca->timed_out)
-		acked = min_t(u32, acked, before);
-	return control_window_recovering(tcp_packets_in_flight(tp), window, before, acked, lost,
-					 ca->timed_out ? U32_MAX : tp->lost_out + tp->retrans_out,
-					 control_window_least(ca->timed_out, ca->train));
+	return (struct control_guard) {
+		.in_flight = tcp_packets_in_flight(tp),
+		.window = window,
+		.before = before,
+		.acked = acked,
+		.mending = tp->lost_out + tp->retrans_out,
+		.train = ca->train,
+		.lost = lost,
+		.timed_out = ca->timed_out,
+	};
 }
 
 /* The timer of RACK sends again at once what it takes for lost (RFC 8985, 6.3), which
@@ -1285,10 +1257,11 @@ static u32 pktpair_guarded_window(struct sock *sk, u32 window, u32 before, u32 a
 static void pktpair_enter_recovery(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
+	u32 window = tcp_snd_cwnd(tp);
+	const struct control_guard guard = pktpair_guard(sk, window, window, 1, true);
 
 	if (pktpair_guards(sk, TCP_CA_Recovery))
-		tcp_snd_cwnd_set(tp, pktpair_guarded_window(sk, tcp_snd_cwnd(tp),
-							    tcp_snd_cwnd(tp), 1, true));
+		tcp_snd_cwnd_set(tp, control_window_guarded(&guard));
 }
 
 /* An acknowledgment whose sample cannot be used, or whose window is bounded:
@@ -1335,14 +1308,14 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 						      pktpair_waited_long(ca, (u32)rs->rtt_us));
 	}
 	if (pktpair_guards(sk, state)) {
-		u32 guarded = pktpair_guarded_window(sk, window, before, rs->acked_sacked,
-						     rs->losses > 0);
+		const struct control_guard guard =
+			pktpair_guard(sk, window, before, rs->acked_sacked, rs->losses > 0);
 
-		if (ca->timed_out && guarded < window)
+		window = control_window_guarded(&guard);
+		/* what is delivered meanwhile is no share */
+		if (ca->timed_out && window < guard.window)
 			round_check_void(&ca->evidence->check);
-		/* a law that asks for little for a moment, in mid-loss, ends no slow start */
-		ca->timed_out = ca->timed_out && (guarded < window || state == TCP_CA_Loss);
-		window = guarded;
+		ca->timed_out = control_guard_stays(&guard, window, state == TCP_CA_Loss);
 	}
 	tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
 }

@@ -70,7 +70,7 @@ struct tfrc {
 };
 
 /* A flow's state is allocated once: in 1 KB, which is a size that the kernel has */
-static_assert(sizeof(struct tfrc) <= 1016, "and eight bytes for its users");
+static_assert(sizeof(struct tfrc) <= 1024, "the next size is 2 KB");
 
 /**
  * tfrc_speed_bytes_ps - bytes in a time, as a rate

@@ -51,7 +51,7 @@
 
 /*
  * Packets of a queue that are searched for those of a guest that moves, each a cache line.
- * Four times what delay control leaves alone in a queue, which is more than CoDel lets
+ * More than four times what delay control leaves alone in a queue, which is more than CoDel lets
  * stand below 77 Mbit/s for the queue (32 packets of 1514 bytes in its target of 5 ms). A
  * longer queue is shared until it is shorter.
  */

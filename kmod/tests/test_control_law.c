@@ -592,6 +592,52 @@ static void a_window_is_guarded_by_deliveries_after_an_overflow(void **state)
 	}
 }
 
+static void a_timeout_guards_the_window_until_it_has_grown(void **state)
+{
+	static const struct {
+		struct control_guard guard;
+		bool in_loss;
+		u32 expected;
+		bool stays;
+		const char *reason;
+	} rows[] = {
+		{ { .in_flight = 100, .window = 430, .before = 420, .acked = 2, .mending = 50,
+		    .train = 4, .lost = true }, false, 102, false, "a loss" },
+		{ { .in_flight = 100, .window = 430, .before = 420, .acked = 2, .mending = 12,
+		    .train = 4, .lost = true }, false, 430, false, "a noisy link" },
+		{ { .in_flight = 0, .window = 430, .before = 1, .acked = 0, .mending = 50,
+		    .train = 64, .lost = true }, false, 10, false, "all is lost" },
+		{ { .in_flight = 1, .window = 430, .before = 1, .acked = 1, .train = 64,
+		    .timed_out = true }, true, 2, true, "a timeout, and nothing to mend" },
+		{ { .in_flight = 1, .window = 430, .before = 8, .acked = 400, .train = 64,
+		    .timed_out = true }, false, 16, true, "an ACK of all: one doubling" },
+		{ { .in_flight = 1, .window = 430, .before = 400, .acked = 30, .train = 64,
+		    .timed_out = true }, false, 430, false, "it has grown" },
+		{ { .in_flight = 1, .window = 2, .before = 2, .acked = 1, .train = 64,
+		    .timed_out = true }, true, 2, true, "the law asks for little in mid-loss" },
+		{ { .in_flight = 1, .window = 2, .before = 2, .acked = 1, .train = 64,
+		    .timed_out = true }, false, 2, false, "and after it" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u32 got = control_window_guarded(&rows[i].guard);
+
+		if (got != rows[i].expected ||
+		    control_guard_stays(&rows[i].guard, got, rows[i].in_loss) != rows[i].stays)
+			fail_msg("%s: %u, not %u", rows[i].reason, got, rows[i].expected);
+	}
+}
+
+static void the_flows_own_queue_is_its_setpoint_and_a_train(void **state)
+{
+	const struct control_setpoint s = { .target_q8 = 5 * CONTROL_PACKET_Q8 + 255 };
+
+	(void)state;
+	assert_int_equal(control_own_queue(&s, 4), 9);
+}
+
 static void however_little_comes_back_a_first_flight_is_the_most(void **state)
 {
 	u32 train;
@@ -612,6 +658,9 @@ static void packets_of_two_sizes_are_counted_in_bytes(void **state)
 	/* half of them are lost */
 	assert_int_equal(control_full_packets(5, 10 * 8948, 10, 1448), 30);
 	assert_int_equal(control_full_packets(5, 0, 0, 0), 0);
+	assert_int_equal(control_full_packets(6, 70, 2, 0), control_full_packets(6, 70, 2, 1));
+	assert_int_equal(control_full_packets(6, 70, 2, 0), 210);
+	assert_int_equal(control_full_packets(9, 65535, 1, 65536), 9);
 	assert_int_equal(control_full_packets(U32_MAX, U32_MAX, 1, 1), S32_MAX);
 
 	/* of ten packets of room there is room for one and a half */
@@ -689,6 +738,8 @@ static void any_numbers_are_held_within_bounds(void **state)
 					CONTROL_SETPOINT_MAX_Q8);
 		}
 	assert_int_equal(control_window_rate_bytes_ps(1, 1000, 0), 1000000000);
+	assert_int_equal(control_window_rate_bytes_ps(U32_MAX, 1000, 1000),
+			 control_window_rate_bytes_ps(16 * CONTROL_BACKLOG_MAX, 1000, 1000));
 	assert_int_equal(control_first_window(U64_MAX, 1, USEC_PER_SEC), S32_MAX);
 }
 
@@ -698,6 +749,8 @@ int main(void)
 		cmocka_unit_test(packets_of_two_sizes_are_counted_in_bytes),
 		cmocka_unit_test(small_packets_are_most_of_what_is_less_than_half_as_large),
 		cmocka_unit_test(the_window_of_small_packets_grows_as_in_a_slow_start),
+		cmocka_unit_test(a_timeout_guards_the_window_until_it_has_grown),
+		cmocka_unit_test(the_flows_own_queue_is_its_setpoint_and_a_train),
 		cmocka_unit_test(however_little_comes_back_a_first_flight_is_the_most),
 		cmocka_unit_test(a_gain_that_is_too_large_is_the_largest),
 		cmocka_unit_test(rate_is_the_equation),

@@ -1721,7 +1721,6 @@ static void a_period_without_a_gap_is_the_share_if_packets_waited(void **state)
 		ca->dipped = rows[i].dipped;
 		if (rows[i].dips)
 			prop_dip(&ca->prop);
-		ca->sampled = 0;
 		pair_probe_abandon(&ca->probe);
 		s.sk.tcp_clock_cache += NSEC_PER_MSEC;
 		s.sk.tcp_mstamp += USEC_PER_MSEC;
@@ -2127,7 +2126,7 @@ static void turns_return_with_the_shortest_round_trip_since_the_alarm(void **sta
 
 		become_shared(SERVICE_NS(10), 20);
 		before_us = ca->prop.delay_us;
-		ca->evidence->back_us = 5000;
+		ca->evidence->back.longer_us = 5000;
 		for (n = 0; n < ARRAY_SIZE(rows[i].rtts_us) && rows[i].rtts_us[n]; n++) {
 			/* what is longer on the way back is a part of all round trips */
 			take_round_trip(rows[i].rtts_us[n]);
@@ -2138,7 +2137,7 @@ static void turns_return_with_the_shortest_round_trip_since_the_alarm(void **sta
 		assert_int_equal(ca->evidence->turns.shared, 0);
 		if (ca->prop.delay_us != (rows[i].expected_us ?: before_us))
 			fail_msg("%s: %u us", rows[i].reason, ca->prop.delay_us);
-		assert_int_equal(ca->evidence->back_us, rows[i].expected_us ? 0 : 5000);
+		assert_int_equal(ca->evidence->back.longer_us, rows[i].expected_us ? 0 : 5000);
 		/* of another alarm no round trip counts before it */
 		for (n = 0; n < 3; n++)
 			take_block(100, false);
