@@ -75,6 +75,22 @@ static inline u32 framing_segments(u32 told, u32 bytes, u32 segment_bytes)
 }
 
 /**
+ * framing_full_bytes - length of each segment of a super-packet but the last
+ * @len: length of all its segments with their headers (bytes)
+ * @bytes: its length with its headers once (bytes)
+ * @segment_bytes: payload of a segment (bytes)
+ * @segs: segments; fewer than 2 count as 2
+ *
+ * Return: bytes, at most U32_MAX; without headers, if @len is not above @bytes.
+ */
+static inline u32 framing_full_bytes(u32 len, u32 bytes, u32 segment_bytes, u32 segs)
+{
+	u32 headers = len > bytes ? (len - bytes) / (max_t(u32, segs, 2) - 1) : 0;
+
+	return (u32)min_t(u64, (u64)headers + segment_bytes, U32_MAX);
+}
+
+/**
  * framing_super_packet - what a super-packet occupies once it is split
  * @f: the link
  * @len: length of all its segments with their headers (bytes)

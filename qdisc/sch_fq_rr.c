@@ -85,8 +85,7 @@ static u32 fq_rr_wire_bytes(const struct fq_rr_sched *q,
 		.mpu_bytes = q->config.mpu,
 		.kind = q->config.framing,
 	};
-	u32 len = qdisc_pkt_len(skb);
-	u32 segs, headers;
+	u32 len = qdisc_pkt_len(skb), segs;
 
 	if (q->config.layer == FQ_RR_LAYER_IP)
 		link.overhead_bytes -= skb_network_offset(skb);
@@ -95,10 +94,9 @@ static u32 fq_rr_wire_bytes(const struct fq_rr_sched *q,
 	segs = skb_is_gso(skb) ? fq_rr_segments(skb) : 1;
 	if (segs < 2)
 		return framing_packet(&link, len);
-	/* the length that qdiscs know has the headers of every segment in it */
-	headers = len > skb->len ? (len - skb->len) / (segs - 1) : 0;
 	return framing_super_packet(&link, len,
-				    headers + skb_shinfo(skb)->gso_size, segs);
+				    framing_full_bytes(len, skb->len, skb_shinfo(skb)->gso_size,
+						       segs), segs);
 }
 
 /* packets have come or gone: with pacing, the rate follows the backlog */

@@ -155,12 +155,38 @@ static void segments_are_counted(void **state)
 				 rows[i].due);
 }
 
+static void each_segment_has_its_headers(void **state)
+{
+	static const struct {
+		u32 len, bytes, segment_bytes, segs, due;
+		const char *reason;
+	} rows[] = {
+		/* 66 bytes of headers, 44 segments of 1448 */
+		{ 44 * 1514, 66 + 44 * 1448, 1448, 44, 1514, "all as long" },
+		{ 43 * 1514 + 166, 66 + 43 * 1448 + 100, 1448, 44, 1514, "a short one at the end" },
+		{ 2 * 1514, 66 + 2 * 1448, 1448, 2, 1514, "two" },
+		{ 2 * 1514, 66 + 2 * 1448, 1448, 1, 1514, "one counts as two" },
+		{ 2 * 1514, 66 + 2 * 1448, 1448, 0, 1514, "none, too" },
+		{ 1000, 1000, 1448, 44, 1448, "nobody counted the headers" },
+		{ 999, 1000, 1448, 44, 1448, "nor here" },
+		{ U32_MAX, 0, U32_MAX, 2, U32_MAX, "no wrap" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		if (framing_full_bytes(rows[i].len, rows[i].bytes, rows[i].segment_bytes,
+				       rows[i].segs) != rows[i].due)
+			fail_msg("%s", rows[i].reason);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_packets),
 		cmocka_unit_test(known_super_packets),
 		cmocka_unit_test(segments_are_counted),
+		cmocka_unit_test(each_segment_has_its_headers),
 		cmocka_unit_test(agrees_with_a_count_of_bytes),
 		cmocka_unit_test(any_super_packet_has_a_length),
 	};
