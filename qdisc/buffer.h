@@ -560,6 +560,30 @@ static inline bool buffer_refuses(const struct buffer *b, u32 waiting, u32 memor
 }
 
 /**
+ * buffer_judged_from - what a packet may occupy so that buffer_refuses() never refuses it
+ * @b: buffer
+ *
+ * Return: bytes; of more, it has to be asked. While the policy may refuse any packet, 0.
+ */
+static inline u32 buffer_judged_from(const struct buffer *b)
+{
+	return b->drop == FQ_RR_DROP_ARRIVING ? 0 : b->memory_limit;
+}
+
+/**
+ * buffer_watch_memory - the packets may occupy more than ever
+ * @b: buffer
+ * @most: the most that they ever have, noted here (bytes)
+ *
+ * Return: bytes up to which they occupy neither more than ever nor more than their limit.
+ */
+static inline u32 buffer_watch_memory(const struct buffer *b, u32 *most)
+{
+	*most = max_t(u32, *most, b->memory);
+	return min_t(u32, *most, b->memory_limit);
+}
+
+/**
  * buffer_charge - a flow pays for a packet that it has lost, if the policy says so
  * @b: buffer
  * @flow: its queue

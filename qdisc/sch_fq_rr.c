@@ -521,13 +521,6 @@ static noinline u64 fq_rr_sample(struct fq_rr_sched *q, struct sk_buff *skb, u64
 	return now_ns;
 }
 
-/* the packets may occupy more than ever */
-static inline void fq_rr_watch_memory(struct fq_rr_sched *q)
-{
-	q->stats.memory_max = max(q->stats.memory_max, q->buffer.memory);
-	q->memory_watched = min(q->stats.memory_max, q->buffer.memory_limit);
-}
-
 /**
  * enum fq_rr_enqueued - what has become of one packet
  * @FQ_RR_QUEUED: it is in its queue, and nothing else has happened
@@ -605,7 +598,7 @@ fq_rr_enqueue_one(struct Qdisc *sch, struct fq_rr_flow *flow, struct sk_buff *sk
 
 	if (unlikely(sch->q.qlen > q->buffer.limit ||
 		     q->buffer.memory > q->memory_watched)) {
-		fq_rr_watch_memory(q);
+		q->memory_watched = buffer_watch_memory(&q->buffer, &q->stats.memory_max);
 		if (buffer_over_limit(&q->buffer, sch->q.qlen)) {
 			fq_rr_make_room(sch, flow, skb, &q->drops, to_free);
 			return FQ_RR_QUEUED_CHECKED;
@@ -1129,9 +1122,9 @@ static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 	WRITE_ONCE(sch->limit, limits.packets);
 	q->buffer.limit = limits.packets;
 	q->buffer.memory_limit = limits.memory;
-	fq_rr_watch_memory(q);
+	q->memory_watched = buffer_watch_memory(&q->buffer, &q->stats.memory_max);
 	q->buffer.drop = config->drop;
-	q->judged_from = config->drop == FQ_RR_DROP_ARRIVING ? 0 : limits.memory;
+	q->judged_from = buffer_judged_from(&q->buffer);
 	q->buffer.charge = config->charge_drops;
 	q->buffer.strict = fq_rr_strict(q);
 	/* a queue's part of other limits is another */

@@ -134,6 +134,33 @@ static void a_full_buffer_is_not_over_its_limits(void **state)
 	assert_true(buffer_over_limit(&b, 0));
 }
 
+/* the adapter asks neither question of a packet that the answers cannot concern */
+static void what_is_not_asked_would_be_answered_with_no(void **state)
+{
+	struct buffer b = { .limit = 1 };
+	u32 size, waiting, most;
+
+	(void)state;
+	for (b.drop = 0; b.drop <= FQ_RR_DROP_MAX; b.drop++)
+		for (b.memory_limit = 0; b.memory_limit < 4; b.memory_limit++)
+			for (b.memory = 0; b.memory < 6; b.memory++) {
+				u32 watched;
+
+				for (waiting = 0; waiting < 3; waiting++)
+					for (size = 0; size <= buffer_judged_from(&b); size++)
+						assert_false(size && buffer_refuses(&b, waiting, size));
+				for (most = 0; most < 6; most++) {
+					u32 noted = most;
+
+					watched = buffer_watch_memory(&b, &noted);
+					assert_int_equal(noted, b.memory > most ? b.memory : most);
+					assert_true(watched <= noted && watched <= b.memory_limit);
+					/* one more byte is a new maximum, or over the limit */
+					assert_true(watched == noted || watched == b.memory_limit);
+				}
+			}
+}
+
 /* a device holds more than may wait: everything goes, and that is the end of it */
 static void what_waits_elsewhere_is_counted_and_cannot_be_dropped(void **state)
 {
@@ -422,6 +449,7 @@ int main(void)
 		cmocka_unit_test(a_large_packet_that_comes_last_is_dropped_itself),
 		cmocka_unit_test(what_is_larger_than_the_buffer_is_refused),
 		cmocka_unit_test(a_full_buffer_is_not_over_its_limits),
+		cmocka_unit_test(what_is_not_asked_would_be_answered_with_no),
 		cmocka_unit_test(what_waits_elsewhere_is_counted_and_cannot_be_dropped),
 		cmocka_unit_test(smaller_limits_drop_by_the_policy),
 		cmocka_unit_test(a_flow_pays_for_what_is_flushed),
