@@ -162,13 +162,17 @@ static inline void prop_dip(struct propagation_delay *p)
  * prop_round - a round trip has passed
  * @p: the estimate
  * @now_ms: time, may wrap
+ * @may_dip: a dip would drain the queue, and show what is left
  *
  * Begins a dip when the estimate is old, and ends it with the estimate replaced; or
- * begins another, where the estimate was still falling.
+ * begins another, where the estimate was still falling. A dip that shows nothing any more ends
+ * with the estimate as it is.
  */
-static inline void prop_round(struct propagation_delay *p, u32 now_ms)
+static inline void prop_round(struct propagation_delay *p, u32 now_ms, bool may_dip)
 {
-	if (p->dip_rounds) {
+	if (!may_dip) {
+		p->dip_rounds = 0;
+	} else if (p->dip_rounds) {
 		if (--p->dip_rounds)
 			return;
 		if (p->dip_min_us != PROP_UNKNOWN_US)

@@ -545,18 +545,6 @@ static inline u64 round_bound_q10(const struct round_check *r, u32 delivered, u3
 				 trust_q2 >> 2);
 }
 
-/**
- * round_shows_queue - whether a round trip ends a slow start's growth
- * @rtt_us: the round trip; 0: unknown
- * @prop_us: propagation delay
- *
- * Growth doubles the queue in a round trip, and a period needs longer to tell its cause.
- */
-static inline bool round_shows_queue(u32 rtt_us, u32 prop_us)
-{
-	return rtt_us > (u64)prop_us + (prop_us >> ROUND_QUEUE_SHIFT);
-}
-
 /* How long a queue of the flow's own makes its packets wait at most, us */
 static inline u64 round_wait_us(u64 service_q10, u32 prop_us, u32 queue)
 {
@@ -569,20 +557,36 @@ static inline u64 round_wait_us(u64 service_q10, u32 prop_us, u32 queue)
 
 /**
  * round_waited_long - whether a packet met a longer queue than the flow asks for
- * @rtt_us: its round trip; U32_MAX: unknown
+ * @rtt_us: its round trip
  * @prop_us: propagation delay; beyond ROUND_MAX_US, that
  * @service_q10: service time of a packet, ns; beyond ROUND_SERVICE_MAX_Q10, that
  * @queue: packets of the flow that may wait at once; beyond U16_MAX, that
  *
- * Return: whether the round trip is longer than such a queue makes it; of one that is unknown,
- * true.
+ * Return: whether the round trip is longer than such a queue makes it.
  */
 static inline bool round_waited_long(u32 rtt_us, u32 prop_us, u64 service_q10, u32 queue)
 {
 	prop_us = min_t(u32, prop_us, ROUND_MAX_US);
 	service_q10 = min_t(u64, service_q10, ROUND_SERVICE_MAX_Q10);
-	return rtt_us == U32_MAX ||
-	       rtt_us > prop_us + round_wait_us(service_q10, prop_us, queue);
+	return rtt_us > prop_us + round_wait_us(service_q10, prop_us, queue);
+}
+
+/**
+ * round_shows_queue - whether a round trip ends a slow start's growth
+ * @rtt_us: the round trip; 0: unknown
+ * @prop_us: propagation delay; U32_MAX: unknown, so that none does
+ * @window: packets that it delivers; 0 counts as 1
+ * @queue: packets of the flow that may wait at once; beyond U16_MAX, that
+ *
+ * Growth doubles the queue in a round trip, and a period needs longer to tell its cause. What ends
+ * growth is late for round_judge() as well, or neither growth nor a service time would come.
+ */
+static inline bool round_shows_queue(u32 rtt_us, u32 prop_us, u32 window, u32 queue)
+{
+	u64 service_q10 = div_u64(((u64)rtt_us * NSEC_PER_USEC) << 10, max_t(u32, window, 1));
+
+	return rtt_us > (u64)prop_us + (prop_us >> ROUND_QUEUE_SHIFT) &&
+	       round_waited_long(rtt_us, prop_us, service_q10, queue);
 }
 
 /**

@@ -86,6 +86,14 @@
  * what CUBIC gets there, in the simulator's FIFOs
  */
 #define PKTPAIR_SHARED_RATE_FACTOR 2
+/* Round trips from a change of the MSS on in which samples may count packets of two sizes: the
+ * one under way, and two
+ */
+#define PKTPAIR_MIXED		3
+/* Round trips in a row with a change of the MSS after which samples count all the same: from
+ * Ethernet's MTU down a path's is found in five steps (RFC 1191, table 7-1)
+ */
+#define PKTPAIR_RESIZES		6
 /* Trains meanwhile: the smallest skbs that the stack builds, and now and then one that shows a
  * gap
  */
@@ -137,14 +145,15 @@ struct pktpair_evidence {
  * @gso_max_segs: what the device allows; what the field held before us
  * @gso_set: what we wrote to the field, 1 .. 64; 0: nothing yet
  * @train: segments of the next trains, 1 .. 64
- * @mixed: packets of two sizes are in flight, or were when those were sent that are
- *	acknowledged now
+ * @mixed: round trips to come in which packets of two sizes are in flight, or were when those
+ *	were sent that are acknowledged
+ * @resized: the MSS has changed in this round trip
+ * @resizes: round trips in a row in which it has, up to PKTPAIR_RESIZES
  * @unusual: the next acknowledgment is for pktpair_take_unusual()
  * @timed_out: a timer took all for lost, and since then the window has not grown to what
  *	the law asks for
  * @shows_none: CUBIC's window steers, for who has no lock
  * @started: @service holds a whole train, not the running first one
- * @mixed_first: this round trip is the first of the two that @mixed lasts
  * @fresh: this acknowledgment gave a service time
  * @anew: what @aim_q8 is chosen from has changed
  * @dipped: the queue was drained on purpose a round trip ago
@@ -169,12 +178,13 @@ struct pktpair {
 	u16 gso_max_segs;
 	u8 gso_set;
 	u8 train:7,
-	   mixed:1;
+	   resized:1;
+	u8 mixed:2,
+	   resizes:3;
 	u8 unusual:1,
 	   timed_out:1,
 	   shows_none:1;
 	u8 started:1,
-	   mixed_first:1,
 	   fresh:1,
 	   anew:1,
 	   dipped:1;
@@ -424,6 +434,12 @@ static u32 pktpair_rtt_us(const struct tcp_sock *tp,
 	return tcp_stamp_us_delta(tp->tcp_mstamp, tp->first_tx_mstamp);
 }
 
+/* The same of any acknowledged packet, or in the mean of late */
+static u32 pktpair_any_rtt_us(const struct tcp_sock *tp, const struct rate_sample *rs)
+{
+	return rs->rtt_us > 0 ? (u32)rs->rtt_us : tp->srtt_us >> 3;
+}
+
 /* Time since the newest packet in flight was sent, us; 0 if there is none. A
  * paced one may be stamped for a moment that is still to come.
  */
@@ -465,6 +481,12 @@ static u32 pktpair_outstanding(const struct pktpair *ca, const struct tcp_sock *
 	return tp->lost_out ? min_t(u32, full, in_flight) : full;
 }
 
+/* The share and R: enough for the law */
+static bool pktpair_is_known(const struct pktpair *ca)
+{
+	return ca->service.value && ca->prop.delay_us != PROP_UNKNOWN_US;
+}
+
 /* How long a packet takes that meets no queue of its own flow. PROP_UNKNOWN_US stays so. */
 static u32 pktpair_prop_us(const struct pktpair *ca)
 {
@@ -504,15 +526,16 @@ static void pktpair_choose_train(struct sock *sk)
 static void pktpair_mix(struct pktpair *ca)
 {
 	pair_probe_abandon(&ca->probe);
-	ca->mixed = 1;
+	ca->mixed = PKTPAIR_MIXED;
 	ca->unusual = 1;
-	ca->mixed_first = 1;
 }
 
 /* The MSS has changed. min_tso_segs() notices it before the first packet of the new size is
- * sent. The share in bytes stays, so the service time of a packet is scaled. For two round
- * trips the rate samples cannot be used: in the first, packets of the old size are
- * acknowledged; in the second, packets whose samples count some of those.
+ * sent. The share in bytes stays, so the service time of a packet is scaled. For the rest of the
+ * round trip under way and two more the rate samples cannot be used: until the end of the first,
+ * packets of the old size are acknowledged; in the second, packets whose samples count some of
+ * those. Who changes the MSS in round trip after round trip would never be seen, so either size
+ * counts as a packet then.
  */
 static noinline void pktpair_resize(struct sock *sk)
 {
@@ -537,17 +560,15 @@ static noinline void pktpair_resize(struct sock *sk)
 	round_check_resize(&ca->evidence->check, ca->mss, mss_before);
 	memset(&ca->evidence->mean, 0, sizeof(ca->evidence->mean));
 	memset(&ca->queue, 0, sizeof(ca->queue));
-	pktpair_mix(ca);
+	ca->resized = 1;
+	if (ca->resizes < PKTPAIR_RESIZES)
+		pktpair_mix(ca);
 	ca->evidence->resized_seq = tp->write_seq;
-	/* packets may have left since the last acknowledgment */
-	ca->round_delivered = tp->delivered + 1;
 	ca->anew = 1;
 	pktpair_choose_train(sk);
 }
 
-/* Whether a round trip is longer than the queue that the law asks for makes it; of one that is
- * unknown, -1, it is
- */
+/* Whether a round trip is longer than the queue that the law asks for makes it */
 static bool pktpair_waited_long(const struct pktpair *ca, u32 rtt_us)
 {
 	return round_waited_long(rtt_us, pktpair_prop_us(ca), ca->service.value,
@@ -564,8 +585,8 @@ static noinline void pktpair_find_small(struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 
-	if (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US ||
-	    ca->evidence->turns.shared || pktpair_waited_long(ca, tp->srtt_us >> 3))
+	if (!pktpair_is_known(ca) || ca->evidence->turns.shared ||
+	    pktpair_waited_long(ca, tp->srtt_us >> 3))
 		ca->evidence->resized_seq = tp->snd_una;
 	else if (control_sends_small(pktpair_full_packets(tp), tcp_packets_in_flight(tp)))
 		pktpair_mix(ca);
@@ -774,7 +795,7 @@ pktpair_path(struct sock *sk, const struct rate_sample *rs, bool is_1994, u32 rt
 	u32 delivered = rs->delivered, outstanding = tcp_packets_in_flight(tp), pipe_us;
 	s64 beyond_pipe_q8;
 
-	if (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US)
+	if (!pktpair_is_known(ca))
 		return false;
 	if (unlikely(!pktpair_counts(rs))) {
 		if (!pktpair_delivers(rs))
@@ -934,17 +955,18 @@ static noinline void pktpair_end_round(struct sock *sk, const struct rate_sample
 	ca->anew = 1;
 	if (!is_1994) {
 		/* a drain needs a service time, a queue that only this flow fills, and samples */
-		if (ca->service.value && !evidence->turns.shared && !evidence->turns.score_q4 &&
-		    !ca->mixed)
-			prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)));
+		prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)),
+			   ca->service.value && !evidence->turns.shared &&
+			   !evidence->turns.score_q4 && !ca->mixed);
 		pktpair_confirm(sk, rs);
 	}
 	if (!(evidence->rounds % in_turn_probe_rounds(&evidence->turns)))
 		evidence->probe_seq = tcp_sk(sk)->snd_nxt;
 	ca->dipped = dips;
-	/* for two round trips: see pktpair_resize() */
-	ca->mixed = ca->mixed && ca->mixed_first;
-	ca->mixed_first = 0;
+	/* see pktpair_resize() */
+	ca->mixed -= ca->mixed > 0;
+	ca->resizes = ca->resized ? ca->resizes + (ca->resizes < PKTPAIR_RESIZES) : 0;
+	ca->resized = 0;
 	if (unlikely(before(tcp_sk(sk)->snd_una, evidence->resized_seq)))
 		pktpair_find_small(sk);
 	else
@@ -1145,7 +1167,8 @@ static void pktpair_grow(struct sock *sk, const struct rate_sample *rs)
 		return;
 	/* the period that goes on will show the share */
 	if (ca->prop.delay_us != PROP_UNKNOWN_US &&
-	    round_shows_queue(pktpair_rtt_us(tp, rs), ca->prop.delay_us))
+	    round_shows_queue(pktpair_rtt_us(tp, rs), pktpair_prop_us(ca), tcp_snd_cwnd(tp),
+			      control_own_queue(&ca->setpoint, ca->train)))
 		return;
 	tcp_snd_cwnd_set(tp, min_t(u32, tcp_snd_cwnd(tp) + rs->acked_sacked,
 				   tp->snd_cwnd_clamp));
@@ -1294,8 +1317,7 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 	take_ack(sk, &sample);
 	ca->unusual = ca->mixed || ca->timed_out || state >= TCP_CA_Recovery;
 
-	if (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US ||
-	    !pktpair_delivers(&sample))
+	if (!pktpair_is_known(ca) || !pktpair_delivers(&sample))
 		return;
 	window = tcp_snd_cwnd(tp);
 	/* the law's window is in packets of the size that is sent now */
@@ -1305,7 +1327,7 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 		window = control_window_mixed(window, pktpair_outstanding(ca, tp), in_flight);
 		if (control_sends_small(pktpair_full_packets(tp), in_flight))
 			window = control_window_small(window, before, rs->acked_sacked,
-						      pktpair_waited_long(ca, (u32)rs->rtt_us));
+				pktpair_waited_long(ca, pktpair_any_rtt_us(tp, rs)));
 	}
 	if (pktpair_guards(sk, state)) {
 		const struct control_guard guard =

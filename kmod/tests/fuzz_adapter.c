@@ -124,7 +124,8 @@ static void check(struct sender *of, const struct rate_sample *rs)
 	CHECK(of->sk.windows_set != windows_set || !rs->prior_mstamp ||
 	      ((rs->is_app_limited || state == TCP_CA_CWR || state == TCP_CA_Recovery ||
 		!tcp_is_cwnd_limited(&of->sk) ||
-		round_shows_queue(pktpair_rtt_us(&of->sk, rs), ca->prop.delay_us)) &&
+		round_shows_queue(pktpair_rtt_us(&of->sk, rs), pktpair_prop_us(ca), tcp_snd_cwnd(&of->sk),
+				  control_own_queue(&ca->setpoint, ca->train))) &&
 	       (!ca->service.value || ca->prop.delay_us == PROP_UNKNOWN_US)));
 	if (state != TCP_CA_Loss)
 		without_timer = false;

@@ -240,7 +240,8 @@ static void check_bound(const struct round_check *r, u32 delivered, u32 interval
 	CHECK(bound_q10 >= 1 && bound_q10 <= ROUND_SERVICE_MAX_Q10);
 	CHECK(round_train_most(r, delivered, interval_us % 8) >= 1);
 	CHECK(round_train_most(r, delivered, interval_us) <= max_t(u32, delivered, 1));
-	CHECK(!round_shows_queue(delivered, interval_us) || delivered > interval_us);
+	CHECK(!round_shows_queue(delivered, interval_us, delivered % 64, interval_us % 64) ||
+	      delivered > interval_us);
 	CHECK(!round_first_even(r, 0, 0) || r->acks >= ROUND_FIRST_ACKS);
 }
 

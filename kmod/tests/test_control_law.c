@@ -697,8 +697,8 @@ static void the_window_of_small_packets_grows_as_in_a_slow_start(void **state)
 	assert_int_equal(control_window_small(66, 10, 2, false), 12);
 	assert_int_equal(control_window_small(66, 10, 2, true), 10);
 	assert_int_equal(control_window_small(66, 66, 2, false), 66);
-	/* less is asked for: at once */
 	assert_int_equal(control_window_small(8, 10, 2, true), 8);
+	/* less is asked for: at once */
 	assert_int_equal(control_window_small(8, 10, 2, false), 8);
 	assert_int_equal(control_window_small(U32_MAX, U32_MAX, U32_MAX, false), U32_MAX);
 }

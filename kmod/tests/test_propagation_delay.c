@@ -29,7 +29,7 @@ static void second(struct propagation_delay *p, u32 start_ms, u32 route_us,
 
 	for (ms = start_ms; ms < start_ms + 1000; ms += 100) {
 		prop_sample(p, route_us + (prop_dipping(p) ? 0 : queue_us), ms);
-		prop_round(p, ms);
+		prop_round(p, ms, true);
 	}
 }
 
@@ -79,10 +79,10 @@ static void a_confirmed_estimate_is_dipped_for_a_sixth_as_often(void **state)
 		second(&p, s * 100000, 44000, 0);
 		/* four seconds are what the age of a dip is counted in */
 		prop_sample(&p, 44000, s * 100000 + 56000);
-		prop_round(&p, s * 100000 + 56000);
+		prop_round(&p, s * 100000 + 56000, true);
 		assert_false(prop_dipping(&p));
 		prop_sample(&p, 44000, s * 100000 + 66000);
-		prop_round(&p, s * 100000 + 66000);
+		prop_round(&p, s * 100000 + 66000, true);
 		assert_true(prop_dipping(&p));
 	}
 }
@@ -119,7 +119,7 @@ static void an_overestimate_falls_in_a_row_of_dips(void **state)
 			now_us += rtt_us;
 			assert_true(now_us < 2 * starts_us);
 			prop_sample(&p, rtt_us, (u32)(now_us / USEC_PER_MSEC));
-			prop_round(&p, (u32)(now_us / USEC_PER_MSEC));
+			prop_round(&p, (u32)(now_us / USEC_PER_MSEC), true);
 		}
 		/* three round trips of each dip, the sum of a geometric series */
 		assert_true(dipped_us <= 3 * 8 * first_us);
@@ -142,11 +142,11 @@ static void a_dip_that_finds_the_same_is_not_followed_by_another(void **state)
 
 		prop_init(&p, 0);
 		prop_sample(&p, 44000, 0);
-		prop_round(&p, 11000);
+		prop_round(&p, 11000, true);
 		for (r = 0; r < PROP_DIP_ROUNDS; r++) {
 			assert_true(prop_dipping(&p));
 			prop_sample(&p, rows[i].found_us, 11100);
-			prop_round(&p, 11100);
+			prop_round(&p, 11100, true);
 		}
 		assert_int_equal(p.delay_us, rows[i].found_us);
 		assert_int_equal(prop_dipping(&p), rows[i].again);
@@ -162,13 +162,13 @@ static void a_dip_lasts_three_round_trips_and_survives_silence(void **state)
 	/* across the wrap of the clock */
 	prop_init(&p, U32_MAX - 5000);
 	prop_sample(&p, 44000, U32_MAX - 5000);
-	prop_round(&p, 4000);
+	prop_round(&p, 4000, true);
 	assert_false(prop_dipping(&p));
-	prop_round(&p, 6000);
+	prop_round(&p, 6000, true);
 	assert_true(prop_dipping(&p));
 	/* no round trip is seen during the dip: the estimate stays */
 	while (prop_dipping(&p)) {
-		prop_round(&p, 6000);
+		prop_round(&p, 6000, true);
 		rounds++;
 	}
 	assert_int_equal(rounds, PROP_DIP_ROUNDS);
@@ -188,7 +188,7 @@ static void a_long_path_is_dipped_for_once_in_fifty_round_trips(void **state)
 		bool dipped = prop_dipping(&p);
 
 		prop_sample(&p, rtt_ms * 1000 + (dipped ? 0 : 5000), ms);
-		prop_round(&p, ms);
+		prop_round(&p, ms, true);
 		dips += prop_dipping(&p) && !dipped;
 	}
 	assert_int_equal(dips, 4);
@@ -253,7 +253,7 @@ static void an_exact_clock_gives_the_same_estimates(void **state)
 			}
 			exact.round_ms = exact.now_ms;
 			if (exact.rounds) {
-				prop_round(&p, (u32)exact.now_ms);
+				prop_round(&p, (u32)exact.now_ms, true);
 				if (!--exact.rounds) {
 					if (exact.dip_min_us != PROP_UNKNOWN_US)
 						exact.delay_us = min_t(u64, exact.dip_min_us,
@@ -268,7 +268,7 @@ static void an_exact_clock_gives_the_same_estimates(void **state)
 					}
 				}
 			} else {
-				prop_round(&p, (u32)exact.now_ms);
+				prop_round(&p, (u32)exact.now_ms, true);
 				dipped = prop_dipping(&p);
 				age_ms = (double)(exact.now_ms - exact.confirmed_ms);
 				refresh_ms = (double)exact.delay_us * 50 / 1000;
@@ -313,7 +313,7 @@ static void any_nonsense_is_forgotten_within_a_refresh(void **state)
 		for (i = 0; i < 200; i++) {
 			prop_sample(&p, (u32)draw_scale(31), now_ms);
 			if (draw(2))
-				prop_round(&p, now_ms);
+				prop_round(&p, now_ms, true);
 			now_ms += (u32)draw_scale(20);
 		}
 		/* at most 900 s, and what an age can be wrong by where nothing was
@@ -322,7 +322,7 @@ static void any_nonsense_is_forgotten_within_a_refresh(void **state)
 		end_ms = PROP_REFRESH_MAX_MS + (1U << 20) + 1000;
 		for (i = 0; i < end_ms; i += 100) {
 			prop_sample(&p, prop_dipping(&p) ? 44000 : 44500, now_ms + i);
-			prop_round(&p, now_ms + i);
+			prop_round(&p, now_ms + i, true);
 		}
 		assert_in_range(p.delay_us, 44000, 44500);
 	}
@@ -342,7 +342,7 @@ static void no_estimate_is_longer_than_100_s(void **state)
 	prop_dip(&p);
 	for (i = 0; i < PROP_DIP_ROUNDS; i++) {
 		prop_sample(&p, PROP_MAX_US + 1, i);
-		prop_round(&p, i);
+		prop_round(&p, i, true);
 	}
 	assert_int_equal(p.delay_us, PROP_MAX_US);
 	prop_sample(&p, 0, 0);
@@ -391,18 +391,18 @@ static void what_replaces_the_estimate_is_one(void **state)
 		prop_replace(&p, 60000, starts_ms[t] + 9000);
 		for (ms = 9000; ms <= 18900; ms += 100) {
 			prop_sample(&p, 60001, starts_ms[t] + ms);
-			prop_round(&p, starts_ms[t] + ms);
+			prop_round(&p, starts_ms[t] + ms, true);
 			assert_false(prop_dipping(&p));
 		}
 		for (; ms <= 19200; ms += 100)
-			prop_round(&p, starts_ms[t] + ms);
+			prop_round(&p, starts_ms[t] + ms, true);
 		assert_true(prop_dipping(&p));
 		/* a dip that is under way goes on, and finds what there is */
 		prop_replace(&p, 70000, starts_ms[t] + ms);
 		assert_true(prop_dipping(&p));
 		for (; prop_dipping(&p); ms += 100) {
 			prop_sample(&p, 80000, starts_ms[t] + ms);
-			prop_round(&p, starts_ms[t] + ms);
+			prop_round(&p, starts_ms[t] + ms, true);
 		}
 		assert_int_equal(p.delay_us, 80000);
 	}

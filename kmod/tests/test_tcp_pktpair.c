@@ -1546,6 +1546,126 @@ static void small_packets_make_no_queue_where_turns_go_by_packets(void **state)
 	}
 }
 
+/* Setting IP options changes the MSS, and needs no right: who does so again and again is seen all
+ * the same when nine others take turns with him
+ */
+static void who_changes_the_mss_again_and_again_follows_his_share(void **state)
+{
+	static const u32 every_ms[] = { 5, 20, 60, 300 };
+	size_t i;
+	u32 ms;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(every_ms); i++) {
+		begin(DEFAULT, SERVICE_NS(40), 40);
+		s.ack_every = 2;
+		sender_run(&s, SECONDS(3));
+		s.turn = 1;
+		s.turn_left = 1;
+		s.others_ns = 9 * s.service_ns;
+		for (ms = 0; ms < 20000; ms += every_ms[i]) {
+			s.sk.mss_cache = s.sk.mss_cache == 1448 ? 1444 : 1448;
+			sender_run(&s, every_ms[i] * NSEC_PER_MSEC);
+		}
+		/* five packets and a train, each ten service times, beyond 40 ms */
+		if (s.sk.srtt_us >> 3 > 80000)
+			fail_msg("every %u ms: a round trip of %u us", every_ms[i],
+				 s.sk.srtt_us >> 3);
+	}
+}
+
+/* A queue that is drained shows nothing while packets of two sizes are in flight */
+static void small_packets_do_not_make_a_dip_last(void **state)
+{
+	enum { LARGE = 8948, SMALL = 408, SKBS = 3000 };
+
+	(void)state;
+	begin(DEFAULT, SERVICE_NS(20), 60);
+	s.service_mss = 1448;
+	s.ack_every = 1;
+	s.sk.mss_cache = LARGE;
+	begin_again();
+	sender_run(&s, SECONDS(3));
+	s.sk.write_seq = s.sk.snd_nxt + SKBS * SMALL;
+	s.sk.mss_cache = 204;
+	s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+	s.sk.mss_cache = LARGE;
+	s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+	s.small_skbs = SKBS;
+	s.small_bytes = SMALL;
+	prop_dip(&ca->prop);
+	sender_run(&s, 4 * 60 * NSEC_PER_MSEC);
+	assert_true(s.small_skbs);
+	assert_false(prop_dipping(&ca->prop));
+}
+
+/* Requests of two packets tell R and no gap. After a timeout the window is one packet, whose ACK
+ * the receiver keeps for 40 ms: no queue of others, and no end of slow start.
+ */
+static void a_window_of_one_grows_behind_a_receiver_that_waits(void **state)
+{
+	static const struct {
+		u32 mbit, rtt_ms;
+	} rows[] = { { 40, 20 }, { 100, 1 }, { 10, 150 } };
+	size_t i;
+	int n;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u32 sent;
+
+		begin(DEFAULT, SERVICE_NS(rows[i].mbit), rows[i].rtt_ms);
+		for (n = 0; n < 3; n++) {
+			s.waiting = 2;
+			sender_run(&s, SECONDS(1));
+		}
+		s.waiting = 1;
+		sender_run(&s, NSEC_PER_MSEC / 100);
+		sender_timeout(&s, false);
+		sender_run(&s, SECONDS(1));
+		assert_int_equal(s.sk.snd_cwnd, 1);
+		s.waiting = U32_MAX;
+		sender_run(&s, SECONDS(5));
+		sent = sender_run(&s, SECONDS(5));
+		if (sent < 0.95 * SECONDS(5) / s.service_ns)
+			fail_msg("%u Mbit/s, %u ms: %u packets in 5 s", rows[i].mbit,
+				 rows[i].rtt_ms, sent);
+	}
+}
+
+/* A dip can be under way when the bottleneck is found to be shared, where none may begin. One that
+ * froze would spoil all trains, and turns would never be seen again.
+ */
+static void an_alarm_in_a_dip_is_undone_like_any_other(void **state)
+{
+	u32 ends_ms, ms, alarms = 0;
+
+	(void)state;
+	for (ends_ms = 10300; ends_ms < 10600; ends_ms += 100) {
+		begin(DEFAULT, SERVICE_NS(10), 20);
+		s.sk.snd_cwnd_clamp = 10;
+		s.ack_every = 2;
+		s.waiting = 4;
+		/* others' queue of 100 ms on the way there, until then */
+		for (ms = 0; ms < ends_ms; ms++) {
+			if (ms == 5000)
+				s.waiting = U32_MAX;
+			s.free_ns = max_t(u64, s.free_ns, s.now_ns + (ms < 1000 ? 100 : 104) *
+							  NSEC_PER_MSEC);
+			sender_run(&s, NSEC_PER_MSEC);
+		}
+		if (!prop_dipping(&ca->prop))
+			continue;
+		sender_run(&s, SECONDS(2));
+		alarms += ca->evidence->turns.shared;
+		s.sk.snd_cwnd_clamp = 2000;
+		sender_run(&s, SECONDS(60));
+		assert_int_equal(ca->evidence->turns.shared, 0);
+		assert_false(prop_dipping(&ca->prop));
+	}
+	assert_true(alarms);
+}
+
 static void what_ss_shows_is_never_wrapped(void **state)
 {
 	union tcp_cc_info info;
@@ -3228,6 +3348,10 @@ int main(void)
 		cmocka_unit_test(another_mss_is_the_same_share_in_bytes),
 		cmocka_unit_test(what_was_written_in_small_packets_is_sent_at_the_share),
 		cmocka_unit_test(small_packets_make_no_queue_where_turns_go_by_packets),
+		cmocka_unit_test(who_changes_the_mss_again_and_again_follows_his_share),
+		cmocka_unit_test(small_packets_do_not_make_a_dip_last),
+		cmocka_unit_test(a_window_of_one_grows_behind_a_receiver_that_waits),
+		cmocka_unit_test(an_alarm_in_a_dip_is_undone_like_any_other),
 		cmocka_unit_test(what_ss_shows_is_never_wrapped),
 		cmocka_unit_test(what_is_no_propagation_delay_is_not_shown),
 		cmocka_unit_test_setup_teardown(each_knob_is_read_by_read_once,
