@@ -1323,11 +1323,11 @@ pktpair_take_unusual(struct sock *sk, const struct rate_sample *rs,
 	/* the law's window is in packets of the size that is sent now */
 	if (ca->mixed && !ca->evidence->turns.shared) {
 		u32 in_flight = tcp_packets_in_flight(tp);
+		bool waited = pktpair_waited_long(ca, pktpair_any_rtt_us(tp, rs));
 
 		window = control_window_mixed(window, pktpair_outstanding(ca, tp), in_flight);
 		if (control_sends_small(pktpair_full_packets(tp), in_flight))
-			window = control_window_small(window, before, rs->acked_sacked,
-				pktpair_waited_long(ca, pktpair_any_rtt_us(tp, rs)));
+			window = control_window_small(window, before, rs->acked_sacked, waited);
 	}
 	if (pktpair_guards(sk, state)) {
 		const struct control_guard guard =
