@@ -62,6 +62,9 @@
 #define CUBIC_WINDOW_MIN	2U
 /* largest window; more count as so many. As a signed number, what tcp_cubic's stack allows */
 #define CUBIC_WINDOW_MAX	((u32)S32_MAX)
+/* bounds of the timeout, the stack's */
+#define CUBIC_WINDOW_RTO_MIN_US	200000U
+#define CUBIC_WINDOW_RTO_MAX_US	120000000U
 /* longest round trip, 100 s: as in control_law.h */
 #define CUBIC_WINDOW_RTT_MAX_US	100000000U
 
@@ -147,6 +150,28 @@ static inline u32 cubic_window_ssthresh(struct cubic_window *c, u32 window)
 static inline void cubic_window_idle(struct cubic_window *c, u32 idle_us)
 {
 	c->max_us += idle_us;
+}
+
+/**
+ * cubic_window_restarted - the window after a silence
+ * @window: packets before it
+ * @idle_us: how long nothing was in flight
+ * @rto_us: the retransmission timeout; beyond CUBIC_WINDOW_RTO_MIN_US to
+ *	CUBIC_WINDOW_RTO_MAX_US, the nearest of these
+ * @first: packets of a first flight
+ *
+ * RFC 5681, 4.1, as tcp_cubic's stack does: half of it for each timeout that the silence lasted,
+ * down to a first flight. Others have filled the bottleneck meanwhile.
+ *
+ * Return: packets, at most @window.
+ */
+static inline u32 cubic_window_restarted(u32 window, u64 idle_us, u32 rto_us, u32 first)
+{
+	u64 timeouts;
+
+	rto_us = clamp_t(u32, rto_us, CUBIC_WINDOW_RTO_MIN_US, CUBIC_WINDOW_RTO_MAX_US);
+	timeouts = idle_us ? div_u64(idle_us - 1, rto_us) : 0;
+	return max_t(u32, window >> min_t(u64, timeouts, 31), min_t(u32, window, first));
 }
 
 /**

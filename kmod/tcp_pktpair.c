@@ -1374,6 +1374,31 @@ static void its_name(COMPAT_CONG_CONTROL_ARGS(sk, rs))				\
 PKTPAIR_CONG_CONTROL(pktpair_cong_control, false)
 PKTPAIR_CONG_CONTROL(pktpair_cong_control_1994, true)
 
+/* The first packet after a silence, while CUBIC's window steers. The stack restarts no window of a
+ * congestion control that has cong_control().
+ */
+static noinline void pktpair_restart(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct pktpair *ca = inet_csk_ca(sk);
+	u64 *delivered_us = ca->evidence ? &ca->evidence->delivered_us : &ca->alone_delivered_us;
+	u32 rto_us = jiffies_to_usecs(inet_csk(sk)->icsk_rto);
+	u32 window = tcp_snd_cwnd(tp);
+
+	if (!*delivered_us || tp->tcp_mstamp <= *delivered_us ||
+	    !READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_slow_start_after_idle))
+		return;
+	window = cubic_window_restarted(window, tp->tcp_mstamp - *delivered_us, rto_us,
+					TCP_INIT_CWND);
+	if (window == tcp_snd_cwnd(tp))
+		return;
+	tp->snd_ssthresh = tcp_current_ssthresh(sk);
+	tcp_snd_cwnd_set(tp, window);
+	cubic_window_idle(ca->evidence ? &ca->evidence->cubic : &ca->alone,
+			  (u32)(tp->tcp_mstamp - *delivered_us));
+	*delivered_us = tp->tcp_mstamp;
+}
+
 /* Asked right before the stack sizes an skb: one skb is one train. As a lower
  * bound alone this would not do, since below a round trip of 3 ms the stack
  * makes skbs as large as the device allows; the field bounds it from above. And
@@ -1385,6 +1410,8 @@ static u32 pktpair_min_tso_segs(struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
 
+	if (unlikely(!tp->packets_out) && pktpair_is_shared(ca))
+		pktpair_restart(sk);
 	if (unlikely(!ca->evidence))
 		return PKTPAIR_SHARED_TRAIN;
 	if (unlikely((u16)tp->mss_cache != ca->mss))

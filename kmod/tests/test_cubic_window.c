@@ -872,6 +872,38 @@ static void any_numbers_are_held_within_bounds(void **state)
 	}
 }
 
+static void a_silence_halves_the_window_with_each_timeout(void **state)
+{
+	static const struct {
+		u32 window;
+		u64 idle_us;
+		u32 rto_us, first, expected;
+		const char *reason;
+	} rows[] = {
+		{ 80, 0, 300000, 10, 80, "none" },
+		{ 80, 300000, 300000, 10, 80, "no longer than the timeout" },
+		{ 80, 300001, 300000, 10, 40, "longer" },
+		{ 80, 600000, 300000, 10, 40, "twice as long" },
+		{ 80, 600001, 300000, 10, 20, "more" },
+		{ 80, 1ULL << 60, 300000, 10, 10, "days: a first flight" },
+		{ 7, 1ULL << 60, 300000, 10, 7, "what is less stays" },
+		{ 0, 1ULL << 60, 300000, 10, 0, "none at all" },
+		{ 80, 200001, 0, 10, 40, "the shortest timeout" },
+		{ 80, 120000000, U32_MAX, 10, 80, "the longest" },
+		{ U32_MAX, U64_MAX, 0, 0, 1, "no shift is too far" },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		u32 got = cubic_window_restarted(rows[i].window, rows[i].idle_us, rows[i].rto_us,
+						 rows[i].first);
+
+		if (got != rows[i].expected)
+			fail_msg("%s: %u", rows[i].reason, got);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -899,6 +931,7 @@ int main(void)
 		cmocka_unit_test(a_window_above_the_maximum_is_the_maximum),
 		cmocka_unit_test(a_reset_state_knows_nothing),
 		cmocka_unit_test(any_numbers_are_held_within_bounds),
+		cmocka_unit_test(a_silence_halves_the_window_with_each_timeout),
 	};
 
 	return cmocka_run_group_tests_name("cubic_window", tests, NULL, NULL);

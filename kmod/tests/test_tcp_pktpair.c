@@ -2501,7 +2501,8 @@ static void run_as_cubic(void)
 		assert_true(s.sk.snd_ssthresh < s.sk.snd_cwnd);
 		sender_run(&s, SECONDS(3));
 	}
-	/* what the application does not fill does not grow */
+	/* what the application does not fill does not grow; no silence is as long as the timeout */
+	s.sk.icsk_rto = 500;
 	for (loss = 0; loss < 100; loss++) {
 		s.waiting = s.sk.snd_cwnd / 4;
 		sender_run(&s, SECONDS(1));
@@ -2552,6 +2553,49 @@ static void while_it_is_shared_silence_does_not_raise_the_window(void **state)
 			fail_msg("%u s of silence: %u packets, then %u", silences_s[i], before_it,
 				 pktpair_shared_window(&s.sk));
 	}
+}
+
+/* RFC 5681, 4.1: the first packets after a silence, and where the window grows to at once */
+static void while_it_is_shared_a_silence_halves_the_window_with_each_timeout(void **state)
+{
+	static const struct {
+		u32 silence_s, expected;
+		bool off;
+	} rows[] = {
+		{ 1, 80, false }, { 2, 40, false }, { 3, 20, false }, { 5, 10, false },
+		{ 5000, 10, false }, { 5000, 80, true },
+	};
+	size_t i, alone;
+
+	for (alone = 0; alone < 2; alone++)
+		for (i = 0; i < ARRAY_SIZE(rows); i++) {
+			stack_memory_fails = alone;
+			if (alone)
+				begin(DEFAULT, SERVICE_NS(10), 20);
+			else
+				become_shared(SERVICE_NS(10), 20);
+			stack_memory_fails = false;
+			s.after_ack = alone ? NULL : stay_shared;
+			sender_run(&s, 150 * NSEC_PER_MSEC);
+			s.waiting = 0;
+			sender_run(&s, SECONDS(1));
+			assert_int_equal(s.sk.packets_out, 0);
+			s.sk.icsk_rto = 250;
+			s.sk.snd_cwnd = 80;
+			s.sk.snd_ssthresh = 40;
+			if (alone)
+				ca->alone_delivered_us = s.sk.tcp_mstamp;
+			else
+				ca->evidence->delivered_us = s.sk.tcp_mstamp;
+			s.sk.tcp_mstamp += rows[i].silence_s * USEC_PER_SEC;
+			stack_net.ipv4.sysctl_tcp_slow_start_after_idle = !rows[i].off;
+			s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+			/* asked again before anything is sent */
+			s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+			stack_net.ipv4.sysctl_tcp_slow_start_after_idle = 1;
+			assert_int_equal(s.sk.snd_cwnd, rows[i].expected);
+			assert_int_equal(s.sk.snd_ssthresh, rows[i].expected < 80 ? 60 : 40);
+		}
 }
 
 static void while_it_is_shared_a_train_that_shows_a_gap_is_longer(void **state)
@@ -3408,6 +3452,7 @@ int main(void)
 		cmocka_unit_test(while_it_is_shared_ss_shows_nothing_and_a_loss_is_cubics),
 		cmocka_unit_test(while_it_is_shared_the_window_is_cubics),
 		cmocka_unit_test(a_queue_that_others_may_fill_is_not_drained),
+		cmocka_unit_test(while_it_is_shared_a_silence_halves_the_window_with_each_timeout),
 		cmocka_unit_test(while_it_is_shared_a_train_that_shows_a_gap_is_longer),
 		cmocka_unit_test(while_it_is_shared_one_round_trip_in_twelve_has_a_train_that_shows_a_gap),
 		cmocka_unit_test(while_it_is_shared_silence_does_not_raise_the_window),

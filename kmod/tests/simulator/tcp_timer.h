@@ -60,6 +60,7 @@ static inline void tcp_rtt_sample(struct flow *f, u32 rtt_us)
 	}
 	sk->min_rtt_us = min_t(u32, sk->min_rtt_us, rtt_us);
 	f->rto_us = min_t(u32, (sk->srtt_us >> 3) + f->rttvar_us, TCP_RTO_MAX_US);
+	sk->icsk_rto = f->rto_us / jiffies_to_usecs(1);
 	f->backoff = 0;
 }
 

@@ -212,6 +212,7 @@ struct sock {
 	u32 inet_saddr, inet_daddr;
 	u8 icsk_ca_state;
 	u8 icsk_retransmits;
+	u32 icsk_rto;
 	const struct tcp_congestion_ops *icsk_ca_ops;
 	u64 icsk_ca_priv[ICSK_CA_PRIV_SIZE / 8];
 	/* struct tcp_sock */
@@ -315,6 +316,34 @@ static inline bool tcp_is_reno(const struct sock *tp)
 static inline bool tcp_is_cwnd_limited(const struct sock *sk)
 {
 	return sk->window_binds;
+}
+
+/* a jiffy is 4 ms, as Debian's */
+static inline unsigned int jiffies_to_usecs(unsigned long jiffies)
+{
+	return 4000 * jiffies;
+}
+
+struct net {
+	struct {
+		u8 sysctl_tcp_slow_start_after_idle;
+	} ipv4;
+};
+
+static struct net stack_net __maybe_unused = { .ipv4 = { .sysctl_tcp_slow_start_after_idle = 1 } };
+
+static inline const struct net *sock_net(const struct sock *sk)
+{
+	(void)sk;
+	return &stack_net;
+}
+
+static inline u32 tcp_current_ssthresh(const struct sock *sk)
+{
+	u32 most = sk->snd_cwnd / 2 + sk->snd_cwnd / 4;
+
+	return sk->icsk_ca_state == TCP_CA_CWR || sk->icsk_ca_state == TCP_CA_Recovery ?
+	       sk->snd_ssthresh : max_t(u32, sk->snd_ssthresh, most);
 }
 
 static inline u32 tcp_min_rtt(const struct sock *tp)
