@@ -408,6 +408,27 @@ static void what_replaces_the_estimate_is_one(void **state)
 	}
 }
 
+/* the queue is not drained any more: what is seen is no propagation delay */
+static void a_dip_that_may_not_go_on_ends_with_the_estimate_as_it_is(void **state)
+{
+	struct propagation_delay p;
+
+	(void)state;
+	prop_init(&p, 0);
+	prop_sample(&p, 20000, 0);
+	prop_round(&p, 20000, false);
+	assert_false(prop_dipping(&p));
+	prop_round(&p, 20000, true);
+	assert_true(prop_dipping(&p));
+	prop_sample(&p, 30000, 20020);
+	prop_round(&p, 20040, false);
+	assert_false(prop_dipping(&p));
+	assert_int_equal(p.delay_us, 20000);
+	/* it is still old */
+	prop_round(&p, 20060, true);
+	assert_true(prop_dipping(&p));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -423,6 +444,7 @@ int main(void)
 		cmocka_unit_test(any_nonsense_is_forgotten_within_a_refresh),
 		cmocka_unit_test(no_estimate_is_longer_than_100_s),
 		cmocka_unit_test(what_replaces_the_estimate_is_one),
+		cmocka_unit_test(a_dip_that_may_not_go_on_ends_with_the_estimate_as_it_is),
 	};
 
 	return cmocka_run_group_tests_name("propagation_delay", tests, NULL, NULL);
