@@ -119,6 +119,7 @@ static_assert(IN_TURN_POLICED + IN_TURN_DROPS_FASTER <= U8_MAX, "does not fit it
  * @waited_us: shortest wait of its packets
  * @turn_us: time from one turn of this flow to the next
  * @per_ack: segments that an ACK covers
+ * @rounds: how many round trips
  * @lossy: much of it was lost
  * @faster: more than twice as much as was delivered was believed to be the share
  */
@@ -127,6 +128,7 @@ struct in_turn_block {
 	u32 waited_us;
 	u32 turn_us;
 	u32 per_ack;
+	u32 rounds;
 	bool lossy;
 	bool faster;
 };
@@ -247,8 +249,8 @@ static inline bool in_turn_take(struct in_turn *t, const struct in_turn_block *b
 
 	in_turn_losses(t, b);
 	if (!b->served_q8 || b->waited_us < in_turn_busy_us(b)) {
-		/* a suspicion that nothing renews ends */
-		t->score_q4 -= t->score_q4 > 0;
+		/* a suspicion that nothing renews ends: a flow that sends little has long blocks */
+		t->score_q4 -= min_t(u32, t->score_q4, max_t(u32, b->rounds, 1));
 		return false;
 	}
 	if (t->shared) {

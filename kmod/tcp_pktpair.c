@@ -108,6 +108,7 @@
  * @delivered_us: when @cubic last took an acknowledgment
  * @watch: what the newest packet will meet, for a tracer
  * @rounds: round trips
+ * @judged_rounds: when @turns last took a block
  * @probe_seq: tp->snd_nxt at which the next train is to show a gap although it is @turns.shared
  * @back: what the way back takes beyond the propagation delay
  * @shared_rtt_us: shortest round trip since @turns.shared
@@ -122,6 +123,7 @@ struct pktpair_evidence {
 	u64 delivered_us;
 	struct queue_watch watch;
 	u32 rounds;
+	u32 judged_rounds;
 	u32 probe_seq;
 	u32 probe_room;
 	u32 resized_seq;
@@ -875,6 +877,7 @@ static void pktpair_judge_turns(struct sock *sk, const struct round_found *found
 		.waited_us = found->waited_us,
 		.turn_us = in_turn_us(found->delivered_q10, ca->mss),
 		.per_ack = pair_probe_usual(&ca->probe),
+		.rounds = ca->evidence->rounds - ca->evidence->judged_rounds,
 		.lossy = found->lossy,
 		.faster = found->faster,
 	};
@@ -884,6 +887,7 @@ static void pktpair_judge_turns(struct sock *sk, const struct round_found *found
 		.prop_us = pktpair_prop_us(ca),
 	};
 
+	ca->evidence->judged_rounds = ca->evidence->rounds;
 	/* What a flow whose first packet waited has beyond a first flight, others had before. One
 	 * that has most keeps it, and must not take the rest in a slow start.
 	 */

@@ -298,6 +298,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 				.served_q8 = one, .waited_us = other, .turn_us = data[2],
 				.per_ack = data[0] & 128 ? number(data[4], data[1]) : data[3] % 8,
 				.lossy = data[4] & 1, .faster = data[4] & 2,
+				.rounds = data[3] & 1 ? one : data[4],
 			};
 			first = (struct in_turn_first) { one, other, data[2] };
 			if (data[0] & 32)

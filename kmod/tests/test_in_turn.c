@@ -936,6 +936,34 @@ static void any_blocks_leave_numbers_in_their_bounds(void **state)
 	assert_in_range(policed, 1, i - 1);
 }
 
+/* a flow with a window of two has few blocks, each of several round trips */
+static void a_suspicion_falls_with_each_round_trip_that_says_nothing(void **state)
+{
+	static const struct {
+		u32 score_q4, rounds, expected;
+	} rows[] = {
+		{ 80, 0, 79 }, { 80, 1, 79 }, { 80, 4, 76 }, { 80, 80, 0 }, { 80, U32_MAX, 0 },
+		{ 1, 4, 0 }, { 0, 4, 0 },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct in_turn t = { .score_q4 = (u8)rows[i].score_q4 };
+		struct in_turn_block b = block(0, 18);
+
+		b.rounds = rows[i].rounds;
+		assert_false(in_turn_take(&t, &b));
+		assert_int_equal(t.score_q4, rows[i].expected);
+		/* nor one without a queue */
+		t.score_q4 = (u8)rows[i].score_q4;
+		b = block(128, 0);
+		b.rounds = rows[i].rounds;
+		assert_false(in_turn_take(&t, &b));
+		assert_int_equal(t.score_q4, rows[i].expected);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -962,6 +990,7 @@ int main(void)
 		cmocka_unit_test(a_round_robin_gives_no_alarm),
 		cmocka_unit_test(a_fifo_gives_an_alarm_within_ten_blocks),
 		cmocka_unit_test(any_blocks_leave_numbers_in_their_bounds),
+		cmocka_unit_test(a_suspicion_falls_with_each_round_trip_that_says_nothing),
 	};
 
 	return cmocka_run_group_tests_name("in_turn", tests, NULL, NULL);
