@@ -81,6 +81,8 @@
  * than every fiftieth packet, lost and sent again, is of a pipe of 44
  */
 #define CONTROL_MENDING_SHIFT	3
+/* Sizes that are so close count alike: the law allows for an error of an eighth anyway */
+#define CONTROL_SIZES_SHIFT	3
 /* What may be in flight at most while almost nothing comes back: a first flight, which
  * who knows nothing of the path may send (RFC 6928)
  */
@@ -478,6 +480,23 @@ static inline u32 control_full_packets(u32 in_flight, u32 bytes, u32 packets,
 	u64 full = (u64)max_t(u32, packets, 1) * clamp_t(u32, mss_bytes, 1, CONTROL_MSS_MAX);
 
 	return (u32)min_t(u64, div64_u64((u64)in_flight * bytes, full), S32_MAX);
+}
+
+/**
+ * control_sizes_agree - whether packets of two sizes count alike
+ * @one: payload of a full segment (bytes)
+ * @other: of another
+ *
+ * A sample that counts one for the other is wrong by as much. Options of IP, of 40 bytes at most,
+ * come and go with any user's wish.
+ *
+ * Return: whether neither is longer than the other by an eighth of it.
+ */
+static inline bool control_sizes_agree(u16 one, u16 other)
+{
+	u32 less = min_t(u32, one, other);
+
+	return max_t(u32, one, other) - less <= less >> CONTROL_SIZES_SHIFT;
 }
 
 /**

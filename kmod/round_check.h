@@ -53,6 +53,10 @@
 #define ROUND_QUEUE_SHIFT	2
 /* their queue: the setpoint and a train, twice, since it swings by as much */
 #define ROUND_QUEUES		2
+/* what a period finds delivered in a round trip may be an eighth less than a window: the last ACK
+ * of either is still to come
+ */
+#define ROUND_SEEN_SHIFT	3
 /* Gaps that show an eighth less than deliveries do are bursts of ACKs: with trains of
  * four, counts are whole ACKs, and differ by less
  */
@@ -579,11 +583,13 @@ static inline bool round_waited_long(u32 rtt_us, u32 prop_us, u64 service_q10, u
  * @queue: packets of the flow that may wait at once; beyond U16_MAX, that
  *
  * Growth doubles the queue in a round trip, and a period needs longer to tell its cause. What ends
- * growth is late for round_judge() as well, or neither growth nor a service time would come.
+ * growth is late for round_judge() as well, or neither growth nor a service time would come. A
+ * period may find somewhat less delivered in a round trip.
  */
 static inline bool round_shows_queue(u32 rtt_us, u32 prop_us, u32 window, u32 queue)
 {
-	u64 service_q10 = div_u64(((u64)rtt_us * NSEC_PER_USEC) << 10, max_t(u32, window, 1));
+	u32 seen = max_t(u32, window - (window >> ROUND_SEEN_SHIFT), 1);
+	u64 service_q10 = div_u64(((u64)rtt_us * NSEC_PER_USEC) << 10, seen);
 
 	return rtt_us > (u64)prop_us + (prop_us >> ROUND_QUEUE_SHIFT) &&
 	       round_waited_long(rtt_us, prop_us, service_q10, queue);

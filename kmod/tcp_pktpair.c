@@ -90,10 +90,6 @@
  * one under way, and two
  */
 #define PKTPAIR_MIXED		3
-/* Round trips in a row with a change of the MSS after which samples count all the same: from
- * Ethernet's MTU down a path's is found in five steps (RFC 1191, table 7-1)
- */
-#define PKTPAIR_RESIZES		6
 /* Trains meanwhile: the smallest skbs that the stack builds, and now and then one that shows a
  * gap
  */
@@ -149,8 +145,6 @@ struct pktpair_evidence {
  * @train: segments of the next trains, 1 .. 64
  * @mixed: round trips to come in which packets of two sizes are in flight, or were when those
  *	were sent that are acknowledged
- * @resized: the MSS has changed in this round trip
- * @resizes: round trips in a row in which it has, up to PKTPAIR_RESIZES
  * @unusual: the next acknowledgment is for pktpair_take_unusual()
  * @timed_out: a timer took all for lost, and since then the window has not grown to what
  *	the law asks for
@@ -179,11 +173,9 @@ struct pktpair {
 	u16 mss;
 	u16 gso_max_segs;
 	u8 gso_set;
-	u8 train:7,
-	   resized:1;
+	u8 train;
 	u8 mixed:2,
-	   resizes:3;
-	u8 unusual:1,
+	   unusual:1,
 	   timed_out:1,
 	   shows_none:1;
 	u8 started:1,
@@ -536,8 +528,7 @@ static void pktpair_mix(struct pktpair *ca)
  * sent. The share in bytes stays, so the service time of a packet is scaled. For the rest of the
  * round trip under way and two more the rate samples cannot be used: until the end of the first,
  * packets of the old size are acknowledged; in the second, packets whose samples count some of
- * those. Who changes the MSS in round trip after round trip would never be seen, so either size
- * counts as a packet then.
+ * those. Who changes the MSS by little, again and again, is seen all the same.
  */
 static noinline void pktpair_resize(struct sock *sk)
 {
@@ -550,7 +541,7 @@ static noinline void pktpair_resize(struct sock *sk)
 	/* init() may run during the handshake, before the MSS is known; the first window is
 	 * a number of packets of any size
 	 */
-	if (!tp->data_segs_out)
+	if (!tp->data_segs_out || control_sizes_agree(ca->mss, mss_before))
 		return;
 	window = control_window_resized(tcp_snd_cwnd(tp), tcp_packets_in_flight(tp),
 					mss_before, ca->mss);
@@ -562,9 +553,7 @@ static noinline void pktpair_resize(struct sock *sk)
 	round_check_resize(&ca->evidence->check, ca->mss, mss_before);
 	memset(&ca->evidence->mean, 0, sizeof(ca->evidence->mean));
 	memset(&ca->queue, 0, sizeof(ca->queue));
-	ca->resized = 1;
-	if (ca->resizes < PKTPAIR_RESIZES)
-		pktpair_mix(ca);
+	pktpair_mix(ca);
 	ca->evidence->resized_seq = tp->write_seq;
 	ca->anew = 1;
 	pktpair_choose_train(sk);
@@ -592,6 +581,9 @@ static noinline void pktpair_find_small(struct sock *sk)
 		ca->evidence->resized_seq = tp->snd_una;
 	else if (control_sends_small(pktpair_full_packets(tp), tcp_packets_in_flight(tp)))
 		pktpair_mix(ca);
+	/* which may last, and shows no drained queue */
+	if (ca->mixed)
+		prop_round(&ca->prop, pktpair_now_ms(tp), false);
 }
 
 /* ---- the four steps, inlined: saving registers is a tenth of an ACK ---- */
@@ -959,9 +951,10 @@ static noinline void pktpair_end_round(struct sock *sk, const struct rate_sample
 	ca->anew = 1;
 	if (!is_1994) {
 		/* a drain needs a service time, a queue that only this flow fills, and samples */
-		prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)),
-			   ca->service.value && !evidence->turns.shared &&
-			   !evidence->turns.score_q4 && !ca->mixed);
+		if (!ca->mixed)
+			prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)),
+				   ca->service.value && !evidence->turns.shared &&
+				   !evidence->turns.score_q4);
 		pktpair_confirm(sk, rs);
 	}
 	if (!(evidence->rounds % in_turn_probe_rounds(&evidence->turns)))
@@ -969,8 +962,6 @@ static noinline void pktpair_end_round(struct sock *sk, const struct rate_sample
 	ca->dipped = dips;
 	/* see pktpair_resize() */
 	ca->mixed -= ca->mixed > 0;
-	ca->resizes = ca->resized ? ca->resizes + (ca->resizes < PKTPAIR_RESIZES) : 0;
-	ca->resized = 0;
 	if (unlikely(before(tcp_sk(sk)->snd_una, evidence->resized_seq)))
 		pktpair_find_small(sk);
 	else

@@ -691,6 +691,26 @@ static void small_packets_are_most_of_what_is_less_than_half_as_large(void **sta
 	assert_false(control_sends_small(U32_MAX, U32_MAX));
 }
 
+static void sizes_within_an_eighth_count_alike(void **state)
+{
+	static const struct {
+		u16 one, other;
+		bool agree;
+	} rows[] = {
+		{ 1448, 1448, true }, { 1448, 1408, true }, { 1448, 1288, true },
+		{ 1448, 1287, false }, { 8948, 1448, false }, { 320, 360, true }, { 320, 361, false },
+		{ 88, 48, false }, { 1, 2, false }, { 0, 0, true }, { 0, 1, false },
+		{ U16_MAX, U16_MAX, true }, { U16_MAX, 0, false },
+	};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		assert_int_equal(control_sizes_agree(rows[i].one, rows[i].other), rows[i].agree);
+		assert_int_equal(control_sizes_agree(rows[i].other, rows[i].one), rows[i].agree);
+	}
+}
+
 static void the_window_of_small_packets_grows_as_in_a_slow_start(void **state)
 {
 	(void)state;
@@ -748,6 +768,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_of_two_sizes_are_counted_in_bytes),
 		cmocka_unit_test(small_packets_are_most_of_what_is_less_than_half_as_large),
+		cmocka_unit_test(sizes_within_an_eighth_count_alike),
 		cmocka_unit_test(the_window_of_small_packets_grows_as_in_a_slow_start),
 		cmocka_unit_test(a_timeout_guards_the_window_until_it_has_grown),
 		cmocka_unit_test(the_flows_own_queue_is_its_setpoint_and_a_train),

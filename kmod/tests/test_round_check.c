@@ -1548,9 +1548,9 @@ static void a_quarter_more_than_r_is_a_queue(void **state)
 		{ U32_MAX, 3435973837U, 1, 0, false, "no sum wraps" },
 		{ U32_MAX, 3435973835U, 1, 0, true, "just below" },
 		{ 60000, 20000, 1, 9, false, "one packet, and a receiver that waited for 40 ms" },
-		{ 200000, 20000, 18, 9, false, "a way that is longer now: 18 packets may wait" },
-		{ 200000, 20000, 20, 9, false, "180 ms of 20 in all" },
-		{ 200000, 20000, 21, 9, true, "more" },
+		{ 200000, 20000, 20, 9, false, "a way that is longer now: 18 packets may wait" },
+		{ 200000, 20000, 22, 9, false, "180 ms of 22 in all, of which a period may see 20" },
+		{ 200000, 20000, 23, 9, true, "more" },
 		{ 200000, 20000, 0, 0, true, "no window is one" },
 	};
 	size_t i;
