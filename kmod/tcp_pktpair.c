@@ -950,11 +950,13 @@ static noinline void pktpair_end_round(struct sock *sk, const struct rate_sample
 			       pktpair_setpoint_highest_q8(sk));
 	ca->anew = 1;
 	if (!is_1994) {
-		/* a drain needs a service time, a queue that only this flow fills, and samples */
-		if (!ca->mixed)
+		/* a drain needs a service time, a queue that only this flow fills, and samples;
+		 * it waits for these, but not for turns to return
+		 */
+		if (evidence->turns.shared ||
+		    (ca->service.value && !evidence->turns.score_q4 && !ca->mixed))
 			prop_round(&ca->prop, pktpair_now_ms(tcp_sk(sk)),
-				   ca->service.value && !evidence->turns.shared &&
-				   !evidence->turns.score_q4);
+				   !evidence->turns.shared);
 		pktpair_confirm(sk, rs);
 	}
 	if (!(evidence->rounds % in_turn_probe_rounds(&evidence->turns)))
