@@ -83,7 +83,7 @@ static void take(struct chain *c, const struct pair_ack *ack, u32 rtt_us,
 	}
 	prop_sample(&c->prop, rtt_us, now_ms);
 	if (delivered % 3 == 0)
-		prop_round(&c->prop, now_ms, outstanding % 16);
+		prop_round(&c->prop, now_ms, true);
 	if (delivered % 5 == 0)
 		control_setpoint_round(&c->setpoint, 2 * CONTROL_PACKET_Q8,
 				       CONTROL_SETPOINT_MAX_Q8);
