@@ -87,6 +87,19 @@ def test_ci_begins_nothing_that_it_could_not_end(tmp_path: Path) -> None:
         assert re.search(rf"^== make {name}: skipped, \d+ s are gone of 0, and it takes \d+ s$", done.stdout, re.M)
 
 
+@pytest.mark.parametrize(("built", "last"), [(True, "15 passed, 0 failed"), (False, "5 passed, 0 failed, 2 skipped")])
+def test_ci_allows_for_a_kernel_that_is_still_to_be_built(tmp_path: Path, built: bool, last: str) -> None:
+    """Where there is time for a stage and not for its kernel, the stage is begun only if the kernel is there."""
+    program(tmp_path / "make", "echo 5 passed, 0 failed")
+    if built:
+        kernel = tmp_path / "torture" / "build-checkers" / "complete"
+        kernel.parent.mkdir(parents=True)
+        kernel.touch()
+    soon = {**path_with(tmp_path), "CI_ENDS_S": "1200", "PKTPAIR_CACHE": str(tmp_path)}
+    done = subprocess.run([TOP / ".ci" / "run"], env=soon, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == last
+
+
 def test_ci_shows_failures_again_at_its_end(tmp_path: Path) -> None:
     """Whoever keeps only the end of what CI says learns which test failed."""
     said = {
