@@ -1463,6 +1463,17 @@ static void another_mss_is_the_same_share_in_bytes(void **state)
 	}
 }
 
+/* The MSS is another one, and what it was before: nothing is sent meanwhile */
+static void mss_for_a_moment(u32 bytes)
+{
+	const u32 before_it = s.sk.mss_cache;
+
+	s.sk.mss_cache = bytes;
+	s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+	s.sk.mss_cache = before_it;
+	s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+}
+
 /* An MTU that falls to 256 bytes for a moment leaves skbs of two segments of 204 bytes in the
  * write queue, behind what was written before. A window of as many packets would be a seventh
  * of the share for as long as there are any.
@@ -1483,10 +1494,7 @@ static void what_was_written_in_small_packets_is_sent_at_the_share(void **state)
 		begin_again();
 		sender_run(&s, SECONDS(3));
 		s.sk.write_seq = s.sk.snd_nxt + (u32)(10 * share) + SKBS * SMALL;
-		s.sk.mss_cache = 204;
-		s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
-		s.sk.mss_cache = LARGE;
-		s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+		mss_for_a_moment(204);
 		/* the large ones go first, and take more round trips than two */
 		sender_run(&s, 10 * 60 * NSEC_PER_MSEC);
 		assert_false(ca->mixed);
@@ -1531,10 +1539,7 @@ static void small_packets_make_no_queue_where_turns_go_by_packets(void **state)
 		begin_again();
 		sender_run(&s, SECONDS(3));
 		s.sk.write_seq = s.sk.snd_nxt + SKBS * SMALL;
-		s.sk.mss_cache = LARGE / 2;
-		s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
-		s.sk.mss_cache = LARGE;
-		s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+		mss_for_a_moment(LARGE / 2);
 		s.small_skbs = SKBS;
 		s.small_bytes = SMALL;
 		for (round = 0; round < ROUNDS; round++) {
@@ -1589,10 +1594,7 @@ static void small_packets_do_not_make_a_dip_last(void **state)
 	begin_again();
 	sender_run(&s, SECONDS(3));
 	s.sk.write_seq = s.sk.snd_nxt + SKBS * SMALL;
-	s.sk.mss_cache = 204;
-	s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
-	s.sk.mss_cache = LARGE;
-	s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+	mss_for_a_moment(204);
 	s.small_skbs = SKBS;
 	s.small_bytes = SMALL;
 	prop_dip(&ca->prop);
