@@ -150,11 +150,15 @@ static inline void fuzzy_start(struct fuzzy_average *avg, u64 sample)
  * @to: what one old unit is in new units: @to / @from
  * @from: 0 counts as 1
  *
- * Errors are relative and stay. A run of samples does not: it was in the old unit.
+ * Errors are relative and stay. A run goes on, unless its nearest sample is too large for one now.
  */
 static inline void fuzzy_scale(struct fuzzy_average *avg, u16 to, u16 from)
 {
-	avg->run = 0;
+	u64 nearest = div_u64((u64)avg->nearest * to, max_t(u32, from, 1));
+
+	avg->nearest = (u32)min_t(u64, nearest, FUZZY_RUN_MAX);
+	if (avg->nearest == FUZZY_RUN_MAX)
+		avg->run = 0;
 	/* 2^47 * 2^16 is below 2^63 */
 	if (avg->value)
 		avg->value = clamp_t(u64, div_u64(avg->value * to, max_t(u32, from, 1)),

@@ -525,10 +525,11 @@ static void pktpair_mix(struct pktpair *ca)
 }
 
 /* The MSS has changed. min_tso_segs() notices it before the first packet of the new size is
- * sent. The share in bytes stays, so the service time of a packet is scaled. For the rest of the
- * round trip under way and two more the rate samples cannot be used: until the end of the first,
- * packets of the old size are acknowledged; in the second, packets whose samples count some of
- * those. Who changes the MSS by little, again and again, is seen all the same.
+ * sent. The share in bytes stays, so the service time of a packet is scaled. Unless the two sizes
+ * count alike, the rate samples cannot be used for the rest of the round trip under way and two
+ * more: until the end of the first, packets of the old size are acknowledged; in the second,
+ * packets whose samples count some of those. Who changes the MSS by little, again and again, is
+ * seen all the same.
  */
 static noinline void pktpair_resize(struct sock *sk)
 {
@@ -541,7 +542,12 @@ static noinline void pktpair_resize(struct sock *sk)
 	/* init() may run during the handshake, before the MSS is known; the first window is
 	 * a number of packets of any size
 	 */
-	if (!tp->data_segs_out || control_sizes_agree(ca->mss, mss_before))
+	if (!tp->data_segs_out)
+		return;
+	fuzzy_scale(&ca->service, ca->mss, mss_before);
+	round_check_resize(&ca->evidence->check, ca->mss, mss_before);
+	ca->anew = 1;
+	if (control_sizes_agree(ca->mss, mss_before))
 		return;
 	window = control_window_resized(tcp_snd_cwnd(tp), tcp_packets_in_flight(tp),
 					mss_before, ca->mss);
@@ -549,13 +555,10 @@ static noinline void pktpair_resize(struct sock *sk)
 	if (ca->timed_out)
 		window = min_t(u32, window, tcp_snd_cwnd(tp));
 	tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
-	fuzzy_scale(&ca->service, ca->mss, mss_before);
-	round_check_resize(&ca->evidence->check, ca->mss, mss_before);
 	memset(&ca->evidence->mean, 0, sizeof(ca->evidence->mean));
 	memset(&ca->queue, 0, sizeof(ca->queue));
 	pktpair_mix(ca);
 	ca->evidence->resized_seq = tp->write_seq;
-	ca->anew = 1;
 	pktpair_choose_train(sk);
 }
 

@@ -220,7 +220,7 @@ static double believed(void)
 static void take_mss(u32 mss)
 {
 	double before_it = believed(), room = (double)s.sk.snd_cwnd - tcp_packets_in_flight(&s.sk);
-	u32 mss_before = ca->mss;
+	u32 mss_before = ca->mss, window_before = s.sk.snd_cwnd;
 
 	s.sk.mss_cache = mss;
 	s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
@@ -231,8 +231,10 @@ static void take_mss(u32 mss)
 	if (s.sk.data_segs_out && ca->service.value > 100000 &&
 	    ca->service.value < FUZZY_VALUE_MAX && before_it)
 		CHECK(believed() < before_it * 1.001 && believed() > before_it * 0.999);
-	/* the first window is packets of whatever size */
-	if (room > 0 && s.sk.data_segs_out)
+	/* the first window is packets of whatever size, as is one of packets that count alike */
+	if (control_sizes_agree(mss, mss_before))
+		CHECK(s.sk.snd_cwnd == window_before);
+	else if (room > 0 && s.sk.data_segs_out)
 		CHECK(((double)s.sk.snd_cwnd - tcp_packets_in_flight(&s.sk)) * mss <=
 		      room * mss_before + mss);
 	remember();

@@ -441,8 +441,16 @@ static void another_unit_leaves_the_average_what_it_is(void **state)
 	fuzzy_run(&avg, 2 * 1448000);
 	fuzzy_scale(&avg, 8948, 1448);
 	assert_int_equal(avg.value, 8948000);
-	assert_int_equal(avg.run, 0);
+	/* a run goes on in the new unit, */
+	assert_int_equal(avg.run, 1);
+	fuzzy_run(&avg, 3 * 8948000);
+	assert_true(fuzzy_run(&avg, 4 * 8948000));
+	assert_true(avg.value > 2 * 8948000 - 4096 && avg.value <= 2 * 8948000);
+	fuzzy_run(&avg, 3 * avg.value);
+	assert_int_equal(avg.run, 1);
+	/* but where its nearest is too large for one */
 	fuzzy_scale(&avg, U16_MAX, 0);
+	assert_int_equal(avg.run, 0);
 	fuzzy_scale(&avg, U16_MAX, 1);
 	assert_true(avg.value == FUZZY_VALUE_MAX);
 	avg.value = 1;

@@ -1463,6 +1463,38 @@ static void another_mss_is_the_same_share_in_bytes(void **state)
 	}
 }
 
+/* Path MTU discovery may find its way in steps, each by less than an eighth */
+static void an_mss_that_creeps_is_the_same_share_in_bytes(void **state)
+{
+	static const struct {
+		u32 from, by_permille;
+	} rows[] = { { 1448, 900 }, { 1448, 1110 } };
+	size_t i;
+	int step;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		double share_before;
+
+		begin(DEFAULT, SERVICE_NS(100), 20);
+		s.sk.mss_cache = rows[i].from;
+		begin_again();
+		sender_run(&s, SECONDS(3));
+		share_before = ca->mss / (double)ca->service.value;
+		for (step = 0; step < 18; step++) {
+			double share;
+
+			s.sk.mss_cache = s.sk.mss_cache * rows[i].by_permille / 1000;
+			s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
+			share = ca->mss / (double)ca->service.value;
+			if (share < 0.99 * share_before || share > 1.01 * share_before)
+				fail_msg("after %d steps of %u per mille: %.2f of the share",
+					 step + 1, rows[i].by_permille, share / share_before);
+		}
+		assert_false(ca->mixed);
+	}
+}
+
 /* The MSS is another one, and what it was before: nothing is sent meanwhile */
 static void mss_for_a_moment(u32 bytes)
 {
@@ -3394,6 +3426,7 @@ int main(void)
 		cmocka_unit_test(a_lost_syn_leaves_a_window_of_one),
 		cmocka_unit_test(a_mark_that_is_echoed_for_a_round_trip_cuts_once),
 		cmocka_unit_test(another_mss_is_the_same_share_in_bytes),
+		cmocka_unit_test(an_mss_that_creeps_is_the_same_share_in_bytes),
 		cmocka_unit_test(what_was_written_in_small_packets_is_sent_at_the_share),
 		cmocka_unit_test(small_packets_make_no_queue_where_turns_go_by_packets),
 		cmocka_unit_test(who_changes_the_mss_again_and_again_follows_his_share),
