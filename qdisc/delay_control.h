@@ -4,8 +4,8 @@
  *
  * The kernel's CoDel (net/codel_impl.h, RFC 8289) decides what is dropped or marked. It
  * leaves a queue alone that is short, by a number of its caller's, and here that number
- * is what packet pair keeps in a queue at its setpoint: a sender that controls the delay
- * itself is not to be controlled a second time.
+ * is what packet pair keeps in a queue at its setpoint, at a share as the delay of the
+ * packet tells: a sender that controls the delay itself is not to be controlled a second time.
  *
  * CoDel keeps 24 bytes for each queue, which no packet shares a cache line with. As long
  * as a queue is short or its delay below the target, the answer is known without them. And
@@ -22,15 +22,37 @@
 #include "portable.h"
 
 /*
- * Packets that may wait behind one that leaves, whatever their delay. tcp_pktpair aims at
- * five packets or 5 ms, whichever is less, or at half a train and one packet if that is
- * more, and sends four packets at a time. So below 10 Mbit/s it has at most eight in the
- * queue. From there to 22 Mbit/s, where nine last as long as CoDel's target, a train makes
- * it nine for one packet's time, which CoDel accepts. With eight here CUBIC's delay at 19
- * Mbit/s would be 9 % longer at its 99th percentile than over CAKE, and is the same with
- * seven. Trains are longer where ACKs come in bursts: those are not spared.
+ * Packets that may wait behind one that leaves. tcp_pktpair aims at five packets or 5 ms,
+ * whichever is less, or at half a train and one packet if that is more, and sends four packets
+ * at a time. Just before a train comes, the queue is as short as it gets, and CoDel acts only on
+ * what is long for a whole interval.
+ *
+ * Where five packets last less than 5 ms (above 12 Mbit/s), five wait then, and one or two more
+ * since the law errs. With eight here CUBIC's delay at 19 Mbit/s would be 9 % longer at its
+ * 99th percentile than over CAKE, and is the same with seven.
  */
 #define DELAY_CONTROL_SPARED_PACKETS 7
+/*
+ * The same of a packet that has waited for long, as only a slow share makes it: below 7 Mbit/s
+ * three packets wait before a train comes.
+ */
+#define DELAY_CONTROL_SPARED_SLOW 4
+/* "for long" (1024 ns): 10 ms, in which ten packets leave at 12 Mbit/s, and six at 7 */
+#define DELAY_CONTROL_SLOW ((u32)(10 * NSEC_PER_MSEC >> 10))
+
+/**
+ * delay_control_spared - how many packets may wait behind one that leaves
+ * @delay: of the packet in its queue (1024 ns)
+ *
+ * Trains are longer where ACKs come in bursts: those are not spared.
+ *
+ * Return: packets, at least DELAY_CONTROL_SPARED_SLOW.
+ */
+static inline u32 delay_control_spared(u32 delay)
+{
+	return (s32)(delay - DELAY_CONTROL_SLOW) < 0 ? DELAY_CONTROL_SPARED_PACKETS :
+						       DELAY_CONTROL_SPARED_SLOW;
+}
 
 /**
  * delay_control_timed_from - how many packets a queue has while time does not matter, at most
@@ -47,7 +69,7 @@ static inline u32 delay_control_timed_from(bool on, bool marks_all)
 {
 	if (!on)
 		return U32_MAX;
-	return marks_all ? 0 : DELAY_CONTROL_SPARED_PACKETS + 1;
+	return marks_all ? 0 : DELAY_CONTROL_SPARED_SLOW + 1;
 }
 
 /**
@@ -80,7 +102,7 @@ static inline bool delay_control_calm(u32 delay, u32 target, u32 ce_threshold,
 {
 	if (above || (s32)(delay - ce_threshold) > 0)
 		return false;
-	return (s32)(delay - target) < 0 || left <= DELAY_CONTROL_SPARED_PACKETS;
+	return (s32)(delay - target) < 0 || left <= delay_control_spared(delay);
 }
 
 #endif /* _FQ_RR_DELAY_CONTROL_H */

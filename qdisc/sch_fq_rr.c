@@ -262,12 +262,14 @@ struct fq_rr_codel_call {
 static struct sk_buff *fq_rr_codel_take(struct codel_vars *vars, void *ctx)
 {
 	struct fq_rr_codel_call *call = ctx;
+	struct fq_rr_sched *q = qdisc_priv(call->sch);
 	struct sk_buff *skb = fq_rr_take_head(call->sch, call->flow);
 	struct fq_rr_cb *cb = fq_rr_cb(skb);
 
 	/* none: it came to a short queue, or before delay control was switched on */
 	cb->arrived = delay_control_arrived(cb->arrived, call->now);
-	/* CoDel ends its drops where a queue is short */
+	/* CoDel ends its drops where a queue is short; in packets, as @left is */
+	q->codel.mtu = delay_control_spared(call->now - cb->arrived);
 	call->left = call->drops < FQ_RR_AQM_DROPS ? call->flow->packets : 0;
 	return skb;
 }
@@ -292,7 +294,7 @@ static codel_time_t fq_rr_codel_arrived(const struct sk_buff *skb)
  * @flow: queue, which is not empty
  * @now_ns: when its turn began
  *
- * CoDel drops only what leaves more than DELAY_CONTROL_SPARED_PACKETS behind. So there
+ * CoDel drops only what leaves more than DELAY_CONTROL_SPARED_SLOW behind. So there
  * is always a packet to send, and the qdisc is not empty when its parents are notified.
  *
  * Return: the packet, no longer in the queue.
@@ -1098,8 +1100,6 @@ static void fq_rr_apply_aqm(struct fq_rr_sched *q, bool was_on)
 	if (config->ce_threshold != FQ_RR_CE_THRESHOLD_OFF)
 		q->codel.ce_threshold = fq_rr_codel_us(config->ce_threshold);
 	q->codel.ecn = !config->noecn;
-	/* the least backlog is in packets here, as fq_rr_codel_call.left is */
-	q->codel.mtu = DELAY_CONTROL_SPARED_PACKETS;
 	q->timed_from = delay_control_timed_from(config->aqm, config->ce_threshold !=
 						 FQ_RR_CE_THRESHOLD_OFF);
 	if (was_on || !config->aqm)

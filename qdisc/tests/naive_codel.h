@@ -13,7 +13,8 @@
 
 struct naive_codel {
 	double target, interval, ce_threshold;
-	u32 spared;
+	u32 spared, spared_slow;	/* the latter from a delay of slow on */
+	double slow;
 	double first_above, drop_next;	/* first_above 0: not above */
 	u32 count, lastcount;
 	bool dropping;
@@ -38,7 +39,10 @@ static inline double naive_codel_delay(const struct naive_queue *q, double now)
 static inline bool naive_codel_may_drop(struct naive_codel *c, const struct naive_queue *q,
 					double now)
 {
-	if (naive_codel_delay(q, now) < c->target || q->tail - q->head - 1 <= c->spared) {
+	double delay = naive_codel_delay(q, now);
+	u32 left = q->tail - q->head - 1;
+
+	if (delay < c->target || left <= (delay < c->slow ? c->spared : c->spared_slow)) {
 		c->first_above = 0;
 		return false;
 	}

@@ -15,6 +15,8 @@
 
 #define UNIT_NS 1024.0
 #define NO_THRESHOLD ((u32)S32_MAX)
+/* of a struct naive_codel */
+#define SPARED .spared = 7, .spared_slow = 4, .slow = 9765
 
 static void a_packet_passes_where_codel_has_nothing_to_say(void **state)
 {
@@ -27,7 +29,10 @@ static void a_packet_passes_where_codel_has_nothing_to_say(void **state)
 		{ 4881, 4882, NO_THRESHOLD, 5000, false, true, "below the target" },
 		{ 4882, 4882, NO_THRESHOLD, 8, false, false, "at the target" },
 		{ 4882, 4882, NO_THRESHOLD, 7, false, true, "as many as are spared" },
-		{ 4000000, 4882, NO_THRESHOLD, 7, false, true, "however long they wait" },
+		{ 9764, 4882, NO_THRESHOLD, 7, false, true, "for less than 10 ms" },
+		{ 9765, 4882, NO_THRESHOLD, 7, false, false, "for 10 ms" },
+		{ 9765, 4882, NO_THRESHOLD, 5, false, false, "of a slow share" },
+		{ 4000000, 4882, NO_THRESHOLD, 4, false, true, "however long they wait" },
 		{ 0, 4882, NO_THRESHOLD, 0, true, false, "what has been above is to be forgotten" },
 		{ 101, 4882, 100, 0, false, false, "beyond ce-threshold, however short" },
 		{ 100, 4882, 100, 0, false, true, "at ce-threshold" },
@@ -84,7 +89,7 @@ static void codel_asked_only_then_does_the_same(void **state)
 		struct naive_codel always = {
 			.target = 4882, .interval = 97656,
 			.ce_threshold = seed % 4 ? NO_THRESHOLD : 3000,
-			.spared = DELAY_CONTROL_SPARED_PACKETS,
+			SPARED,
 		};
 		struct naive_codel sometimes = always;
 		struct naive_queue one = { .came = came, .untimed = untimed }, other = one;
@@ -146,7 +151,7 @@ static void codel_asked_only_then_does_the_same(void **state)
 static void times_matter_from_the_first_packet_that_is_not_spared(void **state)
 {
 	(void)state;
-	assert_int_equal(delay_control_timed_from(true, false), DELAY_CONTROL_SPARED_PACKETS + 1);
+	assert_int_equal(delay_control_timed_from(true, false), DELAY_CONTROL_SPARED_SLOW + 1);
 	assert_int_equal(delay_control_timed_from(true, true), 0);
 	assert_int_equal(delay_control_timed_from(false, false), U32_MAX);
 	assert_int_equal(delay_control_timed_from(false, true), U32_MAX);
@@ -159,7 +164,7 @@ static u32 before_the_first_drop(u32 burst, double service, const bool *untimed)
 	struct naive_queue queue = { .came = came, .tail = burst, .untimed = untimed };
 	struct naive_codel codel = {
 		.target = 4882, .interval = 97656, .ce_threshold = NO_THRESHOLD,
-		.spared = DELAY_CONTROL_SPARED_PACKETS,
+		SPARED,
 	};
 	double now;
 
@@ -205,7 +210,7 @@ static u32 drops_at_setpoint(double share_bit_s, u32 prop_us, u32 more, u32 want
 	struct control_setpoint setpoint = { 0 };
 	struct naive_codel codel = {
 		.target = 5e6 / UNIT_NS, .interval = 100e6 / UNIT_NS,
-		.ce_threshold = NO_THRESHOLD, .spared = DELAY_CONTROL_SPARED_PACKETS,
+		.ce_threshold = NO_THRESHOLD, SPARED,
 	};
 	const u32 packets = 4e9 / service + 200;
 	double *came = calloc(packets + 64, sizeof(*came)), now;
