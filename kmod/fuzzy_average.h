@@ -151,18 +151,29 @@ static inline void fuzzy_start(struct fuzzy_average *avg, u64 sample)
  * @from: 0 counts as 1
  *
  * Errors are relative and stay. A run goes on, unless its nearest sample is too large for one now.
+ * To the nearest unit, or units that change again and again would move the estimate.
  */
 static inline void fuzzy_scale(struct fuzzy_average *avg, u16 to, u16 from)
 {
-	u64 nearest = div_u64((u64)avg->nearest * to, max_t(u32, from, 1));
+	const u32 old = max_t(u32, from, 1);
+	/* 2^47 * 2^16 is below 2^63 */
+	u64 nearest = div_u64((u64)avg->nearest * to + old / 2, old);
+	u64 value = div_u64(avg->value * to + old / 2, old);
 
 	avg->nearest = (u32)min_t(u64, nearest, FUZZY_RUN_MAX);
 	if (avg->nearest == FUZZY_RUN_MAX)
 		avg->run = 0;
-	/* 2^47 * 2^16 is below 2^63 */
 	if (avg->value)
-		avg->value = clamp_t(u64, div_u64(avg->value * to, max_t(u32, from, 1)),
-				     1, FUZZY_VALUE_MAX);
+		avg->value = clamp_t(u64, value, 1, FUZZY_VALUE_MAX);
+}
+
+/**
+ * fuzzy_end_run - the samples so far are no run
+ * @avg: the average
+ */
+static inline void fuzzy_end_run(struct fuzzy_average *avg)
+{
+	avg->run = 0;
 }
 
 /**

@@ -473,11 +473,12 @@ static inline void round_check_turn(struct round_check *r, u64 service_q10)
  */
 static inline void round_check_resize(struct round_check *r, u16 now_bytes, u16 before_bytes)
 {
-	/* 2^47 * 2^16 is below 2^63 */
-	u64 scaled = r->slowest_q10 * max_t(u16, now_bytes, 1);
+	const u32 before = max_t(u16, before_bytes, 1);
+	/* 2^47 * 2^16 is below 2^63; to the nearest, as sizes may change again and again */
+	u64 scaled = r->slowest_q10 * max_t(u16, now_bytes, 1) + before / 2;
 
 	r->slowest_q10 = 0;
-	round_check_turn(r, div_u64(scaled, max_t(u16, before_bytes, 1)));
+	round_check_turn(r, div_u64(scaled, before));
 }
 
 /* A time over a number of packets, as a service time */

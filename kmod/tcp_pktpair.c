@@ -110,6 +110,7 @@
  * @shared_rtt_us: shortest round trip since @turns.shared
  * @probe_room: packets in the window for that train: an ACK makes room for no more than two
  * @resized_seq: what is before may have been written for another MSS than that of now
+ * @counted_mss: payload of what the window and the queue are counted in; the MSS counts alike
  */
 struct pktpair_evidence {
 	struct pair_mean mean;
@@ -123,6 +124,7 @@ struct pktpair_evidence {
 	u32 probe_seq;
 	u32 probe_room;
 	u32 resized_seq;
+	u16 counted_mss;
 	struct way_back back;
 	u32 shared_rtt_us;
 };
@@ -535,30 +537,36 @@ static noinline void pktpair_resize(struct sock *sk)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct pktpair *ca = inet_csk_ca(sk);
-	u16 mss_before = ca->mss;
+	struct pktpair_evidence *evidence = ca->evidence;
+	u16 mss_before = ca->mss, counted_before = evidence->counted_mss;
 	u32 window;
 
 	ca->mss = (u16)tp->mss_cache;
 	/* init() may run during the handshake, before the MSS is known; the first window is
 	 * a number of packets of any size
 	 */
-	if (!tp->data_segs_out)
+	if (!tp->data_segs_out) {
+		evidence->counted_mss = ca->mss;
 		return;
+	}
 	fuzzy_scale(&ca->service, ca->mss, mss_before);
-	round_check_resize(&ca->evidence->check, ca->mss, mss_before);
+	round_check_resize(&evidence->check, ca->mss, mss_before);
 	ca->anew = 1;
-	if (control_sizes_agree(ca->mss, mss_before))
+	/* many small changes are a large one */
+	if (control_sizes_agree(ca->mss, counted_before))
 		return;
+	evidence->counted_mss = ca->mss;
 	window = control_window_resized(tcp_snd_cwnd(tp), tcp_packets_in_flight(tp),
-					mss_before, ca->mss);
+					counted_before, ca->mss);
 	/* after a timeout one packet is one packet */
 	if (ca->timed_out)
 		window = min_t(u32, window, tcp_snd_cwnd(tp));
 	tcp_snd_cwnd_set(tp, min_t(u32, window, tp->snd_cwnd_clamp));
-	memset(&ca->evidence->mean, 0, sizeof(ca->evidence->mean));
+	fuzzy_end_run(&ca->service);
+	memset(&evidence->mean, 0, sizeof(evidence->mean));
 	memset(&ca->queue, 0, sizeof(ca->queue));
 	pktpair_mix(ca);
-	ca->evidence->resized_seq = tp->write_seq;
+	evidence->resized_seq = tp->write_seq;
 	pktpair_choose_train(sk);
 }
 
@@ -1552,6 +1560,7 @@ static void pktpair_init(struct sock *sk)
 	ca->round_delivered = tp->delivered;
 	ca->evidence->resized_seq = tp->snd_una;
 	ca->mss = (u16)tp->mss_cache;
+	ca->evidence->counted_mss = ca->mss;
 	ca->gso_max_segs = sk->sk_gso_max_segs;
 	/* a lost SYN leaves peers without SACK in this state; pktpair_first_window() heeds it */
 	ca->timed_out = inet_csk(sk)->icsk_ca_state == TCP_CA_Loss && tp->data_segs_out;

@@ -220,7 +220,7 @@ static double believed(void)
 static void take_mss(u32 mss)
 {
 	double before_it = believed(), room = (double)s.sk.snd_cwnd - tcp_packets_in_flight(&s.sk);
-	u32 mss_before = ca->mss, window_before = s.sk.snd_cwnd;
+	u32 window_before = s.sk.snd_cwnd, mss_before = ca->evidence ? ca->evidence->counted_mss : 0;
 
 	s.sk.mss_cache = mss;
 	s.sk.icsk_ca_ops->min_tso_segs(&s.sk);
