@@ -33,25 +33,31 @@
  */
 #define DELAY_CONTROL_SPARED_PACKETS 7
 /*
- * The same of a packet that has waited for long, as only a slow share makes it: below 7 Mbit/s
- * three packets wait before a train comes.
+ * The same of a packet that has waited for long, as a slow share makes it: below 7 Mbit/s
+ * three packets wait before a train comes, and one more since the law errs.
  */
 #define DELAY_CONTROL_SPARED_SLOW 4
 /* "for long" (1024 ns): 10 ms, in which ten packets leave at 12 Mbit/s, and six at 7 */
 #define DELAY_CONTROL_SLOW ((u32)(10 * NSEC_PER_MSEC >> 10))
+/*
+ * The shortest interval in which such a queue is as short again (1024 ns): a train of four leaves
+ * within 100 ms at 0.48 Mbit/s. In a shorter one a train would be dropped from before it is gone.
+ */
+#define DELAY_CONTROL_SLOW_INTERVAL ((u32)(100 * NSEC_PER_MSEC >> 10))
 
 /**
  * delay_control_spared - how many packets may wait behind one that leaves
  * @delay: of the packet in its queue (1024 ns)
+ * @interval: how long CoDel waits before it drops (1024 ns)
  *
  * Trains are longer where ACKs come in bursts: those are not spared.
  *
  * Return: packets, at least DELAY_CONTROL_SPARED_SLOW.
  */
-static inline u32 delay_control_spared(u32 delay)
+static inline u32 delay_control_spared(u32 delay, u32 interval)
 {
-	return (s32)(delay - DELAY_CONTROL_SLOW) < 0 ? DELAY_CONTROL_SPARED_PACKETS :
-						       DELAY_CONTROL_SPARED_SLOW;
+	return (s32)(delay - DELAY_CONTROL_SLOW) < 0 || interval < DELAY_CONTROL_SLOW_INTERVAL ?
+		DELAY_CONTROL_SPARED_PACKETS : DELAY_CONTROL_SPARED_SLOW;
 }
 
 /**
@@ -88,21 +94,22 @@ static inline u32 delay_control_arrived(u32 noted, u32 now)
 }
 
 /**
- * delay_control_calm - whether CoDel would let a packet pass and remember nothing
+ * delay_control_calm - whether CoDel, asked now, would let a packet pass and remember nothing
  * @delay: of the packet in its queue (1024 ns)
  * @target: delay that is accepted for good (1024 ns)
+ * @interval: how long it may last above that (1024 ns)
  * @ce_threshold: delay above which all packets are marked (1024 ns)
  * @left: packets of its queue behind it
  * @above: whether CoDel has found the queue above its target since it was last below
  *
  * Return: true if so; codel_dequeue() need not be called then.
  */
-static inline bool delay_control_calm(u32 delay, u32 target, u32 ce_threshold,
-				      u32 left, bool above)
+static inline bool delay_control_calm(u32 delay, u32 target, u32 interval,
+				      u32 ce_threshold, u32 left, bool above)
 {
 	if (above || (s32)(delay - ce_threshold) > 0)
 		return false;
-	return (s32)(delay - target) < 0 || left <= delay_control_spared(delay);
+	return (s32)(delay - target) < 0 || left <= delay_control_spared(delay, interval);
 }
 
 #endif /* _FQ_RR_DELAY_CONTROL_H */

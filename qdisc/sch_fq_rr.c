@@ -269,7 +269,7 @@ static struct sk_buff *fq_rr_codel_take(struct codel_vars *vars, void *ctx)
 	/* none: it came to a short queue, or before delay control was switched on */
 	cb->arrived = delay_control_arrived(cb->arrived, call->now);
 	/* CoDel ends its drops where a queue is short; in packets, as @left is */
-	q->codel.mtu = delay_control_spared(call->now - cb->arrived);
+	q->codel.mtu = delay_control_spared(call->now - cb->arrived, q->codel.interval);
 	call->left = call->drops < FQ_RR_AQM_DROPS ? call->flow->packets : 0;
 	return skb;
 }
@@ -347,8 +347,8 @@ static bool fq_rr_calm(const struct fq_rr_sched *q,
 	codel_time_t now = now_ns >> CODEL_SHIFT;
 
 	return delay_control_calm(now - delay_control_arrived(noted, now), q->codel.target,
-				  q->codel.ce_threshold, flow->packets - 1,
-				  flow->rr.of_caller);
+				  q->codel.interval, q->codel.ce_threshold,
+				  flow->packets - 1, flow->rr.of_caller);
 }
 
 /* a packet that is timed for the statistics leaves */

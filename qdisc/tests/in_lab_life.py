@@ -233,7 +233,7 @@ def below_mq_each_queue_has_its_own() -> None:
         adds_up(statistics("t0"), "the first queue's")
         # both: a packet that leaves while the dump is written is counted by mq alone
         for queue in (1, 2):
-            equal(request(encode("rate 8kbit"), 0x80000 + queue, device="t0", major=queue), (0, ""), "change")
+            equal(request(encode("rate 8kbit"), parent=0x80000 + queue, device="t0", major=queue), (0, ""), "change")
         send_from(FLOWS, 5)
         found = backlogs("t0")
         waiting = [value for kind, value in found.items() if kind != "mq"]
@@ -258,7 +258,7 @@ def below_multiq_each_band_is_served() -> None:
 
     def change(options: str) -> Iterator[str]:
         for major in (1, 2):
-            equal(request(encode(options), 0x80000 + major, device="t0", major=major), (0, ""), options)
+            equal(request(encode(options), parent=0x80000 + major, device="t0", major=major), (0, ""), options)
             yield f"band {major} with {options}"
 
     with Tap(2) as tap:
@@ -364,7 +364,7 @@ def a_peeked_packet_is_given_back() -> None:
         queued = shown["enqueued"] - shown["packets"] - shown["drops"]
         equal(queued, shown["qlen"] - 1, "packets in queues, beside the one that was looked at")
         if end == "qdisc":
-            equal(request(b"", 0x80001, delete=True), (0, ""), "deleting")
+            equal(request(b"", parent=0x80001, delete=True), (0, ""), "deleting")
             expect("fq_rr" not in backlogs(), "it is still there")
         elif end == "device":
             set_up("v0", False)

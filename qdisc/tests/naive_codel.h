@@ -14,7 +14,7 @@
 struct naive_codel {
 	double target, interval, ce_threshold;
 	u32 spared, spared_slow;	/* the latter from a delay of slow on */
-	double slow;
+	double slow, slow_interval;	/* but not if the interval is shorter than the latter */
 	double first_above, drop_next;	/* first_above 0: not above */
 	u32 count, lastcount;
 	bool dropping;
@@ -42,7 +42,7 @@ static inline bool naive_codel_may_drop(struct naive_codel *c, const struct naiv
 	double delay = naive_codel_delay(q, now);
 	u32 left = q->tail - q->head - 1;
 
-	if (delay < c->target || left <= (delay < c->slow ? c->spared : c->spared_slow)) {
+	if (delay < c->target || left <= (delay < c->slow || c->interval < c->slow_interval ? c->spared : c->spared_slow)) {
 		c->first_above = 0;
 		return false;
 	}

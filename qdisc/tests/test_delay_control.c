@@ -16,35 +16,37 @@
 #define UNIT_NS 1024.0
 #define NO_THRESHOLD ((u32)S32_MAX)
 /* of a struct naive_codel */
-#define SPARED .spared = 7, .spared_slow = 4, .slow = 9765
+#define SPARED .spared = 7, .spared_slow = 4, .slow = 9765, .slow_interval = 97656
 
 static void a_packet_passes_where_codel_has_nothing_to_say(void **state)
 {
 	static const struct {
-		u32 delay, target, ce_threshold, left;
+		u32 delay, target, interval, ce_threshold, left;
 		bool above, calm;
 		const char *reason;
 	} rows[] = {
-		{ 0, 4882, NO_THRESHOLD, 5000, false, true, "just came" },
-		{ 4881, 4882, NO_THRESHOLD, 5000, false, true, "below the target" },
-		{ 4882, 4882, NO_THRESHOLD, 8, false, false, "at the target" },
-		{ 4882, 4882, NO_THRESHOLD, 7, false, true, "as many as are spared" },
-		{ 9764, 4882, NO_THRESHOLD, 7, false, true, "for less than 10 ms" },
-		{ 9765, 4882, NO_THRESHOLD, 7, false, false, "for 10 ms" },
-		{ 9765, 4882, NO_THRESHOLD, 5, false, false, "of a slow share" },
-		{ 4000000, 4882, NO_THRESHOLD, 4, false, true, "however long they wait" },
-		{ 0, 4882, NO_THRESHOLD, 0, true, false, "what has been above is to be forgotten" },
-		{ 101, 4882, 100, 0, false, false, "beyond ce-threshold, however short" },
-		{ 100, 4882, 100, 0, false, true, "at ce-threshold" },
-		{ (1U << 31) - 2, 4882, NO_THRESHOLD, 5000, false, false, "35 minutes" },
-		{ U32_MAX, 4882, NO_THRESHOLD, 5000, false, true, "from the future" },
+		{ 0, 4882, 97656, NO_THRESHOLD, 5000, false, true, "just came" },
+		{ 4881, 4882, 97656, NO_THRESHOLD, 5000, false, true, "below the target" },
+		{ 4882, 4882, 97656, NO_THRESHOLD, 8, false, false, "at the target" },
+		{ 4882, 4882, 97656, NO_THRESHOLD, 7, false, true, "as many as are spared" },
+		{ 9764, 4882, 97656, NO_THRESHOLD, 7, false, true, "for less than 10 ms" },
+		{ 9765, 4882, 97656, NO_THRESHOLD, 7, false, false, "for 10 ms" },
+		{ 9765, 4882, 97656, NO_THRESHOLD, 5, false, false, "of a slow share" },
+		{ 9765, 4882, 97655, NO_THRESHOLD, 7, false, true, "in a shorter interval" },
+		{ 4000000, 4882, 97656, NO_THRESHOLD, 4, false, true, "however long they wait" },
+		{ 0, 4882, 97656, NO_THRESHOLD, 0, true, false, "what has been above is to be forgotten" },
+		{ 101, 4882, 97656, 100, 0, false, false, "beyond ce-threshold, however short" },
+		{ 100, 4882, 97656, 100, 0, false, true, "at ce-threshold" },
+		{ (1U << 31) - 2, 4882, 97656, NO_THRESHOLD, 5000, false, false, "35 minutes" },
+		{ U32_MAX, 4882, 97656, NO_THRESHOLD, 5000, false, true, "from the future" },
 	};
 	unsigned int i;
 
 	(void)state;
 	for (i = 0; i < ARRAY_SIZE(rows); i++)
-		if (delay_control_calm(rows[i].delay, rows[i].target, rows[i].ce_threshold,
-				       rows[i].left, rows[i].above) != rows[i].calm)
+		if (delay_control_calm(rows[i].delay, rows[i].target, rows[i].interval,
+				       rows[i].ce_threshold, rows[i].left,
+				       rows[i].above) != rows[i].calm)
 			fail_msg("%s", rows[i].reason);
 }
 
@@ -87,7 +89,7 @@ static void codel_asked_only_then_does_the_same(void **state)
 	(void)state;
 	for (seed = 1; seed <= 40; seed++) {
 		struct naive_codel always = {
-			.target = 4882, .interval = 97656,
+			.target = 4882, .interval = seed % 3 ? 97656 : 29296,
 			.ce_threshold = seed % 4 ? NO_THRESHOLD : 3000,
 			SPARED,
 		};
@@ -125,7 +127,8 @@ static void codel_asked_only_then_does_the_same(void **state)
 				other.head++;
 				total_short++;
 			} else if (delay_control_calm(naive_codel_delay(&other, now),
-						      sometimes.target, sometimes.ce_threshold,
+						      sometimes.target, sometimes.interval,
+						      sometimes.ce_threshold,
 						      other.tail - other.head - 1,
 						      naive_codel_above(&sometimes))) {
 				other.head++;
@@ -197,9 +200,10 @@ static void a_burst_is_dropped_from_no_later_than_what_is_untimed(void **state)
 /*
  * A sender of packet pair at its setpoint B, or @more packets above it: a train comes
  * whenever its queue is so long. B and the train are the law's own at that share and
- * propagation delay, or the train is @wanted. It goes on for 40 intervals.
+ * propagation delay, or the train is @wanted. CoDel's target is a twentieth of @interval_ms, as
+ * by default. It goes on for 4 s.
  */
-static u32 drops_at_setpoint(double share_bit_s, u32 prop_us, u32 more, u32 wanted)
+static u32 drops_at_setpoint(double share_bit_s, u32 prop_us, u32 more, u32 wanted, u32 interval_ms)
 {
 	const struct pair_limits limits = {
 		.train_min = 4, .train_max = 64, .service_min_ns = 7,
@@ -209,7 +213,8 @@ static u32 drops_at_setpoint(double share_bit_s, u32 prop_us, u32 more, u32 want
 	const u64 service_q10 = service * 1024;
 	struct control_setpoint setpoint = { 0 };
 	struct naive_codel codel = {
-		.target = 5e6 / UNIT_NS, .interval = 100e6 / UNIT_NS,
+		.target = interval_ms * 5e4 / UNIT_NS,
+		.interval = (u32)(interval_ms * 1e6 / UNIT_NS),
 		.ce_threshold = NO_THRESHOLD, SPARED,
 	};
 	const u32 packets = 4e9 / service + 200;
@@ -239,22 +244,26 @@ static u32 drops_at_setpoint(double share_bit_s, u32 prop_us, u32 more, u32 want
 static void packet_pair_at_its_setpoint_never_meets_codel(void **state)
 {
 	static const u32 delays_us[] = { 100, 2000, 22000, 100000, 400000 };
+	static const u32 intervals_ms[] = { 100, 99, 60, 30, 10, 300 };
 	double share;
-	size_t i;
+	size_t i, n;
 
 	(void)state;
-	for (share = 0.4e6; share <= 1.001e9; share *= 1.07)
-		for (i = 0; i < ARRAY_SIZE(delays_us); i++) {
-			u32 drops = drops_at_setpoint(share, delays_us[i], 1, 0);
+	for (n = 0; n < ARRAY_SIZE(intervals_ms); n++)
+		for (share = 0.4e6; share <= 1.001e9; share *= n ? 1.3 : 1.07)
+			for (i = 0; i < ARRAY_SIZE(delays_us); i++) {
+				/* with a packet more than the law aims at: it errs */
+				u32 drops = drops_at_setpoint(share, delays_us[i], 1, 0,
+							      intervals_ms[n]);
 
-			/* with a packet more than the law aims at: it errs */
-			if (drops)
-				fail_msg("%.3f Mbit/s, %u us: %u drops", share / 1e6,
-					 delays_us[i], drops);
-		}
+				if (drops)
+					fail_msg("%.3f Mbit/s, %u us, interval %u ms: %u drops",
+						 share / 1e6, delays_us[i], intervals_ms[n],
+						 drops);
+			}
 	/* what is spared is why: CoDel would drop for ever, as it does of long trains */
-	assert_true(drops_at_setpoint(2e6, 22000, 0, 20) != 0);
-	assert_true(drops_at_setpoint(2e6, 22000, 10, 0) != 0);
+	assert_true(drops_at_setpoint(2e6, 22000, 0, 20, 100) != 0);
+	assert_true(drops_at_setpoint(2e6, 22000, 10, 0, 100) != 0);
 }
 
 int main(void)
