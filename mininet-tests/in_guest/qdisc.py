@@ -12,10 +12,15 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from .link import enter_namespace
 from .netlink import (
     NETLINK_EXT_ACK,
+    NL_POLICY_MAX_S,
+    NL_POLICY_MAX_U,
+    NL_POLICY_MIN_S,
+    NL_POLICY_MIN_U,
     NLA_F_NESTED,
     NLM_F_ACK,
     NLM_F_ACK_TLVS,
@@ -24,6 +29,7 @@ from .netlink import (
     NLM_F_REQUEST,
     NLMSG_ERROR,
     NLMSGERR_ATTR_MSG,
+    NLMSGERR_ATTR_POLICY,
     RTM_DELQDISC,
     RTM_GETQDISC,
     RTM_GETTCLASS,
@@ -100,7 +106,7 @@ def module_users() -> int:
     return int(Path("/sys/module/sch_fq_rr/refcnt").read_text())
 
 
-def request(
+def answer(
     options: bytes,
     parent: int = TC_H_ROOT,
     create: bool = False,
@@ -109,11 +115,11 @@ def request(
     device: str = "v0",
     major: int = 1,
     delete: bool = False,
-) -> tuple[int, str]:
+) -> tuple[int, dict[int, bytes]]:
     """Ask the kernel to change (or create, or delete) the fq_rr 1: of v0 at ``parent``.
 
     With ``minor``, its class of that number; with ``device`` and ``major``,
-    another one.  Returns the positive errno (0: done) and the kernel's own message.
+    another one.  Returns the positive errno (0: done) and what is said of it, by NLMSGERR_ATTR.
     """
     flags = NLM_F_REQUEST | NLM_F_ACK | (NLM_F_CREATE | NLM_F_REPLACE if create else 0)
     kind = TCA_OPTIONS | (NLA_F_NESTED if nested else 0)
@@ -125,21 +131,30 @@ def request(
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0) as netlink:
         netlink.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
         netlink.send(message)
-        answer = netlink.recv(65536)
-    length, answer_type, answer_flags = struct.unpack_from("=IHH", answer)
-    equal(answer_type, NLMSG_ERROR, "netlink answer")
-    errno = -struct.unpack_from("=i", answer, 16)[0]
-    text = ""
-    if answer_flags & NLM_F_ACK_TLVS:
-        # the failed request is quoted whole, a successful one by its header
-        quoted = struct.unpack_from("=I", answer, 20)[0] if errno else 16
-        offset = 20 + (quoted + 3 & ~3)
-        while offset + 4 <= length:
-            size, kind = struct.unpack_from("HH", answer, offset)
-            if kind == NLMSGERR_ATTR_MSG:
-                text = answer[offset + 4 : offset + size].rstrip(b"\0").decode()
-            offset += size + 3 & ~3
-    return errno, text
+        reply = netlink.recv(65536)
+    length, reply_type, reply_flags = struct.unpack_from("=IHH", reply)
+    equal(reply_type, NLMSG_ERROR, "netlink answer")
+    errno = -struct.unpack_from("=i", reply, 16)[0]
+    if not reply_flags & NLM_F_ACK_TLVS:
+        return errno, {}
+    # the failed request is quoted whole, a successful one by its header
+    quoted = struct.unpack_from("=I", reply, 20)[0] if errno else 16
+    return errno, dict(split_attributes(reply[20 + (quoted + 3 & ~3) : length]))
+
+
+def request(options: bytes, **where: Any) -> tuple[int, str]:
+    """As answer(): the positive errno, and the kernel's own message."""
+    errno, said = answer(options, **where)
+    return errno, said.get(NLMSGERR_ATTR_MSG, b"").rstrip(b"\0").decode()
+
+
+def policy(options: bytes) -> tuple[int, int] | None:
+    """As answer(): least and greatest value by the policy that an attribute broke, if it broke one's range."""
+    said = dict(split_attributes(answer(options)[1].get(NLMSGERR_ATTR_POLICY, b"")))
+    for least, greatest, number in ((NL_POLICY_MIN_S, NL_POLICY_MAX_S, "=q"), (NL_POLICY_MIN_U, NL_POLICY_MAX_U, "=Q")):
+        if least in said:
+            return struct.unpack(number, said[least])[0], struct.unpack(number, said[greatest])[0]
+    return None
 
 
 # options as they are typed: attribute, and format of its value
@@ -293,7 +308,7 @@ def configure(arguments: str, parent: int = TC_H_ROOT, create: bool = False) -> 
     Starting one waits for the host's files, and the guest's clock leaps while
     it waits: by seconds or minutes, in which the link sends what a test counts.
     """
-    equal(request(encode(arguments), parent, create), (0, ""), f"fq_rr {arguments}")
+    equal(request(encode(arguments), parent=parent, create=create), (0, ""), f"fq_rr {arguments}")
 
 
 def classes() -> dict[int, dict[str, int]]:

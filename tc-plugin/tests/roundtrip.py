@@ -24,6 +24,7 @@ from in_guest.qdisc import (
     fq_rr,
     module_users,
     newer_tc,
+    policy,
     qdiscs,
     request,
     run_on_v0,
@@ -338,6 +339,12 @@ BAD_ATTRIBUTES: list[tuple[bytes, list[str]]] = [
     (u32(NAT, 2), ["nat 2 ", "0..1"]),
 ]
 
+# values outside an option's range that mean auto, none or unlimited
+WORDS = {
+    RATE64: [2**64 - 1],
+    **{kind: [0] for kind in (LIMIT, MEMORY_LIMIT, QUANTUM, MU_MIN, MU_MAX, Q_MAX, ECN, CE_THRESHOLD)},
+}
+
 # what contradicts itself or the rate: options, attributes, what the message says
 CONTRADICTIONS: list[tuple[str, bytes, list[str]]] = [
     ("", u32(QLBP, 1), ["qlbp without a rate needs mu-min and mu-max"]),
@@ -552,6 +559,26 @@ def bad_attributes_are_refused_by_the_kernel() -> None:
         expect(snapshot() == before, f"{wanted}: changed something")
 
 
+def each_range_is_in_the_policy() -> None:
+    """What is beyond an option's range, and is no word of its, is refused by the policy, which says the range."""
+    fresh("limit 100 seed 7")
+    refused = set()
+    for bad, wanted in BAD_ATTRIBUTES:
+        limits = re.search(r"(-?\d+)\.\.(\d+)", " ".join(wanted[1:]))
+        if not limits:
+            continue
+        kind, value = struct.unpack_from("H", bad, 2)[0], int(wanted[0].split()[1])
+        known = [int(limits[1]), int(limits[2]), *WORDS.get(kind, ())]
+        hull = min(known), max(known)
+        beyond = not hull[0] <= value <= hull[1]
+        equal(policy(bad), hull if beyond else None, f"{wanted}: by the policy")
+        refused |= {kind} if beyond else set()
+    # between its word, 0, and its greatest value nothing is beyond
+    equal(
+        refused, {struct.unpack_from("H", bad, 2)[0] for bad, _ in BAD_ATTRIBUTES} - {SEED, UNUSED, MU_MIN}, "options"
+    )
+
+
 def malformed_attributes_are_refused_by_the_kernel() -> None:
     """What no tc would send."""
     fresh("limit 100 seed 7")
@@ -730,6 +757,7 @@ def main() -> int:
             links_have_the_names_of_cake,
             bad_words_are_refused_by_tc,
             bad_attributes_are_refused_by_the_kernel,
+            each_range_is_in_the_policy,
             malformed_attributes_are_refused_by_the_kernel,
             good_attributes_by_hand_are_taken,
             fixed_options_cannot_change,
