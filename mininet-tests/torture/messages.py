@@ -25,6 +25,11 @@ from in_guest.netlink import (
     attribute,
 )
 
+from . import options
+
+# Attributes that are no option: padding, one that is gone, and two beyond the last.
+OPTIONS = {option.number for option in options.read()}
+UNUSED = tuple(sorted({*range(1, max(OPTIONS) + 3)} - OPTIONS))
 HEADER_BYTES, TCMSG_BYTES = 16, 20
 NLMSG_DONE = 3
 NLM_F_DUMP_INTR = 0x10
@@ -177,7 +182,7 @@ def nested_wrongly(random: Random, parts: list[bytes]) -> bytes:
 
 def unknown(random: Random, parts: list[bytes]) -> bytes:
     """Attributes of numbers that there are none of."""
-    numbers = [random.choice((0, 1, 25, 26, 99, 0x3FFF)) for _ in range(3)]
+    numbers = [random.choice((0, *UNUSED, 99, 0x3FFF)) for _ in range(3)]
     return _body(b"".join(parts) + b"".join(attribute(number, random.randbytes(4)) for number in numbers))
 
 

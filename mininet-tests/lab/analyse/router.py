@@ -171,15 +171,28 @@ def judge(all_rows: Sequence[Row]) -> list[OfFlows]:
         queue.setdefault((row["qdisc"], row["options"]), []).append(row)
     found: list[OfFlows] = []
     for (case, cc, beside), of_queue in by.items():
-        ours = of_queue.get((OURS, ""))
+        ours = of_queue.get((OURS, ""), [])
         peers = [of_queue[peer, ""] for peer in PEERS if (peer, "") in of_queue]
         if not ours:
             continue
-        if len(peers) == len(PEERS) and cc != PACKET_PAIR and not beside:
+        if len(peers) == len(PEERS) and cc != PACKET_PAIR:
+            if beside:
+                cc, (ours, *peers) = f"{cc} beside {beside}", [_with_whole(one, all_rows) for one in (ours, *peers)]
             found += _beside_peers(case, cc, ours, peers)
         if cc == PACKET_PAIR and beside:
             found += _left_alone(case, cc, ours, of_queue.get((OURS, WITHOUT)))
     return found
+
+
+def _with_whole(half: Sequence[Row], all_rows: Sequence[Row]) -> list[Row]:
+    """Rows of a half with the goodput of both halves: what one has of the link is what the other leaves."""
+
+    def run(row: Row) -> tuple[Any, ...]:
+        return tuple(row[key] for key in ("case", "qdisc", "options", "seed")), {row["cc"], row["beside"]}
+
+    return [
+        {**row, "goodput_mbit": sum(one["goodput_mbit"] for one in all_rows if run(one) == run(row))} for row in half
+    ]
 
 
 def _beside_peers(case: str, cc: str, ours: Sequence[Row], peers: Sequence[Sequence[Row]]) -> list[OfFlows]:

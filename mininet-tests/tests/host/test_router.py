@@ -113,6 +113,24 @@ def test_ten_packets_of_a_slow_flow_are_allowed():
     assert next(one for one in verdicts if one.name == "delay_p50_s").met
 
 
+def test_half_of_the_flows_is_judged_by_the_goodput_of_all():
+    def verdicts(cubic_mbit, pair_mbit, **ours):
+        pair = {"cc": "pktpair", "beside": "cubic"}
+        shares = {"fq_rr": (cubic_mbit, pair_mbit), "fq_codel": (12.0, 7.1), "cake": (9.5, 9.5)}
+        rows = [row(beside="pktpair", qdisc=queue, goodput_mbit=share[0], **(ours if queue == "fq_rr" else {}))
+                for queue, share in shares.items()]  # fmt: skip
+        rows += [row(**pair, qdisc=queue, goodput_mbit=share[1]) for queue, share in shares.items()]
+        # without delay control it is another run
+        rows.append(row(**pair, options="no-aqm", goodput_mbit=5.0))
+        return {one.name: one for one in found.judge(rows) if one.cc == "cubic beside pktpair"}
+
+    met = verdicts(9.4, 9.41)
+    assert len(met) == 6 and all(one.met for one in met.values())
+    assert met["goodput_mbit"].limit == pytest.approx(18.81)
+    assert not verdicts(9.4, 9.40)["goodput_mbit"].met
+    assert not verdicts(9.4, 9.41, delay_p99_s=0.1051)["delay_p99_s"].met
+
+
 def test_packet_pair_meets_no_delay_control():
     pair = {"cc": "pktpair", "beside": "cubic"}
 
