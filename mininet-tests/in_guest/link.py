@@ -19,6 +19,7 @@ from .tap import run
 CLONE_NEWNET = 0x40000000
 ETH_HEADER_BYTES = 14
 IP_UDP_HEADER_BYTES = 28
+IPV6_UDP_HEADER_BYTES = 48
 SOURCE = "10.9.0.1"
 TARGET = "10.9.0.9"
 TARGET_MAC = "02:00:00:00:00:09"
@@ -63,11 +64,13 @@ class Sender:
     """A UDP flow: one source port."""
 
     def __init__(self, port: int, segment_bytes: int = 0, host: str = SOURCE, target: str = TARGET) -> None:
-        """Open a flow from ``port`` of ``host``; with ``segment_bytes``, of super-packets."""
+        """Open a flow from ``port`` of ``host``, of IPv4 or 6; with ``segment_bytes``, of super-packets."""
         self.port = port
         self.target = target
         self.sequence = 0
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        ipv6 = ":" in host
+        self.header_bytes = ETH_HEADER_BYTES + (IPV6_UDP_HEADER_BYTES if ipv6 else IP_UDP_HEADER_BYTES)
+        self.socket = socket.socket(socket.AF_INET6 if ipv6 else socket.AF_INET, socket.SOCK_DGRAM)
         # room for whatever a test leaves in the qdisc
         self.socket.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 64 << 20)
         if segment_bytes:
@@ -81,7 +84,7 @@ class Sender:
         The payload begins with a sequence number.  What the qdisc refuses is
         lost silently, as it is for any UDP sender.
         """
-        payload_bytes = frame_bytes - ETH_HEADER_BYTES - IP_UDP_HEADER_BYTES
+        payload_bytes = frame_bytes - self.header_bytes
         for _ in range(count):
             payload = struct.pack("!I", self.sequence).ljust(payload_bytes, b"\0")
             self.sequence += 1

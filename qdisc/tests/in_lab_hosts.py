@@ -7,12 +7,15 @@ Run in the lab, with TC_LIB_DIR naming the plugin's folder.  Prints TAP.
 
 from __future__ import annotations
 
+import socket
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from itertools import pairwise
+from pathlib import Path
 
 from in_guest.link import TARGET_MAC, Capture, Sender
 from in_guest.netlink import attribute
@@ -23,6 +26,7 @@ from in_lab_shares import even, masquerade, netfilter, queue_of, send_to_class, 
 
 ONE, OTHER, THIRD = "10.9.0.2", "10.9.0.3", "10.9.0.4"
 TO_ONE, TO_OTHER = "10.9.0.7", "10.9.0.8"
+ONE_V6, OTHER_V6, TO_ONE_V6 = "fd09::2", "fd09::3", "fd09::7"
 
 
 @contextmanager
@@ -273,6 +277,28 @@ def nat_tells_hosts_behind_masquerade_apart() -> None:
     netfilter((2, attribute(1, b"fq_rr\0")))
 
 
+def nat_tells_hosts_apart_over_ipv6_too() -> None:
+    """The same of two hosts of IPv6 behind one address."""
+    run("modprobe", "-a", "nf_tables", "nft_chain_nat", "nft_masq")
+    conf = Path("/proc/sys/net/ipv6/conf")
+    (conf / "v0" / "disable_ipv6").write_text("0")
+    for host in (ONE_V6, OTHER_V6):
+        run("ip", "-6", "addr", "replace", f"{host}/64", "dev", "v0", "nodad")
+    run("ip", "-6", "neigh", "replace", TO_ONE_V6, "lladdr", TARGET_MAC, "dev", "v0")
+    # what the stack has to say of new addresses has left
+    time.sleep(4)
+    masquerade(socket.AF_INET6)
+    for options, apart in (("nat", True), ("no-nat", False)):
+        fresh(f"rate 8kbit seed 1 flows 65536 mode src-host {options}")
+        senders = [Sender(1, host=host, target=TO_ONE_V6) for host in (ONE_V6, OTHER_V6)]
+        one, other = (queue_of(sender) for sender in senders)
+        equal(one != other, apart, f"mode src-host {options}: two queues")
+        for sender in senders:
+            sender.close()
+    netfilter((2, attribute(1, b"fq_rr\0")), family=socket.AF_INET6)
+    (conf / "v0" / "disable_ipv6").write_text("1")
+
+
 def prepared(test: Callable[[], None]) -> Callable[[], None]:
     """With addresses of three hosts here and two at the other end, and the table of connections."""
 
@@ -303,6 +329,7 @@ def main() -> int:
         a_weight_counts_in_its_host,
         a_class_is_a_host_of_its_own,
         nat_tells_hosts_behind_masquerade_apart,
+        nat_tells_hosts_apart_over_ipv6_too,
     ]
     return run_on_v0([*map(prepared, tests), the_kernel_has_not_complained])
 

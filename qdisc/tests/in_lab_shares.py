@@ -274,17 +274,17 @@ def what_is_plain_is_hashed_by_addresses_and_ports() -> None:
     tc("qdisc del dev v0 root")
 
 
-def netfilter(*messages: tuple[int, bytes]) -> None:
-    """Have nf_tables do what messages (their types, and attributes for IPv4) say, or nothing."""
+def netfilter(*messages: tuple[int, bytes], family: int = socket.AF_INET) -> None:
+    """Have nf_tables do what messages (their types, and attributes for a ``family``) say, or nothing."""
     nftables, begin, end = 10, 16, 17
 
-    def message(kind: int, flags: int, family: int, resource: int, body: bytes = b"") -> bytes:
+    def message(kind: int, flags: int, of: int, resource: int, body: bytes = b"") -> bytes:
         head = struct.pack("=IHHII", 20 + len(body), kind, NLM_F_REQUEST | flags, 1, 0)
-        return head + struct.pack("!BBH", family, 0, resource) + body
+        return head + struct.pack("!BBH", of, 0, resource) + body
 
     batch = message(begin, 0, 0, nftables)
     for kind, body in messages:
-        batch += message(nftables << 8 | kind, NLM_F_CREATE | NLM_F_ACK, socket.AF_INET, 0, body)
+        batch += message(nftables << 8 | kind, NLM_F_CREATE | NLM_F_ACK, family, 0, body)
     batch += message(end, 0, 0, nftables)
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 12) as netlink:
         netlink.settimeout(5)
@@ -293,14 +293,14 @@ def netfilter(*messages: tuple[int, bytes]) -> None:
             equal(struct.unpack_from("=i", netlink.recv(65536), 16)[0], 0, f"netfilter's answer to {kind}")
 
 
-def masquerade() -> None:
-    """What leaves this namespace has the leaving device's first address."""
+def masquerade(family: int = socket.AF_INET) -> None:
+    """What leaves this namespace has the leaving device's first address of that ``family``."""
     table = attribute(1, b"fq_rr\0")
     hook = attribute(1, struct.pack("!I", 4)) + attribute(2, struct.pack("!i", 100))  # after routing, as source NAT
     chain = table + attribute(3, b"post\0") + attribute(4 | NLA_F_NESTED, hook) + attribute(7, b"nat\0")
     expression = attribute(1 | NLA_F_NESTED, attribute(1, b"masq\0") + attribute(2 | NLA_F_NESTED, b""))
     rule = table + attribute(2, b"post\0") + attribute(4 | NLA_F_NESTED, expression)
-    netfilter((0, table), (3, chain), (6, rule))
+    netfilter((0, table), (3, chain), (6, rule), family=family)
 
 
 def hosts_behind_masquerade_are_one() -> None:
