@@ -68,3 +68,23 @@ def test_costs_lead_with_both_kinds_of_packet() -> None:
     for peer in ("fq_codel", "CAKE"):
         for i in range(2):
             assert rows[f"fq_rr over {peer}"][i] == round(rows["fq_rr"][i] / rows[peer][i], 2), peer
+
+
+def test_delays_of_small_shares_are_the_routers() -> None:
+    """Medians of CUBIC flows over fq_rr and fq_codel, as Documentation/router.rst has them."""
+    router = (TOP / "Documentation" / "router.rst").read_text()
+
+    def medians_ms(case: str) -> list[int]:
+        cell = re.split(r" {2,}", re.search(rf"^{case} .*", router, re.MULTILINE)[0])[1]
+        return [round(float(queue.split(",")[0])) for queue in cell.split(";")[:2]]
+
+    (one, peers_one), (eight, peers_eight), (slow, peers_slow) = map(medians_ms, ("1-2-20", "8-20-20", "8-2-20"))
+    bad = section("WHEN TO USE IT")
+    assert f"one CUBIC flow {one} ms at 2 Mbit/s; of eight {eight} ms each at 20 Mbit/s, {slow} at 2." in bad
+    assert f"has {peers_one}, {peers_eight} and {peers_slow} ms there" in bad
+    limits = " ".join((TOP / "Documentation" / "fq_rr.rst").read_text().partition("\nLimits\n")[2].split())
+    assert (
+        f"{one} ms for one CUBIC flow at 2 Mbit/s, {eight} ms for each of eight at 20 Mbit/s and {slow} ms at 2 Mbit/s,"
+        f" over fq_codel {peers_one}, {peers_eight} and {peers_slow} ms" in limits
+    )
+    assert f"{eight} ms where eight uploads share 20 Mbit/s" in " ".join((TOP / "README.md").read_text().split())
