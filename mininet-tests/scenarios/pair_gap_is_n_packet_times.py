@@ -35,7 +35,11 @@ VARIANTS: list[dict[str, Value]] = [
 def plan(values: Values, cc: str, qdisc: str, seed: int) -> Plan:
     """The measured flow and the others from one host, all over the same path: only the queue tells them apart."""
     first, others = pair_gap.flows_of(values, cc, seed, values["flows"], values["flows"])
-    link = flows.dumbbell(qdisc, int(values["rate_mbit"] * 1e6), [values["round_trip"]], BUFFER_PACKETS)
+    # the others are to be backlogged, and CoDel would halve their windows
+    options = "no-aqm" if qdisc == "fq_rr" else ""
+    link = flows.dumbbell(
+        qdisc, int(values["rate_mbit"] * 1e6), [values["round_trip"]], BUFFER_PACKETS, options=options
+    )
     return pair_gap.plan(values, link, (first, *others), seed)
 
 
