@@ -527,11 +527,11 @@ static void pktpair_mix(struct pktpair *ca)
 }
 
 /* The MSS has changed. min_tso_segs() notices it before the first packet of the new size is
- * sent. The share in bytes stays, so the service time of a packet is scaled. Unless the two sizes
- * count alike, the rate samples cannot be used for the rest of the round trip under way and two
- * more: until the end of the first, packets of the old size are acknowledged; in the second,
- * packets whose samples count some of those. Who changes the MSS by little, again and again, is
- * seen all the same.
+ * sent. The share in bytes stays, so the service time of a packet is scaled. Unless the new size
+ * counts like @counted_mss, the rate samples cannot be used for the rest of the round trip under
+ * way and two more: until the end of the first, packets of the old size are acknowledged; in the
+ * second, packets whose samples count some of those. Who changes the MSS by little, again and
+ * again, is seen all the same.
  */
 static noinline void pktpair_resize(struct sock *sk)
 {

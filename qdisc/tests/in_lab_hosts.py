@@ -256,7 +256,6 @@ def hosts_of(senders: list[Sender]) -> list[int]:
 
 def nat_tells_hosts_behind_masquerade_apart() -> None:
     """With it, flows of two hosts whose addresses are translated to one are two hosts'; without it they are one's."""
-    run("modprobe", "-a", "nf_tables", "nft_chain_nat", "nft_masq")
     masquerade()
     for options, apart in (("nat", True), ("no-nat", False)):
         link = Link(f"hosts src {options}")
@@ -279,7 +278,6 @@ def nat_tells_hosts_behind_masquerade_apart() -> None:
 
 def nat_tells_hosts_apart_over_ipv6_too() -> None:
     """The same of two hosts of IPv6 behind one address."""
-    run("modprobe", "-a", "nf_tables", "nft_chain_nat", "nft_masq")
     conf = Path("/proc/sys/net/ipv6/conf")
     (conf / "v0" / "disable_ipv6").write_text("0")
     for host in (ONE_V6, OTHER_V6):

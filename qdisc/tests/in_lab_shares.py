@@ -295,6 +295,7 @@ def netfilter(*messages: tuple[int, bytes], family: int = socket.AF_INET) -> Non
 
 def masquerade(family: int = socket.AF_INET) -> None:
     """What leaves this namespace has the leaving device's first address of that ``family``."""
+    run("modprobe", "-a", "nf_tables", "nft_chain_nat", "nft_masq")
     table = attribute(1, b"fq_rr\0")
     hook = attribute(1, struct.pack("!I", 4)) + attribute(2, struct.pack("!i", 100))  # after routing, as source NAT
     chain = table + attribute(3, b"post\0") + attribute(4 | NLA_F_NESTED, hook) + attribute(7, b"nat\0")
@@ -307,7 +308,6 @@ def hosts_behind_masquerade_are_one() -> None:
     """Of what is translated, the address after translation counts; flows stay flows."""
     for address in ("10.9.0.2", "10.9.0.3"):
         run("ip", "addr", "replace", f"{address}/24", "dev", "v0")
-    run("modprobe", "-a", "nf_tables", "nft_chain_nat", "nft_masq")
     for translated in (False, True):
         if translated:
             masquerade()

@@ -40,9 +40,10 @@ static inline bool naive_codel_may_drop(struct naive_codel *c, const struct naiv
 					double now)
 {
 	double delay = naive_codel_delay(q, now);
+	bool is_slow = delay >= c->slow && c->interval >= c->slow_interval;
 	u32 left = q->tail - q->head - 1;
 
-	if (delay < c->target || left <= (delay < c->slow || c->interval < c->slow_interval ? c->spared : c->spared_slow)) {
+	if (delay < c->target || left <= (is_slow ? c->spared_slow : c->spared)) {
 		c->first_above = 0;
 		return false;
 	}
