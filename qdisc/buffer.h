@@ -310,6 +310,19 @@ static inline void buffer_restart(struct buffer *b, u32 quantum)
 }
 
 /**
+ * buffer_set_at_once - whether small new flows go ahead together
+ * @b: buffer
+ * @at_once: as for rr_set_at_once()
+ */
+static inline void buffer_set_at_once(struct buffer *b, bool at_once)
+{
+	if (b->by_host)
+		ht_set_at_once(&b->hosts, at_once);
+	else
+		rr_set_at_once(&b->rr, at_once);
+}
+
+/**
  * buffer_set_by_host - hosts share the link from now on, or queues do
  * @b: buffer, all of whose queues must be empty
  * @by_host: whether hosts do; false where &buffer.hosts has no room

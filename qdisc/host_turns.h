@@ -190,6 +190,7 @@ static inline void ht_prepare(struct host_turns *ht, struct ht_host *host,
 	/* idle hosts are not visited when the quantum changes */
 	if (unlikely(host->queues.quantum != ht->rr->quantum))
 		rr_restart(&host->queues, ht->rr->quantum);
+	host->queues.at_once = ht->rr->at_once;
 	host->turn.of_caller = alone;
 	ht_weigh(ht, host, alone ? weight : 1);
 }
@@ -375,6 +376,25 @@ static inline void ht_restart(struct host_turns *ht, u32 quantum)
 		rr_for_each(ht->rr, list, turn)
 			rr_restart(&ht_of_turn(turn)->queues, quantum);
 	rr_restart(ht->rr, quantum);
+}
+
+/**
+ * ht_set_at_once - whether small new flows go ahead together, at both levels
+ * @ht: hosts and queues
+ * @at_once: as for rr_set_at_once()
+ *
+ * Idle hosts follow when they are backlogged again. Takes time linear in the backlogged
+ * hosts.
+ */
+static inline void ht_set_at_once(struct host_turns *ht, bool at_once)
+{
+	struct rr_flow *turn;
+	unsigned int list;
+
+	for (list = 0; list < RR_LISTS; list++)
+		rr_for_each(ht->rr, list, turn)
+			rr_set_at_once(&ht_of_turn(turn)->queues, at_once);
+	rr_set_at_once(ht->rr, at_once);
 }
 
 /**

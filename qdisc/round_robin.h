@@ -36,7 +36,8 @@
  * 1996). It then stands where the foremost stand, so neither a train that meets
  * its own queue empty nor a flow that sends single packets gets more than its
  * share this way. A flow of the round yields to sparse flows that were there
- * when it was last served; with those that came later it alternates. Without more, a
+ * when it was last served; with those that came later it alternates, at once or
+ * (rr_set_at_once()) after RR_AT_ONCE_GRANTS grants have gone ahead. Without more, a
  * flow of the round would wait for as many packets as new flows came in the meantime,
  * and with one new flow per packet sent hardly ever be served. So while any flow of the
  * round waits, whatever new flows come:
@@ -111,6 +112,14 @@ enum rr_list {
  */
 #define RR_AHEAD_GRANTS 128
 
+/*
+ * Of these, grants that go ahead even of flows of the round that have been there longer,
+ * where rr_set_at_once() says so: what one full packet of the round makes up for, see
+ * RR_AHEAD_COSTS. A name server's response, a probe and a request that come together then
+ * leave together. With none, each but the first waits for a full packet.
+ */
+#define RR_AT_ONCE_GRANTS 8
+
 /* weights, as many as fit the byte that is free in struct rr_flow */
 #define RR_WEIGHT_MAX 255
 
@@ -160,6 +169,8 @@ static_assert(offsetof(struct rr_flow, link) == 0, "a link is cast to its flow")
  * @active: backlogged flows
  * @shares: weights of the backlogged flows together
  * @clock: packets sent, for comparing moments (wraps)
+ * @at_once: grants that go ahead of the round before it alternates with new flows:
+ *	see rr_set_at_once()
  * @after_ahead: the last packet was one that went ahead
  * @ahead: cost of what went ahead of the round and that the round has not made up for
  *	(bytes); from RR_AHEAD_GRANTS grants on the round is next
@@ -174,6 +185,7 @@ struct rr {
 	u32 active;
 	u32 shares;
 	u32 clock;
+	u32 at_once;
 	bool after_ahead;
 	u64 ahead;
 };
@@ -243,6 +255,17 @@ static inline void rr_init(struct rr *rr, u32 quantum)
 	}
 	rr->quantum = max_t(u32, quantum, 1);
 	rr->mark = rr->quantum;
+}
+
+/**
+ * rr_set_at_once - whether small new flows go ahead together, or alternate with the round
+ * @rr: scheduler
+ * @at_once: whether RR_AT_ONCE_GRANTS grants go ahead before the round alternates with
+ *	flows that have come since it was served; not at first
+ */
+static inline void rr_set_at_once(struct rr *rr, bool at_once)
+{
+	rr->at_once = at_once ? RR_AT_ONCE_GRANTS : 0;
 }
 
 /**
@@ -432,8 +455,12 @@ static inline void rr_look_at_debtor(struct rr *rr)
 static inline bool rr_yields(const struct rr *rr, const struct rr_flow *turn,
 			     const struct rr_flow *ahead)
 {
-	if (rr->ahead >= (u64)rr_least_grant(rr) * RR_AHEAD_GRANTS)
+	u64 grant = rr_least_grant(rr);
+
+	if (rr->ahead >= grant * RR_AHEAD_GRANTS)
 		return false;
+	if (rr->ahead < grant * rr->at_once)
+		return true;
 	/* nobody waits for 2^31 packets: a difference of stamps has a sign */
 	return !rr->after_ahead || (s32)(turn->stamp - ahead->stamp) > 0;
 }

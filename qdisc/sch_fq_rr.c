@@ -1135,6 +1135,7 @@ static void fq_rr_apply(struct Qdisc *sch, const struct fq_rr_config *config)
 	/* credit of other units would let one flow send for long */
 	if (quantum != q->buffer.rr.quantum || fq_rr_strict(q) != was_strict)
 		buffer_restart(&q->buffer, quantum);
+	buffer_set_at_once(&q->buffer, config->aqm);
 	if (fq_rr_paces(q))
 		rate_Bps = qlbp_rate(&config->rule, sch->qstats.backlog);
 	shaper_set_rate(&q->shaper, rate_Bps, ktime_get_ns());

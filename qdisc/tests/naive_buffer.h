@@ -508,6 +508,7 @@ static inline void naive_detach_all(struct naive_buffer *n, u32 shift, bool forg
 		naive_set_by_host(n, !n->b.by_host);
 	if (shift & 32)
 		buffer_restart(&n->b, shift & 16 ? 1 : 1514);
+	buffer_set_at_once(&n->b, shift & 8);
 	for (; link; link = next) {
 		struct naive_packet *p = (struct naive_packet *)link;
 

@@ -218,6 +218,16 @@ static inline void two_restart(struct two_pair *p, u32 quantum)
 	naive_restart(&p->n.hosts, quantum);
 }
 
+static inline void two_set_at_once(struct two_pair *p, bool at_once)
+{
+	int host;
+
+	ht_set_at_once(&p->ht, at_once);
+	for (host = 0; host < TWO_QUEUES; host++)
+		p->n.in[host].at_once = at_once;
+	p->n.hosts.at_once = at_once;
+}
+
 static inline void two_leave(struct two_pair *p, int queue)
 {
 	if (two_waiting(&p->n, queue))
@@ -335,6 +345,7 @@ static inline void two_compare(const u8 *script, size_t length)
 			two_leave(p, queue);
 		} else if (more & 1) {
 			two_restart(p, naive_quantum(script[i + 1]));
+			two_set_at_once(p, more & 1);
 		}
 		two_check(p);
 	}

@@ -40,6 +40,7 @@ struct naive {
 	u32 largest;
 	u64 sent;		/* packets */
 	bool after_ahead;
+	bool at_once;		/* 8 grants go ahead whoever has waited longer */
 	s64 gone_ahead;		/* of the round, not made up for (bytes) */
 	s64 ahead_bytes;	/* sent while somebody of the round waited, */
 	s64 round_bytes;	/* since all of it had last been idle */
@@ -144,10 +145,10 @@ static inline int naive_next(struct naive *n)
 	for (i = n->orders - 1; i >= 0; i--)
 		if (n->flow[n->order[i]].credit > 0)
 			turn = n->order[i];
-	if (n->aheads && (turn < 0 ||
-			  (n->gone_ahead < 128 * naive_least_grant(n) &&
-			   (!n->after_ahead ||
-			    n->flow[turn].since > n->flow[n->ahead[0]].since))))
+	if (!n->aheads || (turn >= 0 && n->gone_ahead >= 128 * naive_least_grant(n)))
+		return turn;
+	if (turn < 0 || (n->at_once && n->gone_ahead < 8 * naive_least_grant(n)) ||
+	    !n->after_ahead || n->flow[turn].since > n->flow[n->ahead[0]].since)
 		return n->ahead[0];
 	return turn;
 }
@@ -418,6 +419,10 @@ static inline void naive_compare(const u8 *script, size_t length)
 		} else if (script[i] == 255) {
 			u32 quantum = naive_quantum(script[++i]);
 
+			n.at_once = script[i] & 1;
+			rr_set_at_once(&rr, n.at_once);
+			if (script[i] & 2)
+				continue;
 			rr_restart(&rr, quantum);
 			naive_restart(&n, quantum ?: 1);
 		} else if (script[i] >= 28 * NAIVE_FLOWS) {

@@ -420,6 +420,58 @@ static void a_larger_flood_is_served_as_one_round(void **state)
 	free(s);
 }
 
+/* a response, a probe and a request in one moment, beside two bulk flows */
+static void what_comes_together_leaves_together(void **state)
+{
+	static const struct {
+		bool at_once;
+		const char *turns;	/* 'o' of an old flow, 'n' of a new one */
+	} rows[] = {
+		{ false, "nonono" },
+		{ true, "nnnooo" },
+	};
+	unsigned int i, k, j;
+
+	(void)state;
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct source s[5];
+		struct rr rr;
+
+		setup_busy(&rr, s);
+		rr_set_at_once(&rr, rows[i].at_once);
+		/* twice: the round has made up for those of the first time */
+		for (j = 0; j < 2; j++) {
+			memset(&s[2], 0, 3 * sizeof(*s));
+			for (k = 2; k < 5; k++) {
+				s[k].size = 100;
+				arrive(&rr, &s[k], 1);
+			}
+			for (k = 0; k < 6; k++)
+				assert_int_equal(serve(&rr) >= &s[2] ? 'n' : 'o', rows[i].turns[k]);
+		}
+	}
+}
+
+/* of a flood that is newer than a flow of the round, eight grants go ahead of that flow */
+static void eight_grants_go_ahead_at_once(void **state)
+{
+	struct source *s = calloc(1002, sizeof(*s));
+	unsigned int k, gone = 0;
+	struct rr rr;
+
+	(void)state;
+	setup_busy(&rr, s);
+	rr_set_at_once(&rr, true);
+	for (k = 2; k < 1002; k++) {
+		s[k].size = 60;
+		arrive(&rr, &s[k], 1);
+	}
+	while (serve(&rr) >= &s[2])
+		gone++;
+	assert_int_equal(gone, (8 * QUANTUM + 59) / 60);
+	free(s);
+}
+
 /*
  * What is promised to the round, at and beyond the rate at which new flows alone fill the
  * link: a ninth of the bytes, and with packets of one size every ninth turn. Without the
@@ -447,23 +499,25 @@ static void any_flood_leaves_the_round_a_ninth(void **state)
 	unsigned int i, k;
 
 	(void)state;
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+	for (i = 0; i < 2 * ARRAY_SIZE(rows); i++) {
 		struct source *s = calloc(packets * 9 + 1, sizeof(*s));
 		unsigned int made = 0, ahead = 0, most = 0;
 		u64 others = 0, own = 0, largest;
+		const typeof(rows[0]) *row = &rows[i / 2];
 		struct rr rr;
 
 		assert_non_null(s);
-		rr_init(&rr, rr_quantum(rows[i].strict, QUANTUM));
-		s[0].size = rr_cost(rows[i].strict, rows[i].old);
+		rr_init(&rr, rr_quantum(row->strict, QUANTUM));
+		rr_set_at_once(&rr, i % 2);
+		s[0].size = rr_cost(row->strict, row->old);
 		arrive(&rr, &s[0], UINT32_MAX / 2);
 		/* its first packet goes ahead itself, and then it is of the round */
 		serve(&rr);
 		for (k = 0; k < packets; k++) {
 			struct source *f;
 
-			for (; made < (k + 1) * rows[i].arrivals / 10; made++) {
-				s[1 + made].size = rr_cost(rows[i].strict, rows[i].new);
+			for (; made < (k + 1) * row->arrivals / 10; made++) {
+				s[1 + made].size = rr_cost(row->strict, row->new);
 				arrive(&rr, &s[1 + made], 1);
 			}
 			f = serve(&rr);
@@ -480,7 +534,7 @@ static void any_flood_leaves_the_round_a_ninth(void **state)
 			largest = max_t(u64, s[0].size, s[1].size);
 			if (others >= RR_AHEAD_COSTS * own + largest +
 				      RR_AHEAD_GRANTS * max_t(u64, rr.quantum, largest))
-				fail_msg("%s: %llu bytes went ahead of %llu", rows[i].reason,
+				fail_msg("%s: %llu bytes went ahead of %llu", row->reason,
 					 (unsigned long long)others,
 					 (unsigned long long)own);
 		}
@@ -1076,6 +1130,8 @@ int main(void)
 		cmocka_unit_test(short_bursts_gain_nothing),
 		cmocka_unit_test(a_flood_of_new_flows_leaves_half),
 		cmocka_unit_test(a_larger_flood_is_served_as_one_round),
+		cmocka_unit_test(what_comes_together_leaves_together),
+		cmocka_unit_test(eight_grants_go_ahead_at_once),
 		cmocka_unit_test(any_flood_leaves_the_round_a_ninth),
 		cmocka_unit_test(many_small_flows_are_not_held_up),
 		cmocka_unit_test(a_flow_may_leave_from_any_list),

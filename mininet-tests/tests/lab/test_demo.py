@@ -42,7 +42,7 @@ def test_packet_pair_meets_its_goals_in_the_demo(summary):
 def test_the_demos_figures_are_those_of_a_full_link(summary):
     """Goodputs make up what was used of the link where little was lost; nobody waits less than a packet's own time."""
     ours, _ = summary["rows"]
-    # the share of a flow falls to a quarter while the others join, and delay control may drop one packet of each
+    # as flows join and leave, shares fall sooner than their senders hear of it: delay control may drop a packet then
     assert ours["retransmits"] == ours["drops"] <= 4
     # elsewhere a hole that is filled in the window sets free what was delivered before it
     assert abs(sum(ours["goodput_bit_s"]) / 40e6 * 1500 / 1448 - ours["utilisation"]) < 0.001
