@@ -98,6 +98,15 @@ class Sender:
         self.socket.close()
 
 
+def answer(port: int, host: str = SOURCE) -> bytes:
+    """What the far end sends back to a ``port`` of a ``host`` of IPv4: an IP packet."""
+    udp = struct.pack("!HHHH", 9, port, 28, 0) + bytes(20)
+    ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(udp), 7, 0, 64, socket.IPPROTO_UDP, 0)
+    ip += socket.inet_aton(TARGET) + socket.inet_aton(host)
+    # 16 bits of ones' complement (RFC 791): the header's sum becomes 0xffff
+    return ip[:10] + struct.pack("!H", 0xFFFF - sum(struct.unpack("!10H", ip)) % 0xFFFF) + ip[12:] + udp
+
+
 @dataclass
 class Frame:
     """A captured UDP packet."""

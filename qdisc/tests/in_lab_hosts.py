@@ -7,6 +7,7 @@ Run in the lab, with TC_LIB_DIR naming the plugin's folder.  Prints TAP.
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 import time
@@ -17,15 +18,15 @@ from functools import wraps
 from itertools import pairwise
 from pathlib import Path
 
-from in_guest.link import TARGET_MAC, Capture, Sender
-from in_guest.netlink import attribute
+from in_guest.link import TARGET_MAC, Capture, Sender, answer
 from in_guest.qdisc import classes, configure, run_on_v0, statistics, the_kernel_has_not_complained
 from in_guest.tap import equal, expect, run
 from in_lab_fq_rr import Link, fresh, ports, sequences
-from in_lab_shares import even, masquerade, netfilter, queue_of, send_to_class, weigh
+from in_lab_shares import even, forward_to, masquerade, queue_of, send_to_class, translate_no_more, weigh
 
 ONE, OTHER, THIRD = "10.9.0.2", "10.9.0.3", "10.9.0.4"
 TO_ONE, TO_OTHER = "10.9.0.7", "10.9.0.8"
+FORWARDED = "10.9.0.200"
 ONE_V6, OTHER_V6, TO_ONE_V6 = "fd09::2", "fd09::3", "fd09::7"
 
 
@@ -273,7 +274,7 @@ def nat_tells_hosts_behind_masquerade_apart() -> None:
         equal(one != other, apart, f"mode src-host {options}: two queues")
         for sender in senders:
             sender.close()
-    netfilter((2, attribute(1, b"fq_rr\0")))
+    translate_no_more()
 
 
 def nat_tells_hosts_apart_over_ipv6_too() -> None:
@@ -293,8 +294,33 @@ def nat_tells_hosts_apart_over_ipv6_too() -> None:
         equal(one != other, apart, f"mode src-host {options}: two queues")
         for sender in senders:
             sender.close()
-    netfilter((2, attribute(1, b"fq_rr\0")), family=socket.AF_INET6)
+    translate_no_more(socket.AF_INET6)
     (conf / "v0" / "disable_ipv6").write_text("1")
+
+
+def nat_tells_servers_behind_a_forwarded_port_apart() -> None:
+    """Of two hosts that answer what came for one address, which both answers bear when they leave."""
+    Path("/proc/sys/net/netfilter/nf_conntrack_udp_timeout").write_text("3600")
+    (device,) = json.loads(run("ip", "-j", "link", "show", "v0").stdout)
+    forward_to(ONE)
+    ethernet = bytes.fromhex((device["address"] + TARGET_MAC).replace(":", "")) + b"\x08\0"
+    for options, apart in (("nat", True), ("no-nat", False)):
+        fresh(f"rate 8kbit seed 1 flows 65536 mode src-host {options}")
+        senders = []
+        for port, host in ((1, ONE), (2, OTHER)):
+            # the last rule stays: without any, answers are not translated either
+            translate_no_more()
+            forward_to(host)
+            senders.append(Sender(port, host=host))
+            with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as far_end:
+                far_end.bind(("v1", 0x0800))
+                far_end.send(ethernet + answer(port, FORWARDED))
+            equal(len(senders[-1].socket.recv(64)), 20, "bytes that came")
+        one, other = (queue_of(sender) for sender in senders)
+        equal(one != other, apart, f"mode src-host {options}: two queues")
+        for sender in senders:
+            sender.close()
+    translate_no_more()
 
 
 def prepared(test: Callable[[], None]) -> Callable[[], None]:
@@ -328,6 +354,7 @@ def main() -> int:
         a_class_is_a_host_of_its_own,
         nat_tells_hosts_behind_masquerade_apart,
         nat_tells_hosts_apart_over_ipv6_too,
+        nat_tells_servers_behind_a_forwarded_port_apart,
     ]
     return run_on_v0([*map(prepared, tests), the_kernel_has_not_complained])
 

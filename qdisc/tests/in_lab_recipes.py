@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from in_guest.link import SOURCE, TARGET, TARGET_MAC, Sender
-from in_guest.netlink import attribute
+from in_guest.link import TARGET_MAC, Sender, answer
 from in_guest.qdisc import (
     backlogs,
     encode,
@@ -36,7 +35,7 @@ from in_guest.qdisc import (
 )
 from in_guest.tap import equal, expect, run
 from in_lab_life import Tap, fork, fq_rr_by_default, is_empty, join, send_until_killed, wait_for_users
-from in_lab_shares import masquerade, netfilter
+from in_lab_shares import masquerade, translate_no_more
 
 TOP = Path(__file__).resolve().parents[2]
 MANUAL = TOP / "tc-plugin" / "tc-fq_rr.8"
@@ -118,13 +117,6 @@ def the_manual_pages_ingress_works() -> None:
     run("ip", "link", "del", "ifb0")
     for thing in (sender, merged):
         thing.close()
-
-
-def answer(port: int) -> bytes:
-    """What the far end sends back to a port of the router's own address: an IP packet."""
-    udp = struct.pack("!HHHH", 9, port, 28, 0) + bytes(20)
-    ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(udp), 7, 0, 64, socket.IPPROTO_UDP, 0)
-    return ip + socket.inet_aton(TARGET) + socket.inet_aton(SOURCE) + udp
 
 
 ANSWER_BYTES = len(answer(1))
@@ -248,7 +240,7 @@ def every_line_brings_its_packets_in() -> None:
     for thing in (*senders, *reversed(kept)):
         thing.close()
     run("ip", "link", "del", f"v0.{VLAN}")
-    netfilter((2, attribute(1, b"fq_rr\0")))
+    translate_no_more()
 
 
 def the_manual_pages_uplink_is_taken() -> None:

@@ -293,15 +293,37 @@ def netfilter(*messages: tuple[int, bytes], family: int = socket.AF_INET) -> Non
             equal(struct.unpack_from("=i", netlink.recv(65536), 16)[0], 0, f"netfilter's answer to {kind}")
 
 
+def translate(hook: int, priority: int, *expressions: tuple[bytes, bytes], family: int = socket.AF_INET) -> None:
+    """Do to every connection that passes a ``hook`` what expressions (their names, and their attributes) say."""
+    table = attribute(1, b"fq_rr\0")
+    where = attribute(1, struct.pack("!I", hook)) + attribute(2, struct.pack("!i", priority))
+    chain = table + attribute(3, b"chain\0") + attribute(4 | NLA_F_NESTED, where) + attribute(7, b"nat\0")
+    named = (attribute(1, name + b"\0") + attribute(2 | NLA_F_NESTED, body) for name, body in expressions)
+    listed = b"".join(attribute(1 | NLA_F_NESTED, expression) for expression in named)
+    rule = table + attribute(2, b"chain\0") + attribute(4 | NLA_F_NESTED, listed)
+    netfilter((0, table), (3, chain), (6, rule), family=family)
+
+
 def masquerade(family: int = socket.AF_INET) -> None:
     """What leaves this namespace has the leaving device's first address of that ``family``."""
     run("modprobe", "-a", "nf_tables", "nft_chain_nat", "nft_masq")
-    table = attribute(1, b"fq_rr\0")
-    hook = attribute(1, struct.pack("!I", 4)) + attribute(2, struct.pack("!i", 100))  # after routing, as source NAT
-    chain = table + attribute(3, b"post\0") + attribute(4 | NLA_F_NESTED, hook) + attribute(7, b"nat\0")
-    expression = attribute(1 | NLA_F_NESTED, attribute(1, b"masq\0") + attribute(2 | NLA_F_NESTED, b""))
-    rule = table + attribute(2, b"post\0") + attribute(4 | NLA_F_NESTED, expression)
-    netfilter((0, table), (3, chain), (6, rule), family=family)
+    translate(4, 100, (b"masq", b""), family=family)  # after routing, as source NAT
+
+
+def forward_to(host: str) -> None:
+    """What comes in from now on is ``host``'s, whomever it was sent to: a port forward without the port."""
+    run("modprobe", "-a", "nf_tables", "nft_chain_nat", "nft_nat")
+    register = struct.pack("!I", 1)
+    address = attribute(2 | NLA_F_NESTED, attribute(1, socket.inet_aton(host)))
+    kind, family = attribute(1, struct.pack("!I", 1)), attribute(2, struct.pack("!I", socket.AF_INET))
+    destination = kind + family + attribute(3, register)
+    # before routing, as destination NAT
+    translate(0, -100, (b"immediate", attribute(1, register) + address), (b"nat", destination))
+
+
+def translate_no_more(family: int = socket.AF_INET) -> None:
+    """Undo masquerade() or forward_to() for connections that are still to come."""
+    netfilter((2, attribute(1, b"fq_rr\0")), family=family)
 
 
 def hosts_behind_masquerade_are_one() -> None:
@@ -318,7 +340,7 @@ def hosts_behind_masquerade_are_one() -> None:
             equal(one != other, apart, f"mode {mode}, translated {translated}: two queues")
             for sender in senders:
                 sender.close()
-    netfilter((2, attribute(1, b"fq_rr\0")))
+    translate_no_more()
     tc("qdisc del dev v0 root")
 
 
