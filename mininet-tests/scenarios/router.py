@@ -25,8 +25,8 @@ PARAMETERS = {
     "beside": Parameter("", "", "congestion control of every second flow; none: that of the others"),
     "options": Parameter("", "", "further ones of fq_rr"),
 }
-# Each flow sends so many packets, and the figures of no run are of less time.
-PACKETS_OF_FLOW = 500
+# Each flow's share of the link is so many packets at least, and the figures of no run are of less time.
+PACKETS_OF_FLOW = found.LEAST_PACKETS
 LEAST_S = 5.0
 # Flows start within so long, and have found their shares so much later.
 STARTS_S, SETTLE_S = 0.5, 2.0

@@ -13,6 +13,8 @@ retransmits
     of these flows, from a round trip after their shares are found: a loss is known so much later
 retransmits_settled
     likewise, but of each flow from a round trip after the five that its share last fell to less than half
+packets
+    of the flow that sent fewest of these, in the whole run
 drops, marks
     of the whole queue, in the whole run
 """
@@ -32,7 +34,7 @@ from .verdict import Row, Verdict, mean
 
 BOTTLENECK = "r-x"
 # Of a run's metrics that are part of its rows: "<cc>_delay_p50_s", and the like.
-OF_GROUP = ("delay_p50_s", "delay_p99_s", "goodput_mbit", "retransmits", "retransmits_settled")
+OF_GROUP = ("delay_p50_s", "delay_p99_s", "goodput_mbit", "retransmits", "retransmits_settled", "packets")
 OF_RUN = ("probe_p99_s", "request_p99_s", "name_p99_s", "drops", "marks")
 # Of the queues' own statistics: fq_rr's, fq_codel's, and CAKE's by its tins.
 MARKS = ("marks_aqm", "marks_ce", "ecn_mark")
@@ -45,6 +47,8 @@ FOLLOWED_ROUND_TRIPS, HEARD_ROUND_TRIPS = 5, 1
 # Of the delay without delay control.
 DELAY_OF_NONE = 1.1
 OURS, PEERS = "fq_rr", ("fq_codel", "cake")
+# A run lasts until each flow has sent so many.
+LEAST_PACKETS = 500
 # Who lets hosts share a link as well.
 HOSTS_PEER = "cake"
 PACKET_PAIR, WITHOUT = "pktpair", "no-aqm"
@@ -136,9 +140,11 @@ def metrics(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for cc, group in groups(plan).items():
         found |= {f"{cc}_{name}": value for name, value in _of_group(plan, group, acks).items()}
+    by_name = {result["name"]: result for result in raw["flows"]}
+    for cc, group in groups(plan).items():
+        found[f"{cc}_packets"] = min(by_name[flow.name]["data_packets_sent"] for flow in group)
     settled_s, end_s = plan.window_s or (0.0, float("inf"))
     probes = arrived(plan, raw)["probe"].between(settled_s, end_s)
-    by_name = {result["name"]: result for result in raw["flows"]}
     answers = {name: responses_s(by_name[name], settled_s, end_s) for name in ("request", "name")}
     for name, seconds in {"probe": probes, **answers}.items():
         if not len(seconds):
@@ -211,6 +217,12 @@ def _beside_peers(case: str, cc: str, ours: Sequence[Row], peers: Sequence[Seque
     found.append(verdict("goodput_mbit", ">=", least))
     found += [verdict(name, "<=", min(mean(peer, name) for peer in peers) + packet_s) for name in ASKED]
     return found
+
+
+def judge_lengths(all_rows: Sequence[Row]) -> list[OfFlows]:
+    """The runs were long enough: each flow of each has sent its packets."""
+    least = [OfFlows(row["case"], "packets", ">=", LEAST_PACKETS, row["packets"], row["cc"]) for row in all_rows]
+    return sorted(least, key=lambda one: one.measured)[:1]
 
 
 def judge_pages(pages: Sequence[Row]) -> list[OfFlows]:

@@ -139,7 +139,9 @@ def write(folder: Path, measured: Measured) -> dict[str, Any]:
         "scenario": SCENARIO,
         "study": campaign.STUDY,
         "cpu_seconds": round(sum(map(measured.cpu_s, measured.runs)), 1),
-        "goals": [one.as_data() for one in (*found.judge(of_all), *found.judge_pages(of_pages))],
+        "goals": [
+            one.as_data() for one in (*found.judge(of_all), *found.judge_lengths(of_all), *found.judge_pages(of_pages))
+        ],
         "rows": of_all,
         "pages": of_pages,
     }

@@ -72,7 +72,7 @@ def test_bad_input_names_the_value_and_the_limit(words, message, capsys):
 
 def row(**more):
     asked = {"case": CASE, "flows": 8, "rate_mbit": 20.0, "path_s": 0.02, "qdisc": "fq_rr", "options": "", "seed": 1}
-    counts = dict.fromkeys(("retransmits", "retransmits_settled", "drops", "marks"), 0)
+    counts = {**dict.fromkeys(("retransmits", "retransmits_settled", "drops", "marks"), 0), "packets": 500}
     figures = {"delay_p50_s": 0.05, "delay_p99_s": 0.1, "goodput_mbit": 19.0, **counts}
     return {**asked, "cc": "cubic", "beside": "", **figures, **dict.fromkeys(found.ASKED, 0.02), **more}
 
@@ -169,6 +169,12 @@ def test_what_has_no_peer_is_not_judged():
     assert found.judge([row(qdisc="cake")]) == []
 
 
+def test_the_flow_that_sent_fewest_packets_tells_whether_runs_were_long_enough():
+    (fewest,) = found.judge_lengths([row(), row(cc="bbr", packets=499), row(packets=700)])
+    assert (fewest.cc, fewest.measured, fewest.met) == ("bbr", 499, False)
+    assert found.judge_lengths([row()])[0].met and found.judge_lengths([]) == []
+
+
 def test_means_over_seeds_are_judged():
     verdicts = found.judge(
         [row(delay_p99_s=0.05), row(delay_p99_s=0.155, seed=2), row(qdisc="fq_codel"), row(qdisc="cake")]
@@ -229,7 +235,10 @@ def raw_of(run, pair_rtt_us=30_000):
         "trace": "\n".join(lines),
         "begin_s": 100.0,
         "received": base64.b64encode(zlib.compress(records.tobytes())).decode(),
-        "flows": [*({"name": flow.name} for flow in run.plan.measured), *answers],
+        "flows": [
+            *({"name": flow.name, "data_packets_sent": 600 + index} for index, flow in enumerate(run.plan.measured)),
+            *answers,
+        ],
         "qdiscs": {"r-x": [{"kind": "fq_rr", "marks_aqm": 2}]},
     }
 
@@ -241,6 +250,7 @@ def test_a_group_has_the_figures_of_its_own_flows():
     assert metrics["cubic_delay_p99_s"] == pytest.approx(0.050, abs=1e-3)
     assert (metrics["pktpair_retransmits"], metrics["cubic_retransmits"]) == (1, 0)
     assert (metrics["pktpair_retransmits_settled"], metrics["cubic_retransmits_settled"]) == (1, 0)
+    assert (metrics["pktpair_packets"], metrics["cubic_packets"]) == (600, 601)
     asked = {name: metrics[name] for name in (*found.ASKED, "marks")}
     assert asked == {"probe_p99_s": 0.002, "request_p99_s": 0.02, "name_p99_s": 0.02, "marks": 2}
 
