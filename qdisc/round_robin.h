@@ -36,8 +36,7 @@
  * 1996). It then stands where the foremost stand, so neither a train that meets
  * its own queue empty nor a flow that sends single packets gets more than its
  * share this way. A flow of the round yields to sparse flows that were there
- * when it was last served; with those that came later it alternates, at once or
- * (rr_set_at_once()) after RR_AT_ONCE_GRANTS grants have gone ahead. Without more, a
+ * when it was last served; with those that came later it alternates. Without more, a
  * flow of the round would wait for as many packets as new flows came in the meantime,
  * and with one new flow per packet sent hardly ever be served. So while any flow of the
  * round waits, whatever new flows come:
@@ -48,6 +47,14 @@
  *   unequal size the ninth is one of bytes only: 1 packet of 1514 bytes against 202 of 60.
  * The flows of the round share that as they share the link. Flows that wait as debtors
  * (below) are promised nothing of it.
+ *
+ * Who asks, at once (rr_set_at_once()). Two things are otherwise then, for many small flows
+ * beside few large ones. A flow of the round yields to all sparse flows until
+ * RR_AT_ONCE_GRANTS grants have gone ahead; then it alternates. And when nobody has a packet
+ * left, all are at the same point again: else a flow that sends single packets, beside new
+ * flows that send one packet each, would have spent more than any of these for ever, and yield
+ * to all of them. The bounds above hold. What does not: without new flows of more than the
+ * link's rate, an old flow waits no more turns than in a plain round.
  *
  * "Strict" round robin, one packet per visit whatever its size, is the same
  * arithmetic with packets for the unit: each costs 1 and the quantum is 1.
@@ -114,9 +121,10 @@ enum rr_list {
 
 /*
  * Of these, grants that go ahead even of flows of the round that have been there longer,
- * where rr_set_at_once() says so: what one full packet of the round makes up for, see
- * RR_AHEAD_COSTS. A name server's response, a probe and a request that come together then
- * leave together. With none, each but the first waits for a full packet.
+ * where rr_set_at_once() says so: what a packet of the round as large as a grant makes up for,
+ * see RR_AHEAD_COSTS. A name server's response, a probe and a request that come together then
+ * leave together, also where a full packet of a new flow has just gone ahead. With none, each
+ * but the first waits for a full packet.
  */
 #define RR_AT_ONCE_GRANTS 8
 
@@ -169,8 +177,8 @@ static_assert(offsetof(struct rr_flow, link) == 0, "a link is cast to its flow")
  * @active: backlogged flows
  * @shares: weights of the backlogged flows together
  * @clock: packets sent, for comparing moments (wraps)
- * @at_once: grants that go ahead of the round before it alternates with new flows:
- *	see rr_set_at_once()
+ * @at_once: grants that go ahead of the round before it alternates with new flows, 0 if
+ *	who asks is not served at once: see rr_set_at_once()
  * @after_ahead: the last packet was one that went ahead
  * @ahead: cost of what went ahead of the round and that the round has not made up for
  *	(bytes); from RR_AHEAD_GRANTS grants on the round is next
@@ -258,10 +266,9 @@ static inline void rr_init(struct rr *rr, u32 quantum)
 }
 
 /**
- * rr_set_at_once - whether small new flows go ahead together, or alternate with the round
+ * rr_set_at_once - whether who asks is served at once, or alternates with the round
  * @rr: scheduler
- * @at_once: whether RR_AT_ONCE_GRANTS grants go ahead before the round alternates with
- *	flows that have come since it was served; not at first
+ * @at_once: see the head of this file; false at first
  */
 static inline void rr_set_at_once(struct rr *rr, bool at_once)
 {
@@ -400,6 +407,19 @@ static inline bool rr_backlogged(struct rr *rr, struct rr_flow *f)
 	return sparse;
 }
 
+/*
+ * Everybody is at the same point again. Who is idle owes nothing: none has spent more than the
+ * mark and the largest cost since the last grant together, or by paying for lost packets more
+ * than is noted.
+ */
+static inline void rr_rest(struct rr *rr)
+{
+	rr->now = max_t(u64, rr->mark + rr->largest, rr->furthest);
+	rr->mark = rr->now + rr->quantum;
+	rr->largest = 0;
+	rr->ahead = 0;
+}
+
 /**
  * rr_idle - a flow has no packet any more
  * @rr: scheduler
@@ -413,6 +433,8 @@ static inline void rr_idle(struct rr *rr, struct rr_flow *f)
 	f->link.next = NULL;
 	rr->active--;
 	rr->shares -= rr_weight(f);
+	if (!rr->active && rr->at_once)
+		rr_rest(rr);
 }
 
 /*
@@ -591,8 +613,8 @@ static __always_inline void rr_sent(struct rr *rr, struct rr_flow *f, u32 cost,
 			f->sparse = false;
 		rr_rejoin(rr, f);
 	} else {
-		rr_idle(rr, f);
 		f->spent += part;
+		rr_idle(rr, f);
 	}
 	if (unlikely(!rr_link_empty(&rr->list[RR_DEBTORS])))
 		rr_look_at_debtor(rr);
@@ -648,22 +670,15 @@ static inline s64 rr_credit(const struct rr *rr, const struct rr_flow *f)
  * @rr: scheduler
  * @quantum: smallest grant from now on, of rr_quantum(); 0 counts as 1
  *
- * Everybody is at the same point again. Idle flows owe nothing either: none has
- * spent more than the mark and the largest cost since the last grant together, or
- * by paying for lost packets more than is noted. Takes time linear in the backlogged
- * flows.
+ * Takes time linear in the backlogged flows.
  */
 static inline void rr_restart(struct rr *rr, u32 quantum)
 {
 	struct rr_flow *f;
 	unsigned int list;
 
-	quantum = max_t(u32, quantum, 1);
-	rr->now = max_t(u64, rr->mark + rr->largest, rr->furthest);
-	rr->mark = rr->now + quantum;
-	rr->largest = 0;
-	rr->quantum = quantum;
-	rr->ahead = 0;
+	rr->quantum = max_t(u32, quantum, 1);
+	rr_rest(rr);
 	for (list = 0; list < RR_LISTS; list++)
 		rr_for_each(rr, list, f)
 			f->spent = rr->now;

@@ -192,6 +192,20 @@ def a_changed_scheduler_forgets_credit() -> None:
         link.close()
 
 
+def who_asks_is_served_at_once_beside_delay_control() -> None:
+    """Three single packets that come together leave together; without delay control a bulk flow's is between them."""
+    for options, wanted in (("aqm target 10s interval 10s", "bcda"), ("no-aqm", "bacd")):
+        link = Link(options)
+        link.flow(1).send(1514, 40)
+        asking = [link.flow(port) for port in (2, 3, 4)]
+        configure("rate 100kbit")
+        equal(ports(link.capture.read(4, patience_s=20)), "aaaa", "packets before")
+        for sender in asking:
+            sender.send(142, 1)
+        equal(ports(link.release(39)).lstrip("a")[:4], wanted, f"{options}: packets")
+        link.close()
+
+
 def a_sparse_flow_goes_ahead() -> None:
     """A single packet does not wait for the bulk flows' round, a train does."""
     link = Link()
@@ -1150,6 +1164,7 @@ def main() -> int:
             strict_shares_packets,
             a_changed_scheduler_forgets_credit,
             a_sparse_flow_goes_ahead,
+            who_asks_is_served_at_once_beside_delay_control,
             the_rate_is_kept_without_bursts,
             idling_saves_no_burst,
             late_softirqs_cost_no_rate,

@@ -174,7 +174,7 @@ static inline void naive_check_round(struct naive *n, bool ahead, u32 size)
 		naive_die("the round has less than its ninth");
 }
 
-static inline u32 naive_send(struct naive *n, int flow)
+static inline u32 naive_send_one(struct naive *n, int flow)
 {
 	struct naive_flow *f = &n->flow[flow];
 	u32 size = f->size[0];
@@ -241,16 +241,6 @@ static inline void naive_set_weight(struct naive *n, int flow, u32 weight)
 	f->weight = weight;
 }
 
-static inline void naive_flush(struct naive *n, int flow)
-{
-	n->flow[flow].packets = 0;
-	n->flow[flow].sparse = false;
-	n->flow[flow].debtor = false;
-	naive_remove(n->order, &n->orders, flow);
-	naive_remove(n->ahead, &n->aheads, flow);
-	naive_remove(n->debtor, &n->debtors, flow);
-}
-
 /* everybody at the same point: first who had credit, then who had none, then debtors */
 static inline void naive_restart(struct naive *n, u32 quantum)
 {
@@ -282,6 +272,35 @@ static inline void naive_restart(struct naive *n, u32 quantum)
 	/* the promise is one for a quantum that stays */
 	n->ahead_bytes = 0;
 	n->round_bytes = 0;
+}
+
+/* when nobody has a packet left, everybody is at the same point again */
+static inline void naive_rest(struct naive *n)
+{
+	if (n->at_once && !n->orders && !n->aheads && !n->debtors)
+		naive_restart(n, n->quantum);
+}
+
+static inline u32 naive_send(struct naive *n, int flow)
+{
+	u32 size = naive_send_one(n, flow);
+
+	naive_rest(n);
+	return size;
+}
+
+static inline void naive_flush(struct naive *n, int flow)
+{
+	bool waited = n->orders || n->aheads || n->debtors;
+
+	n->flow[flow].packets = 0;
+	n->flow[flow].sparse = false;
+	n->flow[flow].debtor = false;
+	naive_remove(n->order, &n->orders, flow);
+	naive_remove(n->ahead, &n->aheads, flow);
+	naive_remove(n->debtor, &n->debtors, flow);
+	if (waited)
+		naive_rest(n);
 }
 
 static inline u32 naive_shares(const struct naive *n)
@@ -323,7 +342,8 @@ static inline bool naive_serve(struct rr *rr, struct rr_flow *flow, struct naive
 	rr_sent(rr, f, size, n->flow[k].packets);
 	if (!n->flow[k].packets)
 		naive_idle_stays(rr, f);
-	if ((s64)(rr->mark - f->spent) != naive_share(&n->flow[k]))
+	/* at the same point again, who is idle has its credit when it comes back */
+	if ((rr->active || !n->at_once) && (s64)(rr->mark - f->spent) != naive_share(&n->flow[k]))
 		naive_die("another credit");
 	return true;
 }

@@ -452,6 +452,23 @@ static void what_comes_together_leaves_together(void **state)
 	}
 }
 
+/* one that sends single packets is not behind all that are new, once the link has been idle */
+static void an_idle_link_makes_all_equal(void **state)
+{
+	struct source caller = { .size = 100 }, new = { .size = 578 };
+	struct rr rr;
+
+	(void)state;
+	rr_init(&rr, QUANTUM);
+	rr_set_at_once(&rr, true);
+	arrive(&rr, &caller, 1);
+	assert_ptr_equal(serve(&rr), &caller);
+	assert_null(serve(&rr));
+	arrive(&rr, &caller, 1);
+	arrive(&rr, &new, 1);
+	assert_ptr_equal(serve(&rr), &caller);
+}
+
 /* of a flood that is newer than a flow of the round, eight grants go ahead of that flow */
 static void eight_grants_go_ahead_at_once(void **state)
 {
@@ -1131,6 +1148,7 @@ int main(void)
 		cmocka_unit_test(a_flood_of_new_flows_leaves_half),
 		cmocka_unit_test(a_larger_flood_is_served_as_one_round),
 		cmocka_unit_test(what_comes_together_leaves_together),
+		cmocka_unit_test(an_idle_link_makes_all_equal),
 		cmocka_unit_test(eight_grants_go_ahead_at_once),
 		cmocka_unit_test(any_flood_leaves_the_round_a_ninth),
 		cmocka_unit_test(many_small_flows_are_not_held_up),
