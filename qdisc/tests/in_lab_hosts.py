@@ -307,7 +307,8 @@ def nat_tells_servers_behind_a_forwarded_port_apart() -> None:
     for options, apart in (("nat", True), ("no-nat", False)):
         fresh(f"rate 8kbit seed 1 flows 65536 mode src-host {options}")
         senders = []
-        for port, host in ((1, ONE), (2, OTHER)):
+        # ports of their own: the table has other tests' connections
+        for port, host in ((101, ONE), (102, OTHER)):
             # the last rule stays: without any, answers are not translated either
             translate_no_more()
             forward_to(host)
