@@ -171,7 +171,7 @@ static_assert(offsetof(struct rr_flow, link) == 0, "a link is cast to its flow")
  * @mark: what a flow may spend before it has no credit left (bytes)
  * @now: the most that any flow had spent before it sent a packet (bytes);
  *	always less than @mark
- * @furthest: the most that any flow has spent by paying for lost packets (bytes)
+ * @furthest: the most that any flow has spent that is idle, or by paying for lost packets (bytes)
  * @quantum: smallest grant (bytes), never 0: see rr_init()
  * @largest: largest cost for a share since the last grant (bytes)
  * @active: backlogged flows
@@ -399,8 +399,8 @@ static inline bool rr_backlogged(struct rr *rr, struct rr_flow *f)
 
 	if (unlikely(rr_is_backlogged(f)))
 		return false;
-	/* what rr_restart() says of all flows */
-	PRECONDITION(f->spent < max_t(u64, rr->mark + rr->largest, rr->furthest + 1));
+	/* what rr_rest() and rr_restart() make equal */
+	PRECONDITION(f->spent <= max_t(u64, rr->now, rr->furthest));
 	rr_join(rr, f, sparse);
 	rr->active++;
 	rr->shares += rr_weight(f);
@@ -408,14 +408,13 @@ static inline bool rr_backlogged(struct rr *rr, struct rr_flow *f)
 }
 
 /*
- * Everybody is at the same point again. Who is idle owes nothing: none has spent more than the
- * mark and the largest cost since the last grant together, or by paying for lost packets more
- * than is noted.
+ * Everybody who is idle is at the same point again, with a byte of credit: so the mark moves on by
+ * what was sent, however often the link is idle.
  */
 static inline void rr_rest(struct rr *rr)
 {
-	rr->now = max_t(u64, rr->mark + rr->largest, rr->furthest);
-	rr->mark = rr->now + rr->quantum;
+	rr->now = max_t(u64, rr->now, rr->furthest);
+	rr->mark = rr->now + 1;
 	rr->largest = 0;
 	rr->ahead = 0;
 }
@@ -433,6 +432,7 @@ static inline void rr_idle(struct rr *rr, struct rr_flow *f)
 	f->link.next = NULL;
 	rr->active--;
 	rr->shares -= rr_weight(f);
+	rr->furthest = max_t(u64, rr->furthest, f->spent);
 	if (!rr->active && rr->at_once)
 		rr_rest(rr);
 }
@@ -679,6 +679,7 @@ static inline void rr_restart(struct rr *rr, u32 quantum)
 
 	rr->quantum = max_t(u32, quantum, 1);
 	rr_rest(rr);
+	rr->mark = rr->now + rr->quantum;
 	for (list = 0; list < RR_LISTS; list++)
 		rr_for_each(rr, list, f)
 			f->spent = rr->now;

@@ -241,6 +241,26 @@ static inline void naive_set_weight(struct naive *n, int flow, u32 weight)
 	f->weight = weight;
 }
 
+/* everybody has so much credit for each share, and nothing that went ahead counts */
+static inline void naive_level(struct naive *n, s64 credit)
+{
+	int i;
+
+	for (i = 0; i < NAIVE_FLOWS; i++) {
+		struct naive_flow *f = &n->flow[i];
+
+		f->debtor = false;
+		/* what the division by the weight left over is kept */
+		f->credit += (credit - naive_share(f)) * f->weight;
+	}
+	n->start_credit = credit;
+	n->largest = 0;
+	n->gone_ahead = 0;
+	/* the promise is one for a quantum that stays */
+	n->ahead_bytes = 0;
+	n->round_bytes = 0;
+}
+
 /* everybody at the same point: first who had credit, then who had none, then debtors */
 static inline void naive_restart(struct naive *n, u32 quantum)
 {
@@ -258,27 +278,15 @@ static inline void naive_restart(struct naive *n, u32 quantum)
 	memcpy(n->order, order, sizeof(order[0]) * orders);
 	n->orders = orders;
 	n->debtors = 0;
-	for (i = 0; i < NAIVE_FLOWS; i++) {
-		struct naive_flow *f = &n->flow[i];
-
-		f->debtor = false;
-		/* what the division by the weight left over is kept */
-		f->credit += ((s64)quantum - naive_share(f)) * f->weight;
-	}
 	n->quantum = quantum;
-	n->start_credit = quantum;
-	n->largest = 0;
-	n->gone_ahead = 0;
-	/* the promise is one for a quantum that stays */
-	n->ahead_bytes = 0;
-	n->round_bytes = 0;
+	naive_level(n, quantum);
 }
 
 /* when nobody has a packet left, everybody is at the same point again */
 static inline void naive_rest(struct naive *n)
 {
 	if (n->at_once && !n->orders && !n->aheads && !n->debtors)
-		naive_restart(n, n->quantum);
+		naive_level(n, 1);
 }
 
 static inline u32 naive_send(struct naive *n, int flow)
