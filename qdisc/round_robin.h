@@ -408,13 +408,13 @@ static inline bool rr_backlogged(struct rr *rr, struct rr_flow *f)
 }
 
 /*
- * Everybody who is idle is at the same point again, with a byte of credit: so the mark moves on by
- * what was sent, however often the link is idle.
+ * Everybody who is idle is at the same point again. It moves on by what was sent, however often
+ * the link is idle.
  */
 static inline void rr_rest(struct rr *rr)
 {
 	rr->now = max_t(u64, rr->now, rr->furthest);
-	rr->mark = rr->now + 1;
+	rr->mark = rr->now + rr->quantum;
 	rr->largest = 0;
 	rr->ahead = 0;
 }
@@ -679,7 +679,6 @@ static inline void rr_restart(struct rr *rr, u32 quantum)
 
 	rr->quantum = max_t(u32, quantum, 1);
 	rr_rest(rr);
-	rr->mark = rr->now + rr->quantum;
 	for (list = 0; list < RR_LISTS; list++)
 		rr_for_each(rr, list, f)
 			f->spent = rr->now;

@@ -286,7 +286,7 @@ static inline void naive_restart(struct naive *n, u32 quantum)
 static inline void naive_rest(struct naive *n)
 {
 	if (n->at_once && !n->orders && !n->aheads && !n->debtors)
-		naive_level(n, 1);
+		naive_level(n, n->quantum);
 }
 
 static inline u32 naive_send(struct naive *n, int flow)
