@@ -310,7 +310,7 @@ static inline void buffer_restart(struct buffer *b, u32 quantum)
 }
 
 /**
- * buffer_set_at_once - whether small new flows go ahead together
+ * buffer_set_at_once - whether who asks is served at once
  * @b: buffer
  * @at_once: as for rr_set_at_once()
  */
@@ -350,9 +350,8 @@ static inline void buffer_visit_turns(const struct rr *rr,
 	unsigned int list;
 	struct rr_flow *f;
 
-	for (list = 0; list < RR_LISTS; list++)
-		rr_for_each(rr, list, f)
-			visit((struct fq_rr_flow *)f, context);
+	rr_for_each_backlogged(rr, list, f)
+		visit((struct fq_rr_flow *)f, context);
 }
 
 /**
@@ -372,9 +371,8 @@ static inline void buffer_visit(const struct buffer *b,
 		buffer_visit_turns(&b->rr, visit, context);
 		return;
 	}
-	for (list = 0; list < RR_LISTS; list++)
-		rr_for_each(&b->rr, list, f)
-			buffer_visit_turns(&ht_of_turn(f)->queues, visit, context);
+	rr_for_each_backlogged(&b->rr, list, f)
+		buffer_visit_turns(&ht_of_turn(f)->queues, visit, context);
 }
 
 /* a queue has grown, while somebody asks for the largest */
@@ -758,14 +756,12 @@ static noinline void buffer_collect(struct buffer *b)
 	struct rr_flow *f;
 	u32 number;
 
-	for (list = 0; list < RR_LISTS; list++) {
-		rr_for_each(&b->rr, list, f) {
-			if (b->by_host)
-				number = ht_of_turn(f) - b->hosts.hosts;
-			else
-				number = buffer_number(b, (struct fq_rr_flow *)f);
-			lq_collect(&b->lq, number, buffer_key_of(b, number));
-		}
+	rr_for_each_backlogged(&b->rr, list, f) {
+		if (b->by_host)
+			number = ht_of_turn(f) - b->hosts.hosts;
+		else
+			number = buffer_number(b, (struct fq_rr_flow *)f);
+		lq_collect(&b->lq, number, buffer_key_of(b, number));
 	}
 	lq_collected(&b->lq);
 }

@@ -372,14 +372,13 @@ static inline void ht_restart(struct host_turns *ht, u32 quantum)
 	struct rr_flow *turn;
 	unsigned int list;
 
-	for (list = 0; list < RR_LISTS; list++)
-		rr_for_each(ht->rr, list, turn)
-			rr_restart(&ht_of_turn(turn)->queues, quantum);
+	rr_for_each_backlogged(ht->rr, list, turn)
+		rr_restart(&ht_of_turn(turn)->queues, quantum);
 	rr_restart(ht->rr, quantum);
 }
 
 /**
- * ht_set_at_once - whether small new flows go ahead together, at both levels
+ * ht_set_at_once - whether who asks is served at once, at both levels
  * @ht: hosts and queues
  * @at_once: as for rr_set_at_once()
  *
@@ -391,9 +390,8 @@ static inline void ht_set_at_once(struct host_turns *ht, bool at_once)
 	struct rr_flow *turn;
 	unsigned int list;
 
-	for (list = 0; list < RR_LISTS; list++)
-		rr_for_each(ht->rr, list, turn)
-			rr_set_at_once(&ht_of_turn(turn)->queues, at_once);
+	rr_for_each_backlogged(ht->rr, list, turn)
+		rr_set_at_once(&ht_of_turn(turn)->queues, at_once);
 	rr_set_at_once(ht->rr, at_once);
 }
 

@@ -48,13 +48,12 @@
  * The flows of the round share that as they share the link. Flows that wait as debtors
  * (below) are promised nothing of it.
  *
- * Who asks, at once (rr_set_at_once()). Two things are otherwise then, for many small flows
- * beside few large ones. A flow of the round yields to all sparse flows until
- * RR_AT_ONCE_GRANTS grants have gone ahead; then it alternates. And when nobody has a packet
- * left, all are at the same point again: else a flow that sends single packets, beside new
- * flows that send one packet each, would have spent more than any of these for ever, and yield
- * to all of them. The bounds above hold. What does not: without new flows of more than the
- * link's rate, an old flow waits no more turns than in a plain round.
+ * Who asks, at once. rr_set_at_once() changes two rules, for small flows beside large ones. A
+ * flow of the round yields to all sparse flows until RR_AT_ONCE_GRANTS grants have gone ahead,
+ * and alternates from there on. When nobody has a packet left, all flows are at the same point
+ * again. Without that, a flow that sends single packets, beside new flows of one packet each,
+ * would have spent more than any of these for ever, and yield to all of them. The bounds above
+ * hold; but an old flow may wait for more turns than a plain round has.
  *
  * "Strict" round robin, one packet per visit whatever its size, is the same
  * arithmetic with packets for the unit: each costs 1 and the quantum is 1.
@@ -238,6 +237,11 @@ static inline void rr_link_splice_tail(struct rr_link *to,
 	for ((f) = (struct rr_flow *)(rr)->list[where].next;		\
 	     &(f)->link != &(rr)->list[where];				\
 	     (f) = (struct rr_flow *)(f)->link.next)
+
+/* visit all backlogged flows, list by list: as above */
+#define rr_for_each_backlogged(rr, where, f)				\
+	for ((where) = 0; (where) < RR_LISTS; (where)++)		\
+		rr_for_each(rr, where, f)
 
 /* what the next grant will be at least */
 static inline u32 rr_least_grant(const struct rr *rr)
@@ -679,9 +683,8 @@ static inline void rr_restart(struct rr *rr, u32 quantum)
 
 	rr->quantum = max_t(u32, quantum, 1);
 	rr_rest(rr);
-	for (list = 0; list < RR_LISTS; list++)
-		rr_for_each(rr, list, f)
-			f->spent = rr->now;
+	rr_for_each_backlogged(rr, list, f)
+		f->spent = rr->now;
 	rr_link_splice_tail(&rr->list[RR_ROUND], &rr->list[RR_PARKED]);
 	rr_for_each(rr, RR_DEBTORS, f)
 		f->debtor = false;

@@ -345,7 +345,7 @@ static inline void two_compare(const u8 *script, size_t length)
 			two_leave(p, queue);
 		} else if (more & 1) {
 			two_restart(p, naive_quantum(script[i + 1]));
-			two_set_at_once(p, more & 1);
+			two_set_at_once(p, more & 2);
 		}
 		two_check(p);
 	}
