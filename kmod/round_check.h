@@ -79,13 +79,25 @@
 /* halvings of trains: 64 becomes 1 */
 #define ROUND_SHORTER_MAX	6U
 /* A share is at most three times what was delivered in a round trip, or four times where ACKs are
- * many, since those are many trains; a quarter more, where a policer may have dropped the rest; and
- * no more than was delivered while the share is doubted. In quarters.
+ * many, since those are many trains; half more, if deliveries had followed the share for long; a
+ * quarter more, where a policer may have dropped the rest; and no more than was delivered while the
+ * share is doubted. In quarters.
  */
 #define ROUND_TRUST_Q2		12U
 #define ROUND_TRUST_MANY_Q2	16U
+#define ROUND_TRUST_STEADY_Q2	6U
 #define ROUND_TRUST_POLICER_Q2	5U
 #define ROUND_TRUST_DOUBTED_Q2	4U
+/* Deliveries follow a share that they miss by an eighth at most: a period's edges are as much */
+#define ROUND_STEADY_SHIFT	3
+/* Where a flow of the same kind has left, the others' queues run empty, gaps show the link, and
+ * what each can have is known when all have answered. Who had his share for eight periods waits
+ * for up to three more then. Where other traffic comes and goes, no eight periods in a row are
+ * alike, and what is free must be taken at once.
+ */
+#define ROUND_STEADY		8U
+#define ROUND_STEADY_MOST	16U
+#define ROUND_STEADY_FALL	4U
 /* ACKs are many in a round trip if none came for no more than an eighth of it */
 #define ROUND_MANY_SHIFT	3
 /* Fewer packets than a first flight count as a first flight (RFC 6928) */
@@ -213,6 +225,8 @@ enum round_verdict {
  * @lossy: periods with many losses, ROUND_LOSSES each, less one for each without
  * @claims: periods in a row that nothing confirmed the share; at a policer, without a loss
  * @waits: periods without a gap in which packets waited
+ * @steady: periods in which deliveries followed the share, up to ROUND_STEADY_MOST, less
+ *	ROUND_STEADY_FALL for each in which they did not
  * @bursts: contradictions of trains, less one for each hold that has ended
  * @shorter: halvings of the trains
  * @policed: a policer's rate has been found
@@ -251,6 +265,7 @@ struct round_check {
 	u8 lossy;
 	u8 claims;
 	u8 waits;
+	u8 steady;
 	u8 bursts:3,
 	   shorter:3,
 	   there_known:1,
@@ -544,6 +559,8 @@ static inline u64 round_bound_q10(const struct round_check *r, u32 delivered, u3
 		trust_q2 = ROUND_TRUST_DOUBTED_Q2;
 	else if (suspected)
 		trust_q2 = ROUND_TRUST_POLICER_Q2;
+	else if (r->steady >= ROUND_STEADY)
+		trust_q2 = ROUND_TRUST_STEADY_Q2;
 	else if (round_silence_us(r) <= interval_us >> ROUND_MANY_SHIFT)
 		trust_q2 = ROUND_TRUST_MANY_Q2;
 	return round_service_q10(interval_us, (u64)max_t(u32, delivered, ROUND_FIRST_FLIGHT) *
@@ -607,6 +624,7 @@ static inline void round_check_another_law(struct round_check *r)
 	r->hold = 0;
 	r->shorter = 0;
 	r->lossy = 0;
+	r->steady = 0;
 	r->doubted = 0;
 }
 
@@ -748,6 +766,19 @@ static inline void round_judge_policed(struct round_check *r, struct round_found
 	r->slowed = slows;
 }
 
+/* Whether deliveries follow the share */
+static inline void round_judge_steady(struct round_check *r, const struct round_found *found)
+{
+	u64 believed_q10 = found->service_q10;
+
+	if (found->limited || !believed_q10)
+		r->steady = 0;
+	else if (found->delivered_q10 <= believed_q10 + (believed_q10 >> ROUND_STEADY_SHIFT))
+		r->steady += r->steady < ROUND_STEADY_MOST;
+	else
+		r->steady -= min_t(u32, r->steady, ROUND_STEADY_FALL);
+}
+
 /* The verdict, and the share by it */
 static inline void round_judge(struct round_check *r, const struct round_seen *seen,
 			       bool dense, struct round_found *found)
@@ -767,6 +798,7 @@ static inline void round_judge(struct round_check *r, const struct round_seen *s
 	r->doubted &= found->limited || found->lossy;
 	r->slowed &= seen->policed && !found->limited;
 	r->policed &= seen->policed;
+	round_judge_steady(r, found);
 	if (found->limited)
 		return;
 	if (!believed_q10) {

@@ -2618,6 +2618,61 @@ static void what_is_lost_again_and_again_is_no_share(void **state)
 	assert_false(r.doubted);
 }
 
+/* Where a flow has left, gaps show the link to who hears of it first. Of a share that deliveries
+ * followed for long, half more is believed until the third period that they do not.
+ */
+static void a_share_that_was_followed_for_long_grows_by_half_at_first(void **state)
+{
+	static const struct {
+		u32 times, believed_us, policed, limited, trust_q2;
+		const char *reason;
+	} rows[] = {
+		{ 20, 0, 0, 0, 16, "nothing was believed" },
+		{ 20, 166, 0, 0, 16, "nor followed" },
+		{ 7, 250, 0, 0, 16, "followed, not for long" },
+		{ 1, 250, 0, 0, 6, "for eight periods" },
+		{ 1, 166, 0, 0, 16, "and no more" },
+		{ 3, 250, 0, 0, 16, "three give not back" },
+		{ 1, 250, 0, 0, 6, "what one takes, and four do" },
+		{ 20, 250, 0, 0, 6, "for longer" },
+		{ 2, 166, 0, 0, 6, "two that claim half more" },
+		{ 1, 166, 0, 0, 16, "the third" },
+		{ 4, 223, 0, 0, 6, "by an eighth less, but for a part in 256" },
+		{ 1, 222, 0, 0, 16, "by more than that" },
+		{ 20, 400, 0, 0, 6, "more than the share" },
+		{ 1, 250, 0, 1, 16, "the application was slower" },
+		{ 8, 250, 1, 0, 6, "a policer's rate is followed, too" },
+	};
+	struct round_check r;
+	size_t i;
+
+	(void)state;
+	begin(&r, 1000000, 5000, 1);
+	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct period p = good;
+		u64 got;
+		u32 n;
+
+		p.service_q10 = US(rows[i].believed_us);
+		p.policed = rows[i].policed;
+		p.limited = rows[i].limited;
+		for (n = 0; n < rows[i].times; n++)
+			run(&r, &p);
+		got = round_bound_q10(&r, 100, 25000, false);
+		if (got != round_service_q10(25000, 25 * rows[i].trust_q2))
+			fail_msg("row %zu, %s: %.3f us", i, rows[i].reason, (double)got / US(1));
+	}
+	/* less than half more is believed of who may be policed, and nothing of who loses much */
+	run(&r, &good);
+	assert_int_equal(round_bound_q10(&r, 100, 25000, true), US(200));
+	r.doubted = 1;
+	assert_int_equal(round_bound_q10(&r, 100, 25000, true), US(250));
+	r.doubted = 0;
+	/* what another law has sent is no share of this one */
+	round_check_another_law(&r);
+	assert_int_equal(round_bound_q10(&r, 100, 25000, false), US(250) / 4);
+}
+
 /* The same of any path, whose times are numbers that do not wrap */
 static void what_the_first_packet_waited_is_that_of_exact_numbers(void **state)
 {
@@ -2858,6 +2913,7 @@ int main(void)
 		cmocka_unit_test(what_the_first_packet_waited_is_told_for_10_s),
 		cmocka_unit_test(a_turn_that_the_first_train_shows_is_one),
 		cmocka_unit_test(what_is_lost_again_and_again_is_no_share),
+		cmocka_unit_test(a_share_that_was_followed_for_long_grows_by_half_at_first),
 		cmocka_unit_test(the_longest_service_time_that_gaps_showed_is_told),
 		cmocka_unit_test(what_the_first_packet_waited_is_that_of_exact_numbers),
 		cmocka_unit_test(wraps_change_nothing),

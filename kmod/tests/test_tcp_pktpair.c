@@ -909,6 +909,8 @@ static void a_share_that_has_grown_is_believed_after_two_trains(void **state)
 
 	begin(DEFAULT, SERVICE_NS(10), 20);
 	sender_run(&s, SECONDS(2));
+	/* or see a_share_that_was_held_for_long_grows_by_half_at_first() */
+	ca->evidence->check.steady = 0;
 	take_train(SERVICE_NS(20));
 	take_train(SERVICE_NS(20));
 	assert_in_range(ca->service.value >> 10, SERVICE_NS(10) * 97 / 100,
@@ -916,6 +918,23 @@ static void a_share_that_has_grown_is_believed_after_two_trains(void **state)
 	/* whose first ACK closes the second */
 	take_train(SERVICE_NS(20));
 	assert_in_range(ca->service.value >> 10, expected_ns, expected_ns * 105 / 100);
+}
+
+/* take_train() tells of 16 packets in 25 ms */
+static void a_share_that_was_held_for_long_grows_by_half_at_first(void **state)
+{
+	const u64 expected_ns = 25 * NSEC_PER_MSEC / (16 * 3 / 2);
+	int train;
+
+	begin(DEFAULT, SERVICE_NS(10), 20);
+	sender_run(&s, SECONDS(2));
+	for (train = 0; train < 8; train++)
+		take_train(SERVICE_NS(100));
+	assert_in_range(ca->service.value >> 10, expected_ns, expected_ns * 105 / 100);
+	ca->evidence->check.steady = ROUND_STEADY - 1;
+	for (train = 0; train < 4; train++)
+		take_train(SERVICE_NS(100));
+	assert_in_range(ca->service.value >> 10, expected_ns / 3, expected_ns * 2 / 3);
 }
 
 /* A receiver without SACK reports what came twice as it reports what came out of order */
@@ -1993,15 +2012,16 @@ static void a_share_is_three_times_what_was_delivered_at_most(void **state)
 {
 	static const struct {
 		s32 delivered;
-		u8 lossy;
+		u8 lossy, steady;
 		u32 least_us, most_us;
 		const char *reason;
 	} rows[] = {
-		{ 10, 0, 1000, 1007, "three times ten" },
-		{ 4, 0, 1000, 1007, "fewer than a first flight count as one" },
-		{ 40, 0, 187, 281, "three or four times forty" },
-		{ 40, 1, 600, 620, "a quarter more than forty, where a policer is suspected" },
-		{ 400, 0, 121, 160, "what the trains show" },
+		{ 10, 0, 0, 1000, 1007, "three times ten" },
+		{ 4, 0, 0, 1000, 1007, "fewer than a first flight count as one" },
+		{ 40, 0, 0, 187, 281, "three or four times forty" },
+		{ 40, 0, ROUND_STEADY, 500, 525, "half more than forty, after many such periods" },
+		{ 40, 1, 0, 600, 620, "a quarter more than forty, where a policer is suspected" },
+		{ 400, 0, 0, 121, 160, "what the trains show" },
 	};
 	size_t i, train;
 
@@ -2015,6 +2035,7 @@ static void a_share_is_three_times_what_was_delivered_at_most(void **state)
 		sender_run(&s, SECONDS(2));
 		ca->evidence->turns.lossy = rows[i].lossy;
 		ca->evidence->turns.queued = 0;
+		ca->evidence->check.steady = rows[i].steady;
 		/* ACKs come far apart, so that they are not many */
 		for (train = 0; train < 3; train++) {
 			take_ack(NSEC_PER_MSEC * 10, true, rs);
@@ -2797,6 +2818,7 @@ static void at_a_policer_gaps_show_nothing(void **state)
 	assert_true(ca->evidence->check.trains >= trains + 199);
 	/* elsewhere a few in a row are believed, and none of those before is of the row */
 	ca->evidence->turns.policed = 0;
+	ca->evidence->check.steady = 0;
 	take_train(SERVICE_NS(100));
 	assert_true(ca->service.value > before_it / 2);
 	take_train(SERVICE_NS(100));
@@ -3482,6 +3504,7 @@ int main(void)
 		cmocka_unit_test(an_ack_that_a_timer_sent_ends_no_gap_and_is_no_round_trip),
 		cmocka_unit_test(trains_that_differ_are_averaged),
 		cmocka_unit_test(a_share_that_has_grown_is_believed_after_two_trains),
+		cmocka_unit_test(a_share_that_was_held_for_long_grows_by_half_at_first),
 		cmocka_unit_test(in_recovery_without_sack_nothing_shows_the_share),
 		cmocka_unit_test(what_is_in_flight_counts_in_packets_of_the_new_size),
 		cmocka_unit_test(the_queue_is_drained_below_zero_to_look_for_the_propagation_delay),

@@ -162,6 +162,19 @@ def grown(point: Point) -> list[str]:
     ]
 
 
+def left(point: Point) -> list[str]:
+    """Flows of one law hold their shares until one or half of them leave; 15 packets at the old share are a queue."""
+    flows = point["flows"]
+    leavers = 1 if point["leave"] == "one" else flows // 2
+    queue_s = 15 * flows * service_s(point["rate_mbit"])
+    return [
+        f"flows={flows} rate_mbit={point['rate_mbit']} queue=rr seconds=9 from_s=2",
+        f"rtt_limit_ms={(point['path_s'] + queue_s) * 1e3:g} path_ms.0={point['path_s'] * 1e3:g}",
+        *[f"path_ms.{i}={point['others_s'] * 1e3:g} start_s.{i}={0.1 * i:g}" for i in range(1, flows)],
+        *[f"stop_s.{i}=6" for i in range(1, leavers + 1)],
+    ]
+
+
 def fifo(point: Point) -> str:
     """A FIFO of some bandwidth-delay products, at the path's rate."""
     packets = max(1, round(point["path_s"] / service_s(point["rate_mbit"]) * point["buffer_bdp"]))
@@ -295,6 +308,20 @@ GRIDS = (
         (Goal("least part of the link, 3 s later", smallest("link"), 0.9, least=True),),
         picture=("rate_mbit", "times", "path_s"),
         shown="link",
+    ),
+    Grid(
+        "left",
+        "flows of its own kind leave, and gaps show the link until the others have answered",
+        {
+            "rate_mbit": (10, 40),
+            "path_s": (0.02, 0.04, 0.08),
+            "others_s": (0.02, 0.04, 0.08),
+            "flows": (3, 4, 8),
+            "leave": ("one", "half"),
+        },
+        left,
+        (Goal("cells whose queue is long for more than 1 % of ACKs", count("bad_later"), 0),),
+        picture=("others_s", "path_s", "flows"),
     ),
     Grid(
         "fifo",
