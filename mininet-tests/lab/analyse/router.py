@@ -12,7 +12,8 @@ probe, request, name
 retransmits
     of these flows, from a round trip after their shares are found: a loss is known so much later
 retransmits_settled
-    likewise, but of each flow from a round trip after the five that its share last fell to less than half
+    likewise, but of each flow from a round trip after the five that its share last fell to less than half, and when
+    all that was sent within these is acknowledged: what was dropped within them may be sent again long after
 packets
     of the flow that sent fewest of these, in the whole run
 drops, marks
@@ -97,7 +98,32 @@ def settled_s(seen: Acks, from_s: float, round_trips: int) -> float:
     return from_s
 
 
-def _of_group(plan: Plan, group: Sequence[Flow], acks: Mapping[int, Acks]) -> dict[str, Any]:
+def delivered_s(seen: Acks, sent_by_s: float, mss_bytes: int) -> float:
+    """When all that was sent for the first time by a moment is acknowledged.
+
+    A packet that was dropped before the moment may be sent again long after: 40 of them take 40 turns.
+
+    :param mss_bytes: the most that a packet that is sent again counts in what was sent
+    :return: infinite, if not before the trace ends; the moment itself, if the trace does not tell what was sent
+    """
+    sent_bytes = seen.at(seen.sent_bytes, sent_by_s) - mss_bytes * seen.at(seen.retransmits, sent_by_s)
+    if np.isnan(sent_bytes):
+        return sent_by_s
+    later = seen.time_s[seen.acked_bytes >= sent_bytes]
+    return max(sent_by_s, float(later[0])) if len(later) else float("inf")
+
+
+def followed_s(seen: Acks, fell_at_s: float, mss_bytes: int) -> float:
+    """From when on what a flow sends again was dropped after it had followed the fall of its share."""
+    heard_s = settled_s(seen, fell_at_s, FOLLOWED_ROUND_TRIPS + HEARD_ROUND_TRIPS)
+    return max(heard_s, delivered_s(seen, settled_s(seen, fell_at_s, FOLLOWED_ROUND_TRIPS), mss_bytes))
+
+
+def _mss_bytes(raw: Mapping[str, Any], flow: Flow) -> int:
+    return next(int(result["mss_bytes"]) for result in raw["flows"] if result["name"] == flow.name)
+
+
+def _of_group(plan: Plan, group: Sequence[Flow], acks: Mapping[int, Acks], raw: Mapping[str, Any]) -> dict[str, Any]:
     if plan.window_s is None:
         raise RunError("there is no time at which all flows send")
     begin_s, end_s = plan.window_s
@@ -110,12 +136,12 @@ def _of_group(plan: Plan, group: Sequence[Flow], acks: Mapping[int, Acks]) -> di
         delays.append(delays_of(layouts, flow, seen)[chosen])
         goodput_bit_s += seen.goodput_bit_s(begin_s, end_s)
         known_s = begin_s + float(np.median(seen.rtt_s[chosen])) if chosen.any() else begin_s
-        fell_at_s, followed_s = fell_s(starts_s, flow.start_s), known_s
+        fell_at_s, from_s = fell_s(starts_s, flow.start_s), known_s
         if fell_at_s is not None:
-            followed_s = settled_s(seen, fell_at_s, FOLLOWED_ROUND_TRIPS + HEARD_ROUND_TRIPS)
+            from_s = max(known_s, followed_s(seen, fell_at_s, _mss_bytes(raw, flow)))
         of_all = seen.at(seen.retransmits, end_s)
         lost += of_all - seen.at(seen.retransmits, known_s)
-        lost_settled += of_all - seen.at(seen.retransmits, min(max(known_s, followed_s), end_s))
+        lost_settled += of_all - seen.at(seen.retransmits, min(from_s, end_s))
     every = np.concatenate(delays)
     if not len(every):
         raise RunError(f"no flow of {group[0].cc} was acknowledged from {begin_s:.3f} to {end_s:.3f} s")
@@ -139,7 +165,7 @@ def metrics(plan: Plan, raw: Mapping[str, Any]) -> dict[str, Any]:
     acks = acks_of_flows(raw["trace"], raw["begin_s"])
     found: dict[str, Any] = {}
     for cc, group in groups(plan).items():
-        found |= {f"{cc}_{name}": value for name, value in _of_group(plan, group, acks).items()}
+        found |= {f"{cc}_{name}": value for name, value in _of_group(plan, group, acks, raw).items()}
     by_name = {result["name"]: result for result in raw["flows"]}
     for cc, group in groups(plan).items():
         found[f"{cc}_packets"] = min(by_name[flow.name]["data_packets_sent"] for flow in group)

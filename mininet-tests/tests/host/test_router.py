@@ -5,6 +5,7 @@ import base64
 import json
 import re
 import zlib
+from dataclasses import replace
 
 import fake_lab
 import numpy as np
@@ -164,6 +165,25 @@ def test_round_trips_are_counted_from_packet_to_packet():
     assert found.settled_s(seen, 0.5, 5) == float("inf")
 
 
+def test_what_was_dropped_while_a_share_fell_is_sent_again_later():
+    # a round trip takes 1 s; packets of 100 bytes, one each second; those of 0 and 1 s are dropped, and sent again at
+    # 7 and 8 s, between others
+    time_s = np.arange(1.0, 21.0)
+    ones = np.ones(20)
+    retransmits = (time_s > 7).astype(float) + (time_s > 8)
+    sent = 100 * (time_s + retransmits)
+    acked = np.where(time_s > 8, 100 * time_s, 0.0)
+    seen = Acks(time_s, ones, acked, ones, retransmits, sent)
+    # five round trips are over at 6 s, and what was sent by then is acknowledged at 9 s
+    assert found.settled_s(seen, 0.5, 5) == 6.0 and found.settled_s(seen, 0.5, 6) == 7.0
+    assert found.delivered_s(seen, 6.0, 100) == 9.0 and found.followed_s(seen, 0.5, 100) == 9.0
+    assert seen.at(seen.retransmits, 9.0) == 2
+    # acknowledged when it is heard of, never, or in a trace that does not tell
+    assert found.followed_s(replace(seen, acked_bytes=100 * time_s), 0.5, 100) == 7.0
+    assert found.followed_s(replace(seen, acked_bytes=0 * time_s), 0.5, 100) == float("inf")
+    assert found.followed_s(replace(seen, sent_bytes=np.nan * ones), 0.5, 100) == 7.0
+
+
 def test_what_has_no_peer_is_not_judged():
     assert found.judge([row(), row(qdisc="cake")]) == []
     assert found.judge([row(qdisc="cake")]) == []
@@ -236,7 +256,10 @@ def raw_of(run, pair_rtt_us=30_000):
         "begin_s": 100.0,
         "received": base64.b64encode(zlib.compress(records.tobytes())).decode(),
         "flows": [
-            *({"name": flow.name, "data_packets_sent": 600 + index} for index, flow in enumerate(run.plan.measured)),
+            *(
+                {"name": flow.name, "data_packets_sent": 600 + index, "mss_bytes": 1448}
+                for index, flow in enumerate(run.plan.measured)
+            ),
             *answers,
         ],
         "qdiscs": {"r-x": [{"kind": "fq_rr", "marks_aqm": 2}]},
