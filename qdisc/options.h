@@ -545,7 +545,10 @@ fq_rr_options_set(struct fq_rr_config *config, bool fixed,
 			.than = config->interval,
 		};
 	if (config->hosts != FQ_RR_HOSTS_NONE && config->mode == FQ_RR_MODE_CLASS)
-		return (struct fq_rr_fault) { .kind = FQ_RR_FAULT_HOSTS };
+		return (struct fq_rr_fault) {
+			.kind = FQ_RR_FAULT_HOSTS,
+			.value = config->hosts,
+		};
 	if (config->qlbp)
 		return fq_rr_options_set_rule(config);
 

@@ -222,7 +222,7 @@ static void what_is_wrong_is_named(void **state)
 		  { FQ_RR_FAULT_TARGET, 0, 5000, 4999 },
 		  "an interval below the target that there is, without aqm too" },
 		{ { { TCA_FQ_RR_HOSTS, 2 }, { TCA_FQ_RR_MODE, 3 } },
-		  { FQ_RR_FAULT_HOSTS, 0, 0, 0 }, "hosts share one queue" },
+		  { FQ_RR_FAULT_HOSTS, 0, 2, 0 }, "hosts share one queue" },
 		{ { { TCA_FQ_RR_HOSTS, 4 }, { TCA_FQ_RR_NAT, 2 } },
 		  { FQ_RR_FAULT_RANGE, TCA_FQ_RR_HOSTS, 4, 0 }, "no such hosts" },
 		{ { { TCA_FQ_RR_NAT, 2 } },
