@@ -125,6 +125,24 @@ def what_can_be_marked_is_not_dropped() -> None:
         capture.close()
 
 
+def codel_marks_before_a_share_of_the_buffer_does() -> None:
+    """ecn PERCENT goes by the buffer: of 100 packets in one of 400 it marks none, of one of 100 it marks."""
+    for limit, of_buffer in ((400, False), (100, True)):
+        fresh(f"{RATE} seed 1 aqm limit {limit} ecn 50")
+        sender, capture = Sender(1), Capture()
+        marks_are_taken(sender)
+        sender.send(1514, 90)
+        frames = capture.read(90, patience_s=1)
+        found = statistics()
+        came = sum(frame.ecn == CE for frame in frames)
+        equal((len(frames), found["drops"]), (90, 0), f"limit {limit}: packets, and drops")
+        expect(found["marks_aqm"] > 3, f"limit {limit}: CoDel marks {found['marks_aqm']}")
+        equal(found["marks"] > 0, of_buffer, f"limit {limit}: marks by the buffer")
+        equal(max(found["marks"], found["marks_aqm"]) <= came, True, f"limit {limit}: {came} came marked")
+        sender.close()
+        capture.close()
+
+
 def a_packet_of_a_pppoe_session_is_dropped() -> None:
     """However it may be marked: the kernel looks for that in a packet of IP alone."""
     fresh(f"{RATE} seed 1 aqm")
@@ -536,6 +554,7 @@ def main() -> int:
             a_standing_queue_loses_some,
             a_queue_as_packet_pair_keeps_it_is_spared,
             what_can_be_marked_is_not_dropped,
+            codel_marks_before_a_share_of_the_buffer_does,
             a_packet_of_a_pppoe_session_is_dropped,
             ce_threshold_marks_each,
             switched_on_it_begins_anew,
