@@ -227,6 +227,7 @@ static u64 check_end(struct round_check *r, struct in_turn *t, const struct roun
 	/* and the next has begun */
 	CHECK(r->started && r->since_us == seen->now_us && r->delivered == seen->delivered);
 	CHECK(!r->span_ns && !r->segments && !r->trains && !r->ticks && !r->lost);
+	CHECK(r->steady <= ROUND_STEADY_MOST);
 	check_first(t, &first);
 	check_turns(t, &block);
 	return found.service_q10;
