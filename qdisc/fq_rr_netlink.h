@@ -139,7 +139,8 @@ static void fq_rr_explain(const struct fq_rr_fault *fault,
 				       fault->value, fault->than);
 		break;
 	case FQ_RR_FAULT_HOSTS:
-		NL_SET_ERR_MSG_FMT_MOD(extack, "hosts %llu: must be 0 with mode class, one queue for all",
+		NL_SET_ERR_MSG_FMT_MOD(extack,
+				       "hosts %llu: must be 0 with mode class, one queue for all",
 				       fault->value);
 		break;
 	}

@@ -126,7 +126,7 @@ def what_can_be_marked_is_not_dropped() -> None:
 
 
 def codel_marks_before_a_share_of_the_buffer_does() -> None:
-    """ecn PERCENT goes by the buffer: of 100 packets in one of 400 it marks none, of one of 100 it marks."""
+    """The option ecn PERCENT goes by the buffer: of 90 packets in one of 400 it marks none, in one of 100 some."""
     for limit, of_buffer in ((400, False), (100, True)):
         fresh(f"{RATE} seed 1 aqm limit {limit} ecn 50")
         sender, capture = Sender(1), Capture()
