@@ -149,8 +149,6 @@ def options() -> Iterator[Case]:
     yield case("Create fq_rr with its defaults", [], add, SHOW, shown + DEFAULTS)
     for words, pattern in OPTIONS.items():
         yield case(f"Create fq_rr with {words}", [], f"{add} {words}", SHOW, f"{shown}.*{pattern}")
-    conntrack = ["modprobe nf_conntrack"]
-    yield case("Create fq_rr with nat", conntrack, f"{add} hosts src nat", SHOW, f"{shown}.*hosts src nat ")
     for words, status in REFUSED.items():
         yield case(f"Refuse fq_rr with {words}", [], f"{add} {words}", SHOW, "qdisc fq_rr", 0, status)
     yield case(
