@@ -92,8 +92,8 @@
 #define ROUND_STEADY_SHIFT	3
 /* Where a flow of the same kind has left, the others' queues run empty, gaps show the link, and
  * what each can have is known when all have answered. Who had his share for eight periods waits
- * for up to three more then. Where other traffic comes and goes, no eight periods in a row are
- * alike, and what is free must be taken at once.
+ * for up to three more then. Where other traffic comes and goes, eight periods in a row are
+ * seldom alike, and what is free must be taken at once.
  */
 #define ROUND_STEADY		8U
 #define ROUND_STEADY_MOST	16U
